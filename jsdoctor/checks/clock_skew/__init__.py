@@ -1,0 +1,1 @@
+"""Clocks: what servers' clocks do to stored messages and windows."""

@@ -1,0 +1,1 @@
+"""The cluster: leaders, replicas, the meta group."""

@@ -1,0 +1,1 @@
+"""jsdoctor itself: what it could not see."""

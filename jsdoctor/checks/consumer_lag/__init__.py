@@ -1,0 +1,1 @@
+"""Consumers: lag, stalls, redelivery and configurations that lead there."""

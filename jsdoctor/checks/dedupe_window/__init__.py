@@ -1,0 +1,1 @@
+"""Deduplication: when it is off, too short, or costs too much."""

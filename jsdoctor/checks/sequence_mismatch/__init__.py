@@ -1,0 +1,1 @@
+"""Sequences that disagree: consumers against their streams."""

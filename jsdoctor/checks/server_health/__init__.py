@@ -1,0 +1,1 @@
+"""Single servers: health, storage, security."""

@@ -1,0 +1,1 @@
+"""Streams: limits, retention and what happens when they are reached."""

@@ -1,0 +1,197 @@
+"""The command line as typer sees it: commands, their options and help. Work is imported when a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jsdoctor import __version__
+from jsdoctor.cli import options as opt
+from jsdoctor.cli.console import Color
+
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(
+    name="jsdoctor",
+    help="Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown.",
+    epilog=(
+        "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 usage, 3 inconclusive (evidence missing), "
+        "4 internal error, 130 interrupted."
+    ),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings=CONTEXT_SETTINGS,
+)
+rules_app = typer.Typer(help="List and validate rules.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(rules_app, name="rules")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        app(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 1
+    return 0
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"jsdoctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown."""
+
+
+@app.command(context_settings=CONTEXT_SETTINGS)
+def check(
+    server: opt.Server = None,
+    context: opt.Context = None,
+    user: opt.User = None,
+    password: opt.Password = None,
+    token: opt.Token = None,
+    creds: opt.Creds = None,
+    nkey: opt.Nkey = None,
+    tlscert: opt.TlsCert = None,
+    tlskey: opt.TlsKey = None,
+    tlsca: opt.TlsCa = None,
+    tlsfirst: opt.TlsFirst = False,
+    js_domain: opt.JsDomain = None,
+    js_api_prefix: opt.JsApiPrefix = None,
+    timeout: opt.Timeout = None,
+    no_context: opt.NoContext = False,
+    monitor: opt.Monitor = None,
+    samples: opt.Samples = None,
+    interval: opt.Interval = None,
+    select: opt.Select = None,
+    extend_select: opt.ExtendSelect = None,
+    ignore: opt.Ignore = None,
+    rules: opt.Rules = None,
+    fail_on: opt.FailOn = None,
+    exit_zero: opt.ExitZero = False,
+    allow_gaps: opt.AllowGaps = False,
+    format_: opt.Format = opt.ReportFormat.TEXT,
+    output: opt.Output = None,
+    max_examples: opt.MaxExamples = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = 0,
+    color: opt.ColorChoice = Color.AUTO,
+    config: opt.Config = None,
+    isolated: opt.Isolated = False,
+) -> None:
+    """Check a live JetStream deployment. Reads only; writes nothing to the cluster.
+
+    \b
+    Examples:
+      jsdoctor check                                   the selected nats context, or nats://127.0.0.1:4222
+      jsdoctor check --context prod-sys                a login of the system account sees everything
+      jsdoctor check -s nats://app:secret@host:4222    a plain account sees its own streams and consumers
+      jsdoctor check --monitor http://host:8222        HTTP monitoring, one address per server
+      jsdoctor check --select JSD4 --format json       only consumer rules, for machines
+    """
+    from jsdoctor.cli.check_run import CheckRequest, run_check
+    from jsdoctor.cli.errors import guarded
+    from jsdoctor.collect.settings import ConnectionOptions
+
+    connection = ConnectionOptions(
+        server=server,
+        context=context,
+        user=user,
+        password=password,
+        token=token,
+        creds=creds,
+        nkey=nkey,
+        tlscert=tlscert,
+        tlskey=tlskey,
+        tlsca=tlsca,
+        tlsfirst=tlsfirst or None,
+        js_domain=js_domain,
+        js_api_prefix=js_api_prefix,
+        timeout=timeout,
+        no_context=no_context,
+    )
+    request = CheckRequest(
+        connection=connection,
+        monitor=tuple(monitor or ()),
+        samples=samples,
+        interval_s=interval,
+        select=opt.split(select),
+        extend_select=opt.split(extend_select),
+        ignore=opt.split(ignore),
+        rules=tuple(rules or ()),
+        fail_on=fail_on,
+        exit_zero=exit_zero,
+        allow_gaps=allow_gaps,
+        format=format_.value,
+        output=output,
+        max_examples=max_examples,
+        quiet=quiet,
+        verbose=verbose,
+        color=color,
+        config=config,
+        isolated=isolated,
+    )
+    raise typer.Exit(guarded(lambda: run_check(request)))
+
+
+@app.command(context_settings=CONTEXT_SETTINGS)
+def explain(
+    name: Annotated[str, typer.Argument(metavar="CODE|SLUG", help="A rule: JSD403 or consumer-ack-pending-at-limit.")],
+    rules: opt.Rules = None,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """Show the page of a rule: what it detects, why it matters, how it is measured, how to fix it."""
+    from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.rule_commands import show_page
+
+    raise typer.Exit(guarded(lambda: show_page(name, tuple(rules or ()), color)))
+
+
+@app.command(context_settings=CONTEXT_SETTINGS)
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the server running until you press Ctrl-C.")] = False,
+    verbose: opt.Verbose = 0,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """Start a real nats-server here, plant faults in it, and run `jsdoctor check` on it."""
+    from jsdoctor.cli.demo_run import run_demo
+    from jsdoctor.cli.errors import guarded
+
+    raise typer.Exit(guarded(lambda: run_demo(keep, verbose, color)))
+
+
+@rules_app.command("list", context_settings=CONTEXT_SETTINGS)
+def rules_list(
+    rules: opt.Rules = None,
+    format_: opt.Format = opt.ReportFormat.TEXT,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """List every rule: code, severity, slug and the healthy state it checks for."""
+    from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.rule_commands import list_rules
+
+    raise typer.Exit(guarded(lambda: list_rules(tuple(rules or ()), format_.value, color)))
+
+
+@rules_app.command("validate", context_settings=CONTEXT_SETTINGS)
+def rules_validate(
+    directories: Annotated[
+        list[Path] | None, typer.Argument(metavar="[DIR]...", help="Directories with rule pages of your own.")
+    ] = None,
+) -> None:
+    """Check rule pages: keys, sections, codes, checks and remedies. Says every mistake with file and line."""
+    from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.rule_commands import validate_rules
+
+    raise typer.Exit(guarded(lambda: validate_rules(tuple(directories or ()))))

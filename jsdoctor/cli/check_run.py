@@ -1,0 +1,147 @@
+"""`jsdoctor check`, end to end: rules, collection, evaluation, report, exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jsdoctor import __version__
+from jsdoctor.cli.configuration import load_configuration
+from jsdoctor.cli.console import Color, ascii_only, progress, say, use_color, width_of
+from jsdoctor.cli.evidence import Gathered, gather_live
+from jsdoctor.cli.headline import headline
+from jsdoctor.cli.output import write_output
+from jsdoctor.cli.rulebook import Rulebook, open_rulebook
+from jsdoctor.collect.settings import ConnectionOptions, resolve
+from jsdoctor.engine.overrides import overrides
+from jsdoctor.engine.planner import plan_collection
+from jsdoctor.engine.runner import evaluate
+from jsdoctor.engine.select import Selection, select_rules
+from jsdoctor.engine.verdict import ExitCode, exit_code
+from jsdoctor.model.finding import Severity
+from jsdoctor.model.report import Report
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.configuration import Configuration
+from jsdoctor.remedy.offer import with_offers
+from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.options import RenderOptions
+
+DEFAULT_SAMPLES = 2
+DEFAULT_INTERVAL_S = 2.0
+DEFAULT_MAX_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """What the command line asked for. None: not given there. Times are seconds."""
+
+    connection: ConnectionOptions
+    monitor: tuple[str, ...] = ()
+    samples: int | None = None
+    interval_s: float | None = None
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    rules: tuple[Path, ...] = ()
+    fail_on: Severity | None = None
+    exit_zero: bool = False
+    allow_gaps: bool = False
+    format: str = "text"
+    output: Path | None = None
+    max_examples: int | None = None
+    quiet: bool = False
+    verbose: int = 0
+    color: Color = Color.AUTO
+    config: Path | None = None
+    isolated: bool = False
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def run_check(request: CheckRequest) -> ExitCode:
+    """Check a deployment and write the report. Raises the problems that `cli.errors` knows how to say."""
+    config = load_configuration(request.config, request.isolated)
+    directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
+    rulebook = open_rulebook(directories)
+    selection = select_rules(
+        rulebook.rules,
+        request.select or config.select or (),
+        (*(config.extend_select or ()), *request.extend_select),
+        (*(config.ignore or ()), *request.ignore),
+    )
+    values = overrides(rulebook.rules, config.rule_settings, config.origin)
+    gathered = _gather(request, config, rulebook, selection)
+    report = _report(request, rulebook, selection, values, gathered)
+    if gathered.problem is not None:
+        say(gathered.problem.message, gathered.problem.hint)
+    if gathered.problem is None or request.format != "text" or report.failures():
+        write_output(FORMATS[request.format](report, _render_options(request, config)), request.output)
+    fail_on = request.fail_on or config.fail_on or Severity.ERROR
+    return exit_code(report, fail_on, request.exit_zero, request.allow_gaps)
+
+
+def _gather(request: CheckRequest, config: Configuration, rulebook: Rulebook, selection: Selection) -> Gathered:
+    connection = _with_configured(request.connection, config)
+    settings = resolve(connection, os.environ, _config_home())
+    interval_s = config.interval_ns / 1e9 if config.interval_ns is not None else DEFAULT_INTERVAL_S
+    plan = plan_collection(
+        (rulebook.checks[rule.check] for rule in selection.rules),
+        request.samples or config.samples or DEFAULT_SAMPLES,
+        interval_s if request.interval_s is None else request.interval_s,
+        settings.timeout_s,
+    )
+    with progress(request.quiet) as show:
+        return gather_live(settings, request.monitor or config.monitor or (), plan, show)
+
+
+def _report(
+    request: CheckRequest,
+    rulebook: Rulebook,
+    selection: Selection,
+    values: dict[str, dict[str, float | int | None]],
+    gathered: Gathered,
+) -> Report:
+    evidence = assemble(gathered.samples)
+    evaluation = evaluate(selection, rulebook.checks, evidence, values, keep_passes=request.verbose > 1)
+    return Report(
+        version=__version__,
+        started=request.started,
+        finished=datetime.now(UTC),
+        sources=gathered.sources,
+        verdicts=evaluation.verdicts,
+        results=with_offers(evaluation.results, rulebook.actions),
+        gaps=(*evidence.gaps, *evaluation.gaps),
+        headline=headline(evidence, gathered.samples),
+    )
+
+
+def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
+    """The configuration file stands in where neither the command line nor the environment names a server."""
+    from dataclasses import replace
+
+    named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
+    timeout = options.timeout
+    if timeout is None and config.timeout_ns is not None and not os.environ.get("NATS_TIMEOUT"):
+        timeout = config.timeout_ns / 1e9
+    if named:
+        return replace(options, timeout=timeout)
+    return replace(options, server=config.server, context=config.context, timeout=timeout)
+
+
+def _config_home() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def _render_options(request: CheckRequest, config: Configuration) -> RenderOptions:
+    to_stdout = request.output is None
+    examples = request.max_examples if request.max_examples is not None else config.max_examples
+    return RenderOptions(
+        width=width_of(sys.stdout) if to_stdout else 100,
+        color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
+        ascii_only=to_stdout and ascii_only(sys.stdout),
+        verbose=request.verbose,
+        quiet=request.quiet,
+        max_examples=DEFAULT_MAX_EXAMPLES if examples is None else examples,
+    )

@@ -1,0 +1,33 @@
+"""Finding and reading the configuration file: `--config FILE`, else `jsdoctor.toml`, else `pyproject.toml` here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.parse.configuration import Configuration, parse_configuration
+
+
+def load_configuration(named: Path | None, isolated: bool = False) -> Configuration:
+    """The configuration that applies. Raises `UsageProblem` or `ConfigurationError` for one that cannot be used."""
+    if isolated:
+        return Configuration()
+    for path in [named] if named else [Path("jsdoctor.toml"), Path("pyproject.toml")]:
+        if named is None and not path.is_file():
+            continue
+        text = _read(path)
+        if path.name != "pyproject.toml":
+            return parse_configuration(str(path), text)
+        if named is not None or "[tool.jsdoctor" in text:
+            return parse_configuration(str(path), text, ("tool", "jsdoctor"))
+    return Configuration()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        hint = "name an existing file with --config"
+        raise UsageProblem(f"cannot read the configuration {path}: {error.strerror}", hint) from error
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"the configuration {path} is not UTF-8 text: {error}", "save it as UTF-8") from error

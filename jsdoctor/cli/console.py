@@ -1,0 +1,65 @@
+"""Where output goes and how it may look there: colour, width, progress. Reports on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import TextIO
+
+from jsdoctor.render.escape import printable
+
+
+class Color(StrEnum):
+    """When to use colours."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+def use_color(choice: Color, stream: TextIO) -> bool:
+    """`--color` decides; else NO_COLOR, FORCE_COLOR (no-color.org, force-color.org), and whether a terminal listens."""
+    if choice is not Color.AUTO:
+        return choice is Color.ALWAYS
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: TextIO) -> int:
+    """Columns to fill: COLUMNS, else the terminal's, else 80 where nobody looks."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return max(int(os.environ["COLUMNS"]), 40)
+    return max(shutil.get_terminal_size((80, 24)).columns, 40) if stream.isatty() else 80
+
+
+def ascii_only(stream: TextIO) -> bool:
+    """Whether the output cannot show Unicode."""
+    return not (stream.encoding or "ascii").lower().replace("-", "").startswith("utf")
+
+
+def say(message: str, hint: str = "") -> None:
+    """One message for the person, on stderr, with what to do next below it."""
+    sys.stderr.write(f"jsdoctor: {printable(message)}\n")
+    for line in hint.splitlines():
+        sys.stderr.write(f"  {printable(line)}\n")
+
+
+@contextlib.contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr that shows what is being done; silent where stderr is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True, no_color=not use_color(Color.AUTO, sys.stderr))
+    with console.status("starting") as status:
+        yield lambda phase: status.update(escape(printable(phase)))

@@ -1,0 +1,39 @@
+"""One line on what was looked at: how many servers, streams and consumers, through which access, how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Access, Sample
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+
+
+def headline(evidence: EvidenceSet, samples: Sequence[Sample]) -> str:
+    """What the report covers; empty when nothing was seen."""
+    return ", ".join(_parts(evidence, samples))
+
+
+def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
+    series = evidence.get(SnapshotSeries)
+    if isinstance(series, SnapshotSeries):
+        streams = series.last.streams
+        yield _count(len(streams), "stream")
+        yield _count(sum(len(stream.consumers) for stream in streams), "consumer")
+    servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
+    if isinstance(servers, Servers):
+        versions = sorted({server.version for server in servers.servers if server.version})
+        yield f"{_count(len(servers.servers), 'server')} ({', '.join(versions)})"
+    elif isinstance(connected, ConnectedServer):
+        yield f"server {connected.server_name} ({connected.version})"
+    access = {exchange.access for sample in samples for exchange in sample.exchanges}
+    names = {Access.SYSTEM: "system account", Access.ACCOUNT: "plain account", Access.MONITOR: "monitoring"}
+    yield from (f"seen through {name}" for kind, name in names.items() if kind in access)
+    looks = [sample.taken_at for sample in samples if sample.exchanges]
+    if len(looks) > 1:
+        yield f"{len(looks)} samples over {(looks[-1] - looks[0]).total_seconds():.1f} s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

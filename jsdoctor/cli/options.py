@@ -1,0 +1,143 @@
+"""The options that commands share: names, environment variables and help as the `nats` CLI has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jsdoctor.cli.console import Color
+from jsdoctor.model.finding import Severity
+from jsdoctor.parse.duration import parse_duration
+
+
+class ReportFormat(StrEnum):
+    """Formats that a report can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def seconds(text: str | float) -> float:
+    """A duration as Go writes it, in seconds, for typer."""
+    if isinstance(text, int | float):
+        return float(text)
+    try:
+        return parse_duration(text) / 1e9
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def positive_seconds(text: str | float) -> float:
+    """The same, but not zero."""
+    value = seconds(text)
+    if value <= 0:
+        raise typer.BadParameter("it must be longer than zero")
+    return value
+
+
+def split(values: Iterable[str] | None) -> tuple[str, ...]:
+    """Values of a repeatable option, each of which may be a comma-separated list."""
+    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+
+
+def complete_rule(incomplete: str) -> list[tuple[str, str]]:
+    """Shell completion of rule codes and slugs."""
+    from jsdoctor.cli.rulebook import open_rulebook
+
+    rules = open_rulebook().rules
+    names = [(name, rule.title) for rule in rules for name in (rule.code, rule.slug)]
+    return [pair for pair in names if pair[0].lower().startswith(incomplete.lower())]
+
+
+def _text(*names: str, help: str, metavar: str, env: str | None = None) -> object:  # noqa: A002 - typer's own word
+    shown = f"{help} [env: {env}]" if env else help
+    return typer.Option(*names, help=shown, metavar=metavar, show_default=False)
+
+
+# The environment variables are read by the layer that merges them with contexts, so typer must not read them too.
+Server = Annotated[
+    str | None, _text("--server", "-s", help="Server URLs, comma-separated.", metavar="URL", env="NATS_URL")
+]
+Context = Annotated[str | None, _text("--context", help="nats context to use.", metavar="NAME", env="NATS_CONTEXT")]
+User = Annotated[str | None, _text("--user", help="User name, or a token.", metavar="USER", env="NATS_USER")]
+Password = Annotated[str | None, _text("--password", help="Password.", metavar="PASS", env="NATS_PASSWORD")]
+Token = Annotated[str | None, _text("--token", help="Token.", metavar="TOKEN", env="NATS_TOKEN")]
+Creds = Annotated[str | None, _text("--creds", help="Credentials file.", metavar="FILE", env="NATS_CREDS")]
+Nkey = Annotated[str | None, _text("--nkey", help="File with an nkey seed.", metavar="FILE", env="NATS_NKEY")]
+TlsCert = Annotated[str | None, _text("--tlscert", help="TLS client certificate.", metavar="FILE", env="NATS_CERT")]
+TlsKey = Annotated[str | None, _text("--tlskey", help="TLS client key.", metavar="FILE", env="NATS_KEY")]
+TlsCa = Annotated[str | None, _text("--tlsca", help="TLS certificate authorities.", metavar="FILE", env="NATS_CA")]
+TlsFirst = Annotated[bool, typer.Option("--tlsfirst", help="TLS handshake before the server's INFO.")]
+JsDomain = Annotated[str | None, _text("--js-domain", help="JetStream domain.", metavar="NAME")]
+JsApiPrefix = Annotated[str | None, _text("--js-api-prefix", help="JetStream API prefix.", metavar="SUBJECT")]
+NoContext = Annotated[bool, typer.Option("--no-context", help="Ignore the selected nats context.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        parser=positive_seconds,
+        metavar="DURATION",
+        help="Longest wait for one answer, e.g. 5s. [env: NATS_TIMEOUT] [default: 5s]",
+        show_default=False,
+    ),
+]
+Monitor = Annotated[
+    list[str] | None,
+    typer.Option("--monitor", metavar="URL", help="HTTP monitoring address of a server; repeat for each server."),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option("--samples", min=1, metavar="N", help="Looks at the cluster; rates need two. [default: 2]"),
+]
+Interval = Annotated[
+    float | None,
+    typer.Option("--interval", parser=positive_seconds, metavar="DURATION", help="Between samples. [default: 2s]"),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="RULE",
+        help="Only these rules: codes, prefixes or slugs, comma-separated.",
+        autocompletion=complete_rule,
+    ),
+]
+ExtendSelect = Annotated[
+    list[str] | None,
+    typer.Option("--extend-select", metavar="RULE", help="These rules too.", autocompletion=complete_rule),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="RULE", help="Not these rules.", autocompletion=complete_rule),
+]
+Rules = Annotated[
+    list[Path] | None,
+    typer.Option("--rules", metavar="DIR", help="A directory with rule pages of your own.", file_okay=False),
+]
+FailOn = Annotated[
+    Severity | None,
+    typer.Option("--fail-on", help="Exit 1 from this severity on. [default: error]", show_default=False),
+]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 in spite of findings.")]
+AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 in spite of missing evidence.")]
+Format = Annotated[ReportFormat, typer.Option("--format", help="How to write the report.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="Write the report there, not to stdout."),
+]
+MaxExamples = Annotated[
+    int | None,
+    typer.Option("--max-examples", min=0, metavar="N", help="Subjects shown per rule; 0 for all. [default: 5]"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, one line each.")]
+Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Evidence and every rule; -vv: passes too.")]
+ColorChoice = Annotated[Color, typer.Option("--color", help="When to use colours.")]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Configuration file. [default: jsdoctor.toml or pyproject.toml]"),
+]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]

@@ -1,0 +1,41 @@
+"""The rules of this run: shipped pages and those of `--rules DIR`, loaded with their checks and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from jsdoctor.checks.registry import Check, load_checks
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.collect.rule_pages import shipped_pages, user_pages
+from jsdoctor.engine.loader import load_rules
+from jsdoctor.model.rule import Rule
+from jsdoctor.remedy.actions import Action, load_actions
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """Everything that evaluation and explanation need of the rules."""
+
+    rules: tuple[Rule, ...]
+    checks: Mapping[str, Check]
+    actions: Mapping[str, Action]
+
+
+def open_rulebook(directories: Sequence[Path] = ()) -> Rulebook:
+    """Load all rules. Raises `PageError` with every mistake in a page, `UsageProblem` for an unreadable one."""
+    for entry in entry_points(group="jsdoctor.checks"):
+        try:
+            entry.load()
+        except Exception as error:  # a plug-in may fail in any way
+            message = f"the plug-in {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+            raise UsageProblem(message, "repair or uninstall it") from error
+    try:
+        pages = [*shipped_pages(), *user_pages(directories)]
+    except (OSError, UnicodeDecodeError) as error:
+        where = getattr(error, "filename", None) or "a rule page"
+        raise UsageProblem(f"cannot read {where}: {error}", "check the --rules directories") from error
+    checks, actions = load_checks(), load_actions()
+    return Rulebook(load_rules(pages, checks, frozenset(actions)), checks, actions)

@@ -1,0 +1,212 @@
+"""Collection with a login of a plain account: its own streams and consumers, through the JetStream API.
+
+Leaders answer here, so every reply can be believed. A sample costs one request per 256 streams, and one per 256
+consumers of each stream that has any; the first also one for our name and one for the account's usage. Streams whose
+leader does not answer are left alone: asking for their consumers would only take another timeout.
+
+Longest time of a sample: one timeout for each page of the stream list but the first, all at once, one for the first,
+and then one, plus half a second per 16 streams, for their consumers. When nothing was answered for a whole timeout, the
+rest is not asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+
+import msgspec
+
+from jsdoctor.collect.ask import Asker, NoReplyError, Reply, Why
+from jsdoctor.collect.haul import Haul, Progress, no_progress
+from jsdoctor.collect.pacing import Slots, Tally
+from jsdoctor.collect.unanswered import no_jetstream, not_allowed, not_asked, unanswered
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
+
+USER_INFO = "$SYS.REQ.USER.INFO"
+PARALLEL = 16
+_PATIENCE_S = 0.5
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    consumer_count: int = 0
+
+
+class _Stream(msgspec.Struct, frozen=True):
+    config: _Named = _Named()
+    state: _Counted = _Counted()
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """What asking on needs to know of a page of STREAM.LIST or CONSUMER.LIST."""
+
+    total: int = 0
+    limit: int = 0
+    streams: tuple[_Stream, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    offline: dict[str, str] | None = None
+
+    @property
+    def silent(self) -> set[str]:
+        """Streams or consumers whose leader does not answer."""
+        return {*(self.missing or ()), *(self.offline or ())}
+
+
+class AccountSource:
+    """Asks the JetStream API under `prefix`: `$JS.API`, or that of another domain or account."""
+
+    def __init__(self, asker: Asker, prefix: str, plan: CollectionPlan) -> None:
+        self.exhausted = False
+        self._asker = asker
+        self._prefix = prefix
+        self._plan = plan
+        self._slots = Slots(PARALLEL, _PATIENCE_S)
+        self._account = ""
+        self._first = True
+        self._with_consumers: set[str] = set()
+        self._mute: set[str] = set()
+        self._offsets: dict[str, list[int]] = {}
+
+    async def sample(self, progress: Progress = no_progress) -> Haul:
+        """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
+
+        From the second sample on, streams and the consumers of those known already are asked for at the same time:
+        in which order things were read within one sample, only their own times tell.
+        """
+        haul = Haul(begun_at=asyncio.get_running_loop().time())
+        asking = []
+        if self._first:
+            asking.append(self._ask_user(haul))
+            if self._plan.accounts:
+                asking.append(self._ask_usage(haul))
+        if self._plan.assets:
+            asking.append(self._ask_assets(haul, progress))
+        self._first = False
+        await asyncio.gather(*asking)
+        self.exhausted = self.exhausted or not self._plan.assets
+        return haul
+
+    async def _ask_user(self, haul: Haul) -> None:
+        try:
+            reply = await self._asker.one(USER_INFO)
+            haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.USER_INFO, USER_INFO))
+            user = decode(decode(reply.body, SystemEnvelope).data, UserInfoData)
+            self._account = user.account_name or user.account
+        except (NoReplyError, ReplyError):
+            return  # it only names the account: what matters does not depend on it
+
+    async def _ask_usage(self, haul: Haul) -> None:
+        subject = f"{self._prefix}.INFO"
+        try:
+            reply = await self._asker.one(subject)
+        except NoReplyError as error:
+            haul.gaps.append(self._gap(error, "endpoint"))
+        else:
+            haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
+
+    async def _ask_assets(self, haul: Haul, progress: Progress) -> None:
+        known = self._with_consumers - self._mute
+        progress("asking for streams" if not known else f"asking for streams and the consumers of {len(known)}")
+        streams, _ = await asyncio.gather(self._ask_streams(haul), self._ask_consumers(haul, known))
+        if streams is None:
+            self.exhausted = True
+            return
+        self._with_consumers = {name for name, count in streams.items() if count}
+        if more := self._with_consumers - known - self._mute:
+            progress(f"asking for the consumers of {len(more)} streams")
+            await self._ask_consumers(haul, more)
+
+    async def _ask_streams(self, haul: Haul) -> dict[str, int] | None:
+        """How many consumers each stream has, without those that do not answer; None when there is no answer at all."""
+        subject = f"{self._prefix}.STREAM.LIST"
+
+        async def one(offset: int) -> _Page | None:
+            async with self._slots.one():
+                try:
+                    reply = await self._asker.one(subject, _from(offset))
+                except NoReplyError as error:
+                    haul.gaps.append(self._gap(error, "stream"))
+                    return None
+            return _keep(haul, Endpoint.STREAM_LIST, subject, reply)
+
+        pages = await self._all_pages(subject, one)
+        if pages is None:
+            return None
+        counts = {s.config.name: s.state.consumer_count for page in pages for s in page.streams or ()}
+        silent = set().union(*(page.silent for page in pages))
+        return {name: count for name, count in counts.items() if name and name not in silent}
+
+    async def _ask_consumers(self, haul: Haul, streams: Collection[str]) -> None:
+        if not (self._plan.consumers and streams):
+            return
+        haul.begun_at = asyncio.get_running_loop().time()
+        tally = Tally(self._asker.timeout_s, haul.begun_at)
+        await asyncio.gather(*(self._ask_consumers_of(haul, stream, tally) for stream in sorted(streams)))
+        if tally.denied:
+            haul.gaps.append(not_allowed(f"{self._prefix}.CONSUMER.LIST.*", tally.denied, tally.words))
+        if tally.skipped - tally.denied:
+            haul.gaps.append(not_asked(tally.skipped - tally.denied, self._asker.timeout_s))
+        self._mute |= tally.denied | tally.late | tally.skipped
+
+    async def _ask_consumers_of(self, haul: Haul, stream: str, tally: Tally) -> None:
+        loop = asyncio.get_running_loop()
+        subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
+
+        async def one(offset: int) -> _Page | None:
+            async with self._slots.one():
+                if tally.is_in_vain(loop.time()):
+                    tally.skipped.add(stream)
+                    return None
+                try:
+                    reply = await self._asker.one(subject, _from(offset))
+                except NoReplyError as error:
+                    tally.failed(stream, error)
+                    if error.why is not Why.DENIED:
+                        haul.gaps.append(self._gap(error, "consumer", stream))
+                    return None
+            tally.heard(loop.time())
+            return _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
+
+        await self._all_pages(subject, one)
+
+    async def _all_pages(self, subject: str, one: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
+        """Every page: those that the last sample had at once, the first else, and then all others at once."""
+        offsets = self._offsets.get(subject, [0])
+        pages = await asyncio.gather(*map(one, offsets))
+        if (first := pages[0]) is None:
+            return None
+        needed = list(range(0, first.total, first.limit)) if first.limit > 0 else []
+        more = await asyncio.gather(*(one(offset) for offset in needed if offset not in offsets))
+        self._offsets[subject] = needed or [0]
+        return [page for page in (*pages, *more) if page is not None]
+
+    def _gap(self, error: NoReplyError, kind: str, stream: str = "") -> Gap:
+        """The gap for a stream's consumers, or without a stream for the account."""
+        if error.why is Why.NOBODY:
+            return no_jetstream(self._prefix, self._account)
+        subject = (
+            Subject(kind="stream", name=stream, account=self._account)
+            if stream
+            else Subject(kind="account", name=self._account)
+        )
+        return unanswered(error, kind, subject, self._asker.timeout_s)
+
+
+def _from(offset: int) -> bytes:
+    return msgspec.json.encode({"offset": offset})
+
+
+def _keep(haul: Haul, endpoint: Endpoint, subject: str, reply: Reply) -> _Page:
+    """Keep the reply; what is understood of it here. What cannot be read becomes a gap where it is parsed."""
+    haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
+    try:
+        return decode(reply.body, _Page)
+    except ReplyError:
+        return _Page()

@@ -1,0 +1,68 @@
+"""Name lookup and TCP connect that give up in time: a resolver that hangs must not hang jsdoctor, nor its exit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+_Addresses = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]]
+
+
+async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
+    """A connected, non-blocking socket to the first address of the host that answers.
+
+    Raises OSError (`socket.gaierror` when the name is unknown, else that of the last address) and TimeoutError.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_s
+    async with asyncio.timeout_at(deadline):
+        addresses = await _look_up(host, port)
+    last: OSError = OSError(f"{host} has no address")
+    for tried, (family, kind, protocol, _, address) in enumerate(addresses):
+        # An address that swallows packets (IPv6 without a route) must leave time for those after it.
+        share = (deadline - loop.time()) / (len(addresses) - tried)
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            async with asyncio.timeout(share):
+                await loop.sock_connect(sock, address)
+        except BaseException as error:
+            sock.close()
+            if not isinstance(error, OSError):  # TimeoutError is one
+                raise
+            last = error
+        else:
+            return sock
+    raise last
+
+
+async def _look_up(host: str, port: int) -> _Addresses:
+    """All addresses of a host. In a daemon thread: those of asyncio's executor are waited for when the loop ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[_Addresses] = loop.create_future()
+
+    def settle(found: _Addresses | OSError) -> None:
+        if answer.done():
+            return
+        if isinstance(found, OSError):
+            answer.set_exception(found)
+        else:
+            answer.set_result(found)
+
+    def look_up() -> None:
+        found: _Addresses | OSError
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            found = error
+        except UnicodeError:  # a label too long or empty for IDNA
+            found = socket.gaierror(socket.EAI_NONAME, "not a host name")
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, found)
+
+    threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
+    return await answer

@@ -1,0 +1,130 @@
+"""Asking over NATS: one request for one reply, or one for a reply from every server; and why there was none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from time import monotonic_ns
+
+from nats import errors
+from nats.js.api import Header
+
+from jsdoctor.collect.connection import Connection
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+
+_LOOK_S = 0.05
+"""How often a wait is interrupted to see whether the server has denied the request or has gone away."""
+_NO_RESPONDERS = "503"
+_SUBSCRIPTION_DENIED = "permissions violation for subscription"
+
+
+class Why(Enum):
+    """Why a request got no reply."""
+
+    LATE = "no reply in time"
+    NOBODY = "nobody listens on the subject"
+    DENIED = "the login may not publish there"
+    NO_INBOX = "the login may not subscribe to where replies go"
+    LOST = "the connection is gone"
+
+
+class NoReplyError(Exception):
+    """A request to `subject` got no reply. `words` are the server's own, where it gave a reason."""
+
+    def __init__(self, why: Why, subject: str, words: str = "") -> None:
+        super().__init__(why, subject, words)
+        self.why = why
+        self.subject = subject
+        self.words = words
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One reply: our clock when asking, the time until it came, the bytes."""
+
+    asked_at: datetime
+    round_trip_ns: int
+    body: bytes = field(repr=False)
+
+    def exchange(self, access: Access, endpoint: Endpoint, target: str) -> Exchange:
+        """This reply as evidence."""
+        return Exchange(access, endpoint, target, self.asked_at, self.round_trip_ns, self.body)
+
+
+class Asker:
+    """Asks through one connection. No request takes longer than `timeout_s`."""
+
+    def __init__(self, connection: Connection, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._connection = connection
+
+    async def one(self, subject: str, payload: bytes = b"") -> Reply:
+        """The first reply. Raises NoReplyError."""
+        asked_at, started = datetime.now(UTC), monotonic_ns()
+        asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=self.timeout_s))
+        try:
+            while not (await asyncio.wait({asking}, timeout=_LOOK_S))[0]:
+                self._look(subject)
+            return Reply(asked_at, monotonic_ns() - started, (await asking).data)
+        except errors.NoRespondersError:
+            raise NoReplyError(Why.NOBODY, subject) from None
+        except errors.TimeoutError:
+            self._look(subject)
+            raise NoReplyError(Why.LATE, subject) from None
+        except (errors.Error, OSError) as error:
+            self._look(subject)
+            raise NoReplyError(Why.LOST, subject, str(error)) from None
+        finally:
+            asking.cancel()
+
+    async def everyone(
+        self, subject: str, payload: bytes, is_last: Callable[[Reply], bool], quiet_s: float | None = None
+    ) -> list[Reply]:
+        """The replies of all servers: until `is_last`, called once with each, says so, at most `timeout_s`.
+
+        With `quiet_s`, also until no reply has come for that long, or for thrice the longest time any took (far
+        servers answer late). Raises NoReplyError when there is no reply at all.
+        """
+        loop, client = asyncio.get_running_loop(), self._connection.client
+        replies: list[Reply] = []
+        try:
+            inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
+            asked_at, started = datetime.now(UTC), monotonic_ns()
+            await client.publish(subject, payload, reply=inbox.subject)
+            deadline = loop.time() + self.timeout_s
+            quiet_at = deadline
+            while (left_s := min(deadline, quiet_at) - loop.time()) > 0:
+                try:
+                    message = await inbox.next_msg(timeout=min(left_s, _LOOK_S))
+                except errors.TimeoutError:
+                    self._look(subject)
+                    continue
+                if message.headers and message.headers.get(Header.STATUS) == _NO_RESPONDERS:
+                    raise NoReplyError(Why.NOBODY, subject)
+                took_ns = monotonic_ns() - started
+                replies.append(Reply(asked_at, took_ns, message.data))
+                if is_last(replies[-1]):
+                    break
+                if quiet_s is not None:
+                    quiet_at = loop.time() + max(quiet_s, 3 * took_ns / 1e9)
+            await inbox.unsubscribe()
+        except (errors.Error, OSError) as error:
+            self._look(subject)
+            if not replies:
+                raise NoReplyError(Why.LOST, subject, str(error)) from None
+        if not replies:
+            raise NoReplyError(Why.LATE, subject)
+        return replies
+
+    def _look(self, subject: str) -> None:
+        """Raise when it is known already that no reply will come."""
+        if words := self._connection.denial(subject):
+            raise NoReplyError(Why.DENIED, subject, words)
+        for words in self._connection.permission_errors:
+            if words.lower().startswith(_SUBSCRIPTION_DENIED):
+                raise NoReplyError(Why.NO_INBOX, subject, words)
+        if not self._connection.client.is_connected:
+            raise NoReplyError(Why.LOST, subject)

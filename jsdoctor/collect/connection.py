@@ -1,0 +1,210 @@
+"""A connection to NATS: the first server of the list that takes us, or one clear sentence on why none does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nats import errors
+
+from jsdoctor.collect.client import InfoClient
+from jsdoctor.collect.credentials import Login
+from jsdoctor.collect.greeting import greet
+from jsdoctor.collect.login import login_options, login_refusal
+from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.collect.refusal import Refusal, Stage, printable
+from jsdoctor.collect.server_urls import ServerUrl, parse_servers
+from jsdoctor.collect.settings import ConnectionSettings
+from jsdoctor.collect.tls import TlsPlan, plan_tls, tls_refusal
+from jsdoctor.collect.transport import GreetedTransport
+from jsdoctor.collect.websocket import require_websocket, websocket_errors, websocket_refusal
+
+CLIENT_NAME = "jsdoctor"
+_CLOSE_S = 2.0
+_NATS_PY = "nats: "  # how nats-py begins its texts
+_PERMISSIONS = "permissions violation"
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One try: where, as whom, and how TLS is to be done."""
+
+    server: ServerUrl
+    login: Login
+    tls: TlsPlan
+
+
+class Connection:
+    """An open connection. It never reconnects: what is lost shows as an error of the next request, not as a wait.
+
+    `client` is nats-py's; `url` the server we are on, without userinfo. `permission_errors` are the server's own
+    words when it denied something (`Permissions Violation for Publish to "$JS.API.STREAM.LIST"`): that request gets
+    no reply and looks like a timeout otherwise. `errors` is what else went wrong outside of replies. `closed` is set
+    when the connection is gone, so that nobody has to wait for replies on it.
+    """
+
+    def __init__(self, url: str, transport: GreetedTransport | None = None) -> None:
+        self.url = url
+        self.client = InfoClient(transport)
+        self.permission_errors: list[str] = []
+        self.errors: list[str] = []
+        self.closed = asyncio.Event()
+        self._transport = transport
+        self._logged_in = False
+
+    @property
+    def server_info(self) -> Mapping[str, Any]:
+        """The server's INFO as it came: `version`, `server_name`, `cluster`, `max_payload`, `jetstream`, `headers`...
+
+        Newer servers add, for a client that has logged in, `remote_account` (the account we are in) and, when that is
+        the system account, `acc_is_sys` (nats-server `client.go` processPing).
+        """
+        return self.client.info
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS protects this connection."""
+        return self._transport.encrypted if self._transport else self.url.startswith("wss:")
+
+    def denial(self, subject: str) -> str | None:
+        """The server's words if it denied publishing or subscribing to this very subject, else None."""
+        quoted = f'"{subject}"'.lower()
+        return next((words for words in self.permission_errors if quoted in words.lower()), None)
+
+    async def log_in(self, attempt: _Attempt, inbox_prefix: str, budget_s: float) -> None:
+        """Send CONNECT and wait until the server has accepted it. Callers use `connect`.
+
+        Raises what nats-py raises, and ConnectionResetError when the server hangs up after having accepted it.
+        """
+        await self.client.connect(
+            [attempt.server.url],
+            name=CLIENT_NAME,
+            error_cb=self._on_error,
+            closed_cb=self._on_close,
+            allow_reconnect=False,
+            connect_timeout=math.ceil(budget_s),
+            tls=attempt.tls.context,
+            inbox_prefix=inbox_prefix,
+            **login_options(attempt.login),
+        )
+        self._logged_in = True
+        # One more round trip: brings the INFO that names our account, and an -ERR sent right after the PONG.
+        await self.client.flush(math.ceil(budget_s))
+        if not self.client.is_connected:
+            raise ConnectionResetError
+
+    async def close(self) -> None:
+        """Hang up, in bounded time. Safe to call in any state."""
+        with contextlib.suppress(OSError, errors.Error):  # TimeoutError is an OSError
+            async with asyncio.timeout(_CLOSE_S):
+                await self.client.close()
+        if self._transport:
+            self._transport.abort()
+
+    async def _on_close(self) -> None:
+        self.closed.set()
+
+    async def _on_error(self, error: Exception) -> None:
+        if not self._logged_in:
+            # nats-py would try again and again; raised here, it leaves connect().
+            raise error
+        text = _words(error)
+        if text.startswith(_PERMISSIONS):
+            words = self._transport.refusals.get(text, text) if self._transport else text
+            self.permission_errors.append(printable(words))
+        else:
+            self.errors.append(printable(text or type(error).__name__))
+
+
+@contextlib.asynccontextmanager
+async def connect(settings: ConnectionSettings) -> AsyncIterator[Connection]:
+    """Connect to the first server of the settings that takes us; hang up on leaving. Takes `timeout_s` at most.
+
+    TLS certificates and host names are always verified. Raises UsageProblem for certificate files that cannot be
+    used, ConnectProblem when no server takes us.
+    """
+    connection = await _open(settings)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _open(settings: ConnectionSettings) -> Connection:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + settings.timeout_s
+    tls = plan_tls(settings)
+    servers = [server for url in settings.servers for server in parse_servers(url, "server")]
+    refusals: list[tuple[str, Refusal]] = []
+    for tried, server in enumerate(servers):
+        login = (settings.server_logins[tried] if settings.server_logins else None) or settings.login
+        now = loop.time()
+        share = now + (deadline - now) / (len(servers) - tried)  # a silent server leaves time for those after it
+        try:
+            return await _open_one(_Attempt(server, login, tls), settings.inbox_prefix, share)
+        except Refusal as refusal:
+            refusals.append((server.url, refusal))
+    raise _problem(refusals)
+
+
+async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Connection:
+    """Raises Refusal."""
+    loop = asyncio.get_running_loop()
+    server = attempt.server
+    if server.websocket:
+        require_websocket(server, attempt.tls)
+        connection = Connection(server.url)
+    else:
+        connection = Connection(server.url, GreetedTransport(await greet(server, attempt.tls, deadline)))
+    failures: tuple[type[Exception], ...] = (OSError, errors.Error, *websocket_errors(server))
+    budget_s = max(deadline - loop.time(), 0)
+    try:
+        async with asyncio.timeout_at(deadline):
+            await connection.log_in(attempt, inbox_prefix, budget_s)
+    except failures as error:
+        await connection.close()
+        if server.websocket and not connection.server_info:
+            raise websocket_refusal(error, server, attempt.tls, budget_s) from None
+        raise _refusal(error, connection, attempt) from None
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> Refusal:
+    """What it means that the server greeted us and then did not take us."""
+    info = connection.server_info
+    last = connection.client.last_error  # an -ERR that made nats-py close is only told there
+    said = "; ".join(connection.errors) or (_words(last) if isinstance(last, errors.Error) else "")
+    if isinstance(error, ssl.SSLError):
+        return tls_refusal(error, attempt.server, attempt.tls)
+    if isinstance(error, TimeoutError) and not said:
+        return Refusal(Stage.LOGIN, "it greets, but does not answer our login in time", "--timeout 15s waits longer")
+    if isinstance(error, OSError):
+        if not said and info.get("tls_verify") and not attempt.tls.own_certificate:
+            return Refusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
+        return login_refusal(said, attempt.login, info)
+    return login_refusal(_words(error), attempt.login, info)
+
+
+def _words(error: Exception) -> str:
+    """The server's text in an exception of nats-py."""
+    return str(error).removeprefix(_NATS_PY).strip("'")
+
+
+def _problem(refusals: list[tuple[str, Refusal]]) -> ConnectProblem:
+    """One sentence for all servers; those that failed alike are named together."""
+    farthest = max((refusal for _, refusal in refusals), key=lambda refusal: refusal.stage)
+    if len(refusals) == 1:
+        return ConnectProblem(f"cannot connect to {refusals[0][0]}: {farthest.reason}", farthest.hint)
+    alike: dict[str, list[str]] = {}
+    for url, refusal in refusals:
+        alike.setdefault(refusal.reason, []).append(url)
+    told = "; ".join(f"{', '.join(urls)}: {reason}" for reason, urls in alike.items())
+    return ConnectProblem(f"cannot connect to any of {len(refusals)} servers: {told}", farthest.hint)

@@ -1,0 +1,103 @@
+"""From a live deployment to samples: finds out what the login may see, then looks as often as the plan says.
+
+Longest time, with T the plan's timeout: one T to find out who answers, then for each sample that of its slowest source
+(the module of each source says how long that is), and the interval between. What does not answer costs its T once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import msgspec
+
+from jsdoctor.collect.account import AccountSource
+from jsdoctor.collect.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.connection import Connection
+from jsdoctor.collect.haul import Haul, Progress, Source, no_progress
+from jsdoctor.collect.monitor import MonitorSource
+from jsdoctor.collect.monitor_url import parse_monitor_url
+from jsdoctor.collect.system import SystemSource, find_servers
+from jsdoctor.collect.unanswered import unanswered
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.finding import CLUSTER
+
+DEFAULT_API_PREFIX = "$JS.API"
+
+
+async def gather(
+    connection: Connection | None,
+    monitor_urls: Iterable[str],
+    plan: CollectionPlan,
+    progress: Progress = no_progress,
+    *,
+    js_api_prefix: str = DEFAULT_API_PREFIX,
+    monitor_tls: ssl.SSLContext | None = None,
+) -> tuple[Sample, ...]:
+    """Samples as the plan wants them, oldest first. Nothing is written to the deployment.
+
+    Every reading of a sample is later than all of the sample before; within a sample only the readings' own times tell
+    which came first. What could not be had is a gap of the sample that missed it. Fewer samples than planned come
+    back when nothing is left that answers. Raises UsageProblem for a monitoring URL that is none.
+    """
+    sources: list[Source] = []
+    first = Haul()
+    if urls := [parse_monitor_url(url) for url in monitor_urls]:
+        sources.append(MonitorSource(urls, plan, monitor_tls))
+    if connection:
+        first.exchanges.append(_greeting(connection))
+        progress("finding out what this login may see")
+        sources.append(await _source_of(connection, plan, js_api_prefix, first))
+    samples: list[Sample] = []
+    due_at = 0.0
+    while sources and len(samples) < plan.samples:
+        await _until(due_at, progress)
+        sample, begun_at = await _take(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
+        due_at, first = begun_at + plan.interval_s, Haul()
+        samples.append(sample)
+        sources = [source for source in sources if not source.exhausted]
+    return tuple(samples)
+
+
+async def _source_of(connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: Haul) -> Source:
+    """The system account can ask all servers, which nobody else can; it has no JetStream of its own to ask about."""
+    asker = Asker(connection, plan.timeout_s)
+    try:
+        return SystemSource(asker, await find_servers(asker), plan)
+    except NoReplyError as error:
+        if error.why is Why.LATE or connection.server_info.get("acc_is_sys"):
+            first.gaps.append(unanswered(error, "endpoint", CLUSTER, plan.timeout_s))
+        return AccountSource(asker, js_api_prefix, plan)
+
+
+async def _take(sources: Iterable[Source], first: Haul, progress: Progress) -> tuple[Sample, float]:
+    """One sample of all sources at once, and when its last round of readings was begun."""
+    taken_at = datetime.now(UTC)
+    hauls = [first, *await asyncio.gather(*(source.sample(progress) for source in sources))]
+    sample = Sample(
+        taken_at=taken_at,
+        exchanges=tuple(exchange for haul in hauls for exchange in haul.exchanges),
+        gaps=tuple(gap for haul in hauls for gap in haul.gaps),
+    )
+    return sample, max(haul.begun_at for haul in hauls)
+
+
+def _numbered(progress: Progress, number: int, of: int) -> Progress:
+    return (lambda text: progress(f"sample {number} of {of}: {text}")) if of > 1 else progress
+
+
+async def _until(due_at: float, progress: Progress) -> None:
+    """Rates need time between readings of the same thing: counted from when the last round of them was begun."""
+    left_s = due_at - asyncio.get_running_loop().time()
+    if left_s > 0:
+        progress(f"waiting {left_s:.1f} s for the next sample")
+        await asyncio.sleep(left_s)
+
+
+def _greeting(connection: Connection) -> Exchange:
+    """What the server we are on says of itself to every client."""
+    body = msgspec.json.encode(dict(connection.server_info))
+    return Exchange(Access.CLIENT, Endpoint.CONNECT_INFO, connection.url, datetime.now(UTC), 0, body)

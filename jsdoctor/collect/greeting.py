@@ -1,0 +1,158 @@
+"""One connection up to the server's greeting: TCP, INFO, and TLS at its right moment. No credentials travel here.
+
+nats-py can do this too, but a port that stays silent, speaks HTTP or refuses TLS is one and the same timeout there,
+and with `tls://` towards a server without TLS it sends the password in plain text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsdoctor.collect.addresses import open_socket
+from jsdoctor.collect.refusal import Refusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.server_urls import ServerUrl
+from jsdoctor.collect.silence import explain_silence
+from jsdoctor.collect.tls import TlsPlan, tls_refusal
+
+_LINE_LIMIT = 1 << 20  # bytes; an INFO line names every server of a cluster
+_GREETING_SHARE = 0.7  # of the time that is left; the rest is for finding out why there is none
+_ASKING_S = 2.0
+_TLS_SHUTDOWN_S = 0.5
+_NOT_NATS = "check the port: the client port of a NATS server is 4222 unless configured otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """An open connection to a server that has said INFO. `head`: what was read of it so far, the INFO line included."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    info: dict[str, Any] = field(repr=False)
+    head: bytes = field(repr=False)
+
+
+async def greet(server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
+    """Connect and wait for INFO, with TLS when the server needs it or the plan insists. `deadline` is in loop time.
+
+    Raises Refusal.
+    """
+    budget_s = deadline - asyncio.get_running_loop().time()
+    try:
+        sock = await open_socket(server.host, server.port, budget_s)
+    except OSError as error:
+        raise tcp_refusal(error, server, budget_s) from None
+    try:
+        if tls.first:
+            return await _tls_then_info(sock, server, tls, deadline)
+        return await _info_then_tls(sock, server, tls, deadline)
+    except BaseException:
+        sock.close()
+        raise
+
+
+async def _info_then_tls(sock: socket.socket, server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
+    said = await _hear(sock, server, deadline)
+    line, _, rest = said.partition(b"\n")
+    info = _parse_info(line)
+    if tls.required and not (info.get("tls_required") or info.get("tls_available")):
+        raise Refusal(
+            Stage.TLS,
+            "TLS was demanded, but the server has none",
+            "if plain text is really meant: give nats:// and no TLS option; else add a tls block to the server",
+        )
+    if not (tls.required or info.get("tls_required")):
+        reader, writer = await asyncio.open_connection(sock=sock, limit=_LINE_LIMIT)
+        return Channel(reader, writer, info, said)
+    if rest:
+        # Plain text after INFO is either the server's last words or somebody's in between: never part of the session.
+        raise _last_words(rest)
+    reader, writer = await _start_tls(sock, server, tls, deadline)
+    return Channel(reader, writer, info, said)
+
+
+async def _tls_then_info(sock: socket.socket, server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
+    reader, writer = await _start_tls(sock, server, tls, deadline)
+    try:
+        async with asyncio.timeout_at(deadline):
+            line = await reader.readline()
+        return Channel(reader, writer, _parse_info(line), line)
+    except BaseException as error:
+        writer.transport.abort()
+        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+            raise tls_refusal(error, server, tls) from None
+        if isinstance(error, TimeoutError | ValueError):  # ValueError: a line beyond the limit
+            raise Refusal(Stage.GREETING, "it speaks TLS but does not greet as a NATS server", _NOT_NATS) from None
+        raise
+
+
+async def _hear(sock: socket.socket, server: ServerUrl, deadline: float) -> bytes:
+    """What the server says first. Raises Refusal, with what is behind that port, when it says nothing."""
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    address, silent = server.host, False
+    try:
+        address = sock.getpeername()[0]
+        async with asyncio.timeout_at(now + (deadline - now) * _GREETING_SHARE):
+            if said := await _first_line(sock):
+                return said
+    except TimeoutError:
+        silent = True
+    except OSError:
+        pass  # a reset: it hung up as well
+    sock.close()
+    left_s = min(max(deadline - loop.time(), 0), _ASKING_S)
+    raise await explain_silence(address, server.port, closed=not silent, timeout_s=left_s)
+
+
+async def _start_tls(
+    sock: socket.socket, server: ServerUrl, tls: TlsPlan, deadline: float
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await asyncio.open_connection(
+                sock=sock,
+                ssl=tls.context,
+                server_hostname=server.host,
+                ssl_shutdown_timeout=_TLS_SHUTDOWN_S,
+                limit=_LINE_LIMIT,
+            )
+    except OSError as error:
+        raise tls_refusal(error, server, tls) from None
+
+
+async def _first_line(sock: socket.socket) -> bytes:
+    """What the server says first, up to a line end at least; empty when it hangs up."""
+    loop = asyncio.get_running_loop()
+    said = b""
+    while b"\n" not in said:
+        piece = await loop.sock_recv(sock, 65536)
+        if not piece:
+            return said and said + b"\n"
+        said += piece
+        if len(said) > _LINE_LIMIT or not said.startswith(b"INFO"[: len(said)]):
+            return said + b"\n"
+    return said
+
+
+def _parse_info(line: bytes) -> dict[str, Any]:
+    """The object of an INFO line. Raises Refusal when it is no such line."""
+    keyword, _, payload = line.strip().partition(b" ")
+    try:
+        info = json.loads(payload) if keyword == b"INFO" else None
+    except ValueError:
+        info = None
+    if keyword == b"-ERR":
+        raise _last_words(line)
+    if not isinstance(info, dict):
+        raise Refusal(Stage.GREETING, f"not a NATS server: it greets with {printable(line)!r}", _NOT_NATS)
+    return info
+
+
+def _last_words(said: bytes) -> Refusal:
+    return Refusal(
+        Stage.LOGIN, f"it refuses: {printable(said.removeprefix(b'-ERR').strip())}", "ask who runs the server"
+    )

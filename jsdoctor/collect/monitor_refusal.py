@@ -1,0 +1,77 @@
+"""Why a monitoring port gave nothing, and what to do about it."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from asyncio import CancelledError
+
+import httpx
+
+from jsdoctor.collect.refusal import printable
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+
+_CHECK = "check the address: monitoring is the server's http_port (8222 unless configured otherwise; off by default)"
+_WHERE = "the server's monitoring port is not its client port 4222: " + _CHECK
+
+
+class MonitorError(Exception):
+    """A monitoring port that gave nothing. `base` is its URL without a login, `refusal` reason and next step."""
+
+    def __init__(self, base: str, refusal: tuple[str, str]) -> None:
+        super().__init__(base, refusal)
+        reason, how_to_get = refusal
+        self.gap = Gap(
+            kind="endpoint",
+            subject=Subject(kind="server", name=base),
+            reason=f"monitoring at {base}: {reason}",
+            how_to_get=how_to_get,
+        )
+
+
+def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[str, str]:
+    """Reason and next step when no HTTP response came."""
+    if isinstance(error, httpx.TimeoutException | TimeoutError):
+        return f"no answer within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
+    if isinstance(error, httpx.RemoteProtocolError):
+        return "it does not speak HTTP", _WHERE
+    cause = _root(error)
+    if isinstance(cause, ssl.SSLError):
+        return _tls_refusal(cause, base)
+    if isinstance(cause, socket.gaierror):
+        return "no such host name", _CHECK
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused, nothing listens on that port", _CHECK
+    return f"no connection: {printable(str(cause) or type(cause).__name__)}", _CHECK
+
+
+def _tls_refusal(error: ssl.SSLError, base: str) -> tuple[str, str]:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = f"its certificate is not trusted: {printable(error.verify_message)}"
+        return reason, "give the CA's certificate with --tlsca FILE, and the name that the certificate is made for"
+    return f"no TLS there: {printable(error.reason or str(error))}", f"try http://{base.partition('://')[2]}"
+
+
+def http_refusal(response: httpx.Response, base: str) -> tuple[str, str]:
+    """Reason and next step when the response is none of a NATS server's monitoring."""
+    status = response.status_code
+    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        reason = f"it wants a login (HTTP {status})"
+        return reason, f"write the login into the URL: {base.replace('://', '://USER:PASSWORD@', 1)}"
+    if b"HTTP request to an HTTPS server" in response.content:
+        return "it speaks TLS only", f"use {base.replace('http://', 'https://', 1)}"
+    if response.is_redirect:
+        where = printable(response.headers.get("location", "nowhere"))
+        return f"it redirects (HTTP {status}) to {where}", "give the address that it redirects to"
+    kind = printable(response.headers.get("content-type", "no content type"))
+    return f"that is not NATS monitoring (HTTP {status}, {kind})", _CHECK
+
+
+def _root(error: BaseException) -> BaseException:
+    """The first of what an error of httpx was made from."""
+    while True:
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
+        if inner is None or isinstance(inner, CancelledError):
+            return error
+        error = inner

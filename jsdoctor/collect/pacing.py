@@ -1,0 +1,68 @@
+"""How many requests may be under way at once, and when it is of no use to ask on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from jsdoctor.collect.ask import NoReplyError, Why
+
+_ENOUGH_DENIALS = 16
+
+
+class Slots:
+    """At most `count` requests that are younger than `patience_s`: a slow one does not hold up the others.
+
+    A few silent leaders would otherwise take all slots for seconds each, one after another.
+    """
+
+    def __init__(self, count: int, patience_s: float) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._patience_s = patience_s
+
+    @contextlib.asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a slot; give it back on leaving, or when patience ends."""
+        await self._free.acquire()
+        timer = asyncio.get_running_loop().call_later(self._patience_s, self._free.release)
+        try:
+            yield
+        finally:
+            # Past its time the timer has given the slot back, or is about to.
+            if asyncio.get_running_loop().time() < timer.when():
+                timer.cancel()
+                self._free.release()
+
+
+class Tally:
+    """How the requests of one round fare. Times are loop times, names those of streams."""
+
+    def __init__(self, timeout_s: float, begun_at: float) -> None:
+        self.denied: set[str] = set()
+        self.late: set[str] = set()
+        self.skipped: set[str] = set()
+        self.words = ""
+        self._timeout_s = timeout_s
+        self._heard_at = begun_at
+        self._heard_any = False
+        self._hopeless = False
+
+    def heard(self, now: float) -> None:
+        """A request was answered."""
+        self._heard_at = now
+        self._heard_any = True
+
+    def failed(self, stream: str, error: NoReplyError) -> None:
+        """A request was not answered."""
+        if error.why is Why.DENIED:
+            self.denied.add(stream)
+            self.words = error.words
+        else:
+            self.late.add(stream)
+            self._hopeless = self._hopeless or error.why in (Why.LOST, Why.NO_INBOX)
+
+    def is_in_vain(self, now: float) -> bool:
+        """Whether to stop: no way back, all of many requests denied, or nothing answered for a whole timeout."""
+        all_denied = len(self.denied) >= _ENOUGH_DENIALS and not self._heard_any
+        return self._hopeless or all_denied or (bool(self.late) and now - self._heard_at > self._timeout_s)

@@ -1,0 +1,34 @@
+"""Rule pages from disk: those that jsdoctor ships, and those that a user adds with `--rules DIR`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import jsdoctor
+from jsdoctor.engine.loader import PageText
+
+
+def rules_directory() -> Path:
+    """Where the shipped pages lie: inside an installed package as `_rules`, in a checkout as `rules` beside it."""
+    package = Path(jsdoctor.__file__).parent
+    installed = package / "_rules"
+    return installed if installed.is_dir() else package.parent / "rules"
+
+
+def shipped_pages() -> Iterator[PageText]:
+    """Every rule page that comes with jsdoctor."""
+    root = rules_directory()
+    for path in sorted(root.glob("*/*.md")):
+        if path.parent.name != "symptoms":
+            yield PageText(f"rules/{path.parent.name}/{path.name}", path.parent.name, path.read_text("utf-8"))
+
+
+def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:
+    """Every page below the given directories. Raises `OSError` or `UnicodeDecodeError` for one that cannot be read."""
+    for directory in directories:
+        if not directory.is_dir():
+            raise NotADirectoryError(20, "rule directory does not exist or is not a directory", str(directory))
+        for path in sorted(directory.rglob("*.md")):
+            if path.name[:1].isupper() and path.name != "README.md":
+                yield PageText(str(path), path.parent.name, path.read_text("utf-8"), shipped=False)

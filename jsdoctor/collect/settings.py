@@ -1,0 +1,226 @@
+"""How to connect: command line, then `NATS_*` variables, then the context, then defaults, merged into one answer.
+
+The files, names and precedence are those of the `nats` CLI (v0.5.0 `loadContext`), with one difference, on purpose:
+there each value is merged alone, so that a user in the selected context silently wins over `--creds` on the command
+line. Here the nearest place that says who to be decides (see `identity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from jsdoctor.collect.contexts import Context, find_context, selection_file
+from jsdoctor.collect.credentials import Login
+from jsdoctor.collect.identity import choose_login, url_logins
+from jsdoctor.collect.layers import CONTEXT, FLAGS, Found, Layers, gather, key_label
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.collect.secret_refs import expand_path, read_path, scheme_of
+from jsdoctor.collect.server_urls import DEFAULT_URL, parse_servers
+from jsdoctor.parse.duration import parse_duration
+
+DEFAULT_TIMEOUT_S = 5.0
+DEFAULT_API_PREFIX = "$JS.API"
+DEFAULT_INBOX_PREFIX = "_INBOX"
+_NO_PROXY = ("none", "NONE", "-")  # natscontext `WithSocksProxy`
+
+_FLAGS = (
+    *("server", "user", "password", "token", "creds", "nkey", "tlscert", "tlskey", "tlsca"),
+    *("js_domain", "js_api_prefix", "inbox_prefix"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """What the command line said about the connection. None: not given. `timeout` is in seconds."""
+
+    server: str | None = field(default=None, repr=False)
+    context: str | None = None
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    creds: str | None = field(default=None, repr=False)
+    nkey: str | None = field(default=None, repr=False)
+    tlscert: str | None = None
+    tlskey: str | None = None
+    tlsca: str | None = None
+    tlsfirst: bool | None = None
+    js_domain: str | None = None
+    js_api_prefix: str | None = None
+    inbox_prefix: str | None = None
+    timeout: float | None = None
+    no_context: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """Everything `connect` needs, ready to use. Its repr shows no secret.
+
+    `servers` carry no userinfo: safe to show. `server_logins` says who to be where a URL said so itself, in the same
+    order (empty: no URL did); `login` is for all others. With `tls_required` a server without TLS is refused.
+    `origins` tells for the other fields, by name, where the value came from (`--server`, `NATS_URL`, `default`, ...).
+    """
+
+    servers: tuple[str, ...] = (DEFAULT_URL,)
+    login: Login = Login()  # noqa: RUF009 - frozen, so one shared instance is safe
+    server_logins: tuple[Login, ...] = ()
+    tls_required: bool = False
+    tls_first: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_ca: Path | None = None
+    js_api_prefix: str = DEFAULT_API_PREFIX
+    inbox_prefix: str = DEFAULT_INBOX_PREFIX
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    context_name: str | None = None
+    origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def resolve(options: ConnectionOptions, environ: Mapping[str, str], config_home: Path) -> ConnectionSettings:
+    """Merge options, environment and context. Reads the files that these name; connects to nothing.
+
+    Raises UsageProblem for whatever cannot be used: an unknown context, a damaged file, a bad URL, half a key pair.
+    """
+    context, context_origin = _context(options, environ, config_home)
+    flags = {name: value for name in _FLAGS if (value := getattr(options, name))}
+    layers = gather(flags, environ, context)
+    _refuse_unsupported(layers)
+    server = layers.pick("server")
+    servers = parse_servers(server.value or DEFAULT_URL, server.origin)
+    login, login_rank = choose_login(layers, environ)
+    server_logins = url_logins(servers, server.origin) if server.rank <= login_rank else ()
+    if server_logins and server.rank == login_rank == FLAGS:
+        raise UsageProblem(f"{login.origin} and the login inside --server contradict each other", "give one of them")
+    cert, key, ca = (_tls_file(layers.pick(name), environ) for name in ("tlscert", "tlskey", "tlsca"))
+    _require_pair(layers)
+    tls_first, tls_first_origin = _tls_first(options, context)
+    api_prefix, api_origin = _api_prefix(layers)
+    inbox = layers.pick("inbox_prefix")
+    timeout_s, timeout_origin = _timeout(options, layers)
+    return ConnectionSettings(
+        servers=tuple(server.url for server in servers),
+        login=login,
+        server_logins=server_logins,
+        tls_required=tls_first or bool(cert or ca) or any(server.scheme in ("tls", "wss") for server in servers),
+        tls_first=tls_first,
+        tls_cert=cert,
+        tls_key=key,
+        tls_ca=ca,
+        js_api_prefix=api_prefix,
+        inbox_prefix=_subject(inbox, "an inbox prefix") if inbox.value else DEFAULT_INBOX_PREFIX,
+        timeout_s=timeout_s,
+        context_name=context.name if context else None,
+        origins=MappingProxyType(
+            {
+                "servers": server.origin,
+                "login": login.origin or "default",
+                "tls_first": tls_first_origin,
+                "tls_cert": layers.pick("tlscert").origin,
+                "tls_key": layers.pick("tlskey").origin,
+                "tls_ca": layers.pick("tlsca").origin,
+                "js_api_prefix": api_origin,
+                "inbox_prefix": inbox.origin,
+                "timeout_s": timeout_origin,
+                "context_name": context_origin,
+            }
+        ),
+    )
+
+
+def _context(options: ConnectionOptions, environ: Mapping[str, str], config_home: Path) -> tuple[Context | None, str]:
+    if options.no_context:
+        return None, "--no-context"
+    if options.context:
+        return find_context(options.context, "--context", config_home), "--context"
+    if variable := environ.get("NATS_CONTEXT"):
+        return find_context(variable, "NATS_CONTEXT", config_home), "NATS_CONTEXT"
+    selected = find_context(None, "", config_home)
+    return selected, str(selection_file(config_home)) if selected else "default"
+
+
+def _refuse_unsupported(layers: Layers) -> None:
+    proxy = layers.pick("socks_proxy")
+    if proxy.value and proxy.value not in _NO_PROXY:
+        raise UsageProblem(
+            f"{proxy.origin} asks for a SOCKS proxy, which jsdoctor cannot use",
+            "tunnel the port instead (ssh -L 4222:NATS_HOST:4222 GATEWAY), set NATS_SOCKS_PROXY=none and add"
+            " --server nats://127.0.0.1:4222",
+        )
+    store = layers.at(CONTEXT, "windows_cert_store")
+    if store.value and not layers.pick("tlscert").value and not layers.pick("tlsca").value:
+        raise UsageProblem(
+            f"{store.origin} takes its certificates from the Windows store, which jsdoctor cannot read",
+            "export them and give --tlscert, --tlskey and --tlsca",
+        )
+
+
+def _tls_file(found: Found, environ: Mapping[str, str]) -> Path | None:
+    if not found.value:
+        return None
+    if scheme_of(found.value) not in ("", "file"):
+        raise UsageProblem(f"{found.origin}: a TLS file must be given as a path", "save it to a file first")
+    path = expand_path(found.value, environ, found.origin)
+    read_path(path, found.origin)
+    return path
+
+
+def _require_pair(layers: Layers) -> None:
+    cert, key = layers.pick("tlscert"), layers.pick("tlskey")
+    if bool(cert.value) != bool(key.value):
+        there, missing = (cert, "--tlskey") if cert.value else (key, "--tlscert")
+        what = "a client certificate without its key" if cert.value else "a client key without its certificate"
+        raise UsageProblem(f"{there.origin} gives {what}", f"add {missing} FILE")
+
+
+def _tls_first(options: ConnectionOptions, context: Context | None) -> tuple[bool, str]:
+    if options.tlsfirst is not None:
+        return options.tlsfirst, "--tlsfirst" if options.tlsfirst else "--no-tlsfirst"
+    if context and context.tls_first:
+        return True, key_label("tls_first", context)
+    return False, "default"
+
+
+def _timeout(options: ConnectionOptions, layers: Layers) -> tuple[float, str]:
+    """Seconds, and where they came from."""
+    variable = layers.pick("timeout")
+    if options.timeout is not None:
+        seconds, origin = options.timeout, "--timeout"
+    elif variable.value:
+        origin = variable.origin
+        try:
+            seconds = parse_duration(variable.value) / 1_000_000_000
+        except ValueError as error:
+            raise UsageProblem(f"{origin}: {error}", "for example: export NATS_TIMEOUT=5s") from None
+    else:
+        return DEFAULT_TIMEOUT_S, "default"
+    if not 0 < seconds < float("inf"):
+        raise UsageProblem(f"{origin}: a timeout must be longer than nothing", "for example: --timeout 5s")
+    return seconds, origin
+
+
+def _api_prefix(layers: Layers) -> tuple[str, str]:
+    """The prefix of JetStream API subjects: `$JS.API`, that of a domain (`$JS.hub.API`), or one given as it is."""
+    domain, prefix = layers.pick("js_domain"), layers.pick("js_api_prefix")
+    if domain.value and prefix.value and domain.rank == prefix.rank:
+        raise UsageProblem(f"{domain.origin} and {prefix.origin} exclude each other", "give one of them")
+    if domain.value and domain.rank < prefix.rank:
+        name = _subject(domain, "a JetStream domain")
+        if "." in name:
+            raise UsageProblem(f"{domain.origin}: {name!r} is not a JetStream domain", "give its name, without dots")
+        return f"$JS.{name}.API", domain.origin
+    if prefix.value:
+        return _subject(prefix, "an API prefix"), prefix.origin
+    return DEFAULT_API_PREFIX, "default"
+
+
+def _subject(found: Found, what: str) -> str:
+    """A literal subject. A trailing dot, which older tools want, is dropped."""
+    subject = (found.value or "").removesuffix(".")
+    wrong = any(token in ("", "*", ">") for token in subject.split("."))
+    if wrong or any(character.isspace() or not character.isprintable() for character in subject):
+        raise UsageProblem(
+            f"{found.origin}: {found.value!r} is not {what}", "give words joined by dots: no spaces, * or >"
+        )
+    return subject

@@ -1,0 +1,86 @@
+"""What is behind a port that accepts a connection and says nothing: asked with one TLS hello and one HTTP request.
+
+A NATS server speaks first. One that waits for TLS, a monitoring or WebSocket port and a dead service all look the
+same until they are spoken to. No credentials travel here, and nothing is believed of what is heard: so the TLS
+certificate is not verified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from enum import Enum
+
+from jsdoctor.collect.refusal import Refusal, Stage
+
+_HTTP_REQUEST = b"HEAD / HTTP/1.0\r\n\r\n"
+
+
+class _Behind(Enum):
+    NATS_IN_TLS = 1
+    TLS = 2
+    HTTP = 3
+    NOTHING = 4
+
+
+async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: float) -> Refusal:
+    """The refusal of a port that said nothing (or, with `closed`, hung up without a word). `address` is an IP."""
+    behind = await asyncio.gather(_ask_tls(address, port, timeout_s), _ask_http(address, port, timeout_s))
+    if _Behind.NATS_IN_TLS in behind:
+        return Refusal(
+            Stage.GREETING,
+            "it wants the TLS handshake before anything else (handshake_first)",
+            "add --tlsfirst, and --tlsca FILE if its CA is not a public one",
+        )
+    if _Behind.HTTP in behind:
+        return Refusal(
+            Stage.GREETING,
+            "an HTTP server answers there, not a NATS client port",
+            f"a monitoring port goes to --monitor http://HOST:{port}, a WebSocket port to --server ws://HOST:{port};"
+            " the client port is 4222 unless configured otherwise",
+        )
+    if _Behind.TLS in behind:
+        return Refusal(
+            Stage.GREETING,
+            "it speaks TLS but does not greet as a NATS server",
+            "if it is a NATS server with handshake_first: add --tlsfirst (and --tlscert, --tlskey, --tlsca as needed);"
+            " if it is an HTTPS port: the client port is 4222 unless configured otherwise",
+        )
+    what = "it hung up without a word" if closed else "it accepts connections but says nothing"
+    return Refusal(
+        Stage.GREETING,
+        f"{what}: no NATS server answers on that port",
+        "check the port; a server that hangs or a proxy without a server behind it look like this too",
+    )
+
+
+async def _ask_tls(address: str, port: int, timeout_s: float) -> _Behind:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    heard = _Behind.NOTHING
+    with contextlib.suppress(OSError):  # TimeoutError and every ssl.SSLError are OSErrors
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(address, port, ssl=context, ssl_shutdown_timeout=0.1)
+            heard = _Behind.TLS
+            try:
+                if (await reader.read(4)) == b"INFO":
+                    heard = _Behind.NATS_IN_TLS
+            finally:
+                writer.transport.abort()
+    return heard
+
+
+async def _ask_http(address: str, port: int, timeout_s: float) -> _Behind:
+    heard = _Behind.NOTHING
+    with contextlib.suppress(OSError):
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(address, port)
+            try:
+                writer.write(_HTTP_REQUEST)
+                if (await reader.read(5)) == b"HTTP/":
+                    heard = _Behind.HTTP
+            finally:
+                writer.transport.abort()
+    return heard

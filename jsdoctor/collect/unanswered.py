@@ -1,0 +1,102 @@
+"""Gaps for requests without a reply: what was asked, why nothing came, what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jsdoctor.collect.ask import NoReplyError, Why
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.gap import Gap
+
+_SHOWN = 3
+_LEADERLESS_ANSWER_S = 4.0
+"""A server that cannot reach the leaders of all assets of a list says so after this time (jetstream_cluster.go)."""
+
+
+def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: float) -> Gap:
+    """The gap for `subject`, of which nothing is known for want of that reply.
+
+    What holds for the whole login or connection is told of the cluster instead, so that it is told once.
+    """
+    match error.why:
+        case Why.DENIED:
+            return Gap(
+                kind="access",
+                subject=Subject(kind="client", name=error.subject),
+                reason=f"this login is not allowed to ask: {error.words}",
+                how_to_get=f'add "{error.subject}" to publish.allow of the user\'s permissions, or use another login',
+            )
+        case Why.NO_INBOX:
+            return Gap(
+                kind="access",
+                subject=CLUSTER,
+                reason=f"this login is not allowed to receive replies: {error.words}",
+                how_to_get='add "_INBOX.>" to subscribe.allow of the user\'s permissions,'
+                " or give the prefix that it may use with --inbox-prefix",
+            )
+        case Why.LOST:
+            return Gap(
+                kind="connection",
+                subject=CLUSTER,
+                reason="the connection was lost before everything was answered",
+                how_to_get="run again; give several servers (--server nats://A,nats://B) so that another can take over",
+            )
+        case Why.NOBODY:
+            return Gap(
+                kind=kind,
+                subject=subject,
+                reason=f"nobody answers {error.subject}",
+                how_to_get="see whether the servers that should answer are running",
+            )
+        case Why.LATE:
+            return late(error.subject, kind, subject, timeout_s)
+
+
+def late(asked: str, kind: str, subject: Subject, timeout_s: float) -> Gap:
+    """The gap for something that did not answer `asked` in time."""
+    short = timeout_s <= _LEADERLESS_ANSWER_S and ".LIST" in asked
+    return Gap(
+        kind=kind,
+        subject=subject,
+        reason=f"no answer to {asked} within {timeout_s:g} s",
+        how_to_get="run again with --timeout 10s: servers take 4 s to say that a leader does not answer"
+        if short
+        else "run again, with a longer --timeout; if it stays, the server that should answer is down or overloaded",
+    )
+
+
+def no_jetstream(prefix: str, account: str) -> Gap:
+    """The gap for an API prefix on which nobody listens."""
+    return Gap(
+        kind="access",
+        subject=Subject(kind="account", name=account),
+        reason=f"no JetStream answers at {prefix}",
+        how_to_get="enable JetStream on the servers and for this account; if it lives in another domain or account,"
+        " give --js-domain or --js-api-prefix",
+    )
+
+
+def not_allowed(subjects: str, streams: Collection[str], words: str) -> Gap:
+    """The gap for streams whose consumers this login may not list. `words` are the server's, on one of them."""
+    return Gap(
+        kind="access",
+        subject=Subject(kind="client", name=subjects),
+        reason=f"this login is not allowed to list the consumers of {_some(streams)}: {words}",
+        how_to_get=f'add "{subjects}" to publish.allow of the user\'s permissions, or use another login',
+    )
+
+
+def not_asked(streams: Collection[str], timeout_s: float) -> Gap:
+    """The gap for streams whose consumers were not asked for any more."""
+    return Gap(
+        kind="consumer",
+        subject=CLUSTER,
+        reason=f"the consumers of {_some(streams)} were not asked for: nothing had been answered for {timeout_s:g} s",
+        how_to_get="run again, with a longer --timeout; if it stays, the servers are down or overloaded",
+    )
+
+
+def _some(streams: Collection[str]) -> str:
+    shown = sorted(streams)[:_SHOWN]
+    more = f" and {len(streams) - _SHOWN} more" if len(streams) > _SHOWN else ""
+    return f"{len(streams)} streams ({', '.join(shown)}{more})" if len(streams) > 1 else f"stream {shown[0]}"

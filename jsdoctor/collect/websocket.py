@@ -1,0 +1,50 @@
+"""NATS inside a WebSocket (`ws://`, `wss://`): nats-py does it with aiohttp, which jsdoctor does not bring along."""
+
+from __future__ import annotations
+
+import ssl
+from importlib import import_module
+from importlib.util import find_spec
+
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.collect.refusal import Refusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.server_urls import ServerUrl
+from jsdoctor.collect.tls import TlsPlan, tls_refusal
+
+
+def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:
+    """Raises UsageProblem without aiohttp, Refusal when TLS was demanded of a `ws://` URL, which has none."""
+    if find_spec("aiohttp") is None:
+        raise UsageProblem(
+            f"{server.url}: NATS over WebSocket needs the package aiohttp, which is not installed",
+            "pip install aiohttp; or give the server's nats:// port",
+        )
+    if tls.required and server.scheme == "ws":
+        raise Refusal(Stage.TLS, "TLS was demanded, but ws:// has none", "give wss://, or no TLS option")
+
+
+def websocket_errors(server: ServerUrl) -> tuple[type[Exception], ...]:
+    """The exceptions of aiohttp, for a server that is reached through it."""
+    if not server.websocket:
+        return ()
+    return (import_module("aiohttp").ClientError,)
+
+
+def websocket_refusal(error: Exception, server: ServerUrl, tls: TlsPlan, waited_s: float) -> Refusal:
+    """What a failure to open the WebSocket means. Knows aiohttp's exceptions by the errors they carry."""
+    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    if status := getattr(error, "status", None):
+        return Refusal(
+            Stage.GREETING,
+            f"an HTTP server answers with status {status}, not with a WebSocket",
+            "check the port and the path against the server's websocket block",
+        )
+    if isinstance(inner, TimeoutError):
+        return Refusal(Stage.GREETING, "no WebSocket in time", "check host and port; --timeout 15s waits longer")
+    if isinstance(inner, ssl.SSLError):
+        return tls_refusal(inner, server, tls)
+    if isinstance(inner, OSError):
+        return tcp_refusal(inner, server, waited_s)
+    return Refusal(
+        Stage.GREETING, f"no WebSocket: {printable(str(inner))}", "check the port against the server's websocket block"
+    )

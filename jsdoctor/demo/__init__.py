@@ -1,0 +1,1 @@
+"""The demonstration: a real nats-server with faults planted in it, for `jsdoctor demo`."""

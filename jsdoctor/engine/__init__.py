@@ -1,0 +1,1 @@
+"""Rules are loaded, selected, planned for and evaluated here. Pure: evidence comes in, a report goes out."""

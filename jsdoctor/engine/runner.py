@@ -1,0 +1,107 @@
+"""Evaluation: every selected rule on the evidence, each ending in exactly one outcome per subject."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from jsdoctor.checks.registry import Check
+from jsdoctor.engine.select import Selection
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.params import Params
+from jsdoctor.model.report import Result, RuleVerdict
+from jsdoctor.model.rule import Rule
+
+_WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS, Outcome.NOT_APPLICABLE)
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """What all rules said. `gaps` are those that evaluation itself adds: named rules without their evidence."""
+
+    verdicts: tuple[RuleVerdict, ...]
+    results: tuple[Result, ...]
+    gaps: tuple[Gap, ...]
+
+
+def evaluate(
+    selection: Selection,
+    checks: Mapping[str, Check],
+    evidence: EvidenceSet,
+    overrides: Mapping[str, Mapping[str, float | int | None]],
+    keep_passes: bool = False,
+) -> Evaluation:
+    """Run the rules. `overrides` are parameter values by rule code. A check that crashes ends as `error`, alone."""
+    verdicts: list[RuleVerdict] = []
+    results: list[Result] = []
+    gaps: list[Gap] = []
+    for rule in selection.rules:
+        check = checks[rule.check]
+        missing = [kind for kind in check.required.values() if evidence.get(kind) is None]
+        if missing:
+            why = evidence.why_absent(missing[0])
+            verdicts.append(RuleVerdict(rule, Outcome.NOT_EVALUATED, {}, why.reason, why.how_to_get))
+            if rule.code in selection.named:
+                gaps.append(_asked_for(rule, why))
+            continue
+        kept, counts = _run(rule, check, evidence, overrides.get(rule.code, {}), keep_passes)
+        results.extend(kept)
+        verdicts.append(_verdict(rule, kept, counts))
+    return Evaluation(tuple(verdicts), tuple(results), tuple(gaps))
+
+
+def _run(
+    rule: Rule,
+    check: Check,
+    evidence: EvidenceSet,
+    overrides: Mapping[str, float | int | None],
+    keep_passes: bool,
+) -> tuple[list[Result], Counter[Outcome]]:
+    kept: list[Result] = []
+    counts: Counter[Outcome] = Counter()
+    try:
+        for finding in _findings(rule, check, evidence, overrides):
+            counts[finding.outcome] += 1
+            if keep_passes or finding.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED):
+                kept.append(Result(rule, finding))
+    except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
+        message = f"the check itself failed: {type(error).__name__}: {error}"
+        counts[Outcome.ERROR] += 1
+        kept.append(Result(rule, Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message)))
+    return kept, counts
+
+
+def _findings(
+    rule: Rule, check: Check, evidence: EvidenceSet, overrides: Mapping[str, float | int | None]
+) -> Iterator[Finding]:
+    arguments: dict[str, object] = {
+        name: evidence.get(kind) for name, kind in (*check.required.items(), *check.optional.items())
+    }
+    if check.takes_params:
+        arguments["params"] = Params({name: param.default for name, param in rule.params.items()} | dict(overrides))
+    return check.predicate(**arguments)
+
+
+def _verdict(rule: Rule, kept: Sequence[Result], counts: Counter[Outcome]) -> RuleVerdict:
+    outcome = next((outcome for outcome in _WORST_FIRST if counts[outcome]), Outcome.NOT_APPLICABLE)
+    undecided = next((result.finding for result in kept if result.finding.outcome is outcome), None)
+    explain = outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR) and undecided is not None
+    return RuleVerdict(
+        rule,
+        outcome,
+        dict(counts),
+        undecided.message if explain and undecided else "",
+        undecided.how_to_get if explain and undecided else "",
+    )
+
+
+def _asked_for(rule: Rule, why: Gap) -> Gap:
+    return Gap(
+        kind=why.kind,
+        subject=why.subject,
+        reason=f"{rule.code} was selected by name and could not be evaluated: {why.reason}",
+        how_to_get=why.how_to_get,
+    )

@@ -1,0 +1,1 @@
+"""Frozen values shared by every layer: findings, rules, evidence, snapshots, reports. No I/O, no clock."""

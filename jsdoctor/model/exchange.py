@@ -1,0 +1,55 @@
+"""What was asked and what was answered, raw: the one form in which live, captured and recorded evidence travels."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.model.gap import Gap
+
+
+class Access(StrEnum):
+    """Through which door a reply came; each sees something else."""
+
+    SYSTEM = "system"
+    ACCOUNT = "account"
+    MONITOR = "monitor"
+    CLIENT = "client"
+
+
+class Endpoint(StrEnum):
+    """What was asked for. Values are the server's own names."""
+
+    VARZ = "VARZ"
+    JSZ = "JSZ"
+    HEALTHZ = "HEALTHZ"
+    STREAM_LIST = "STREAM.LIST"
+    CONSUMER_LIST = "CONSUMER.LIST"
+    ACCOUNT_INFO = "INFO"
+    USER_INFO = "USER.INFO"
+    CONNECT_INFO = "CONNECT"
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """One request and one raw reply to it (a request to all servers makes one exchange per answering server).
+
+    `target` is the subject or URL asked; `asked_at` our clock when asking; `round_trip_ns` until this reply came.
+    `body` is the reply as received: valid JSON is not assumed.
+    """
+
+    access: Access
+    endpoint: Endpoint
+    target: str
+    asked_at: datetime
+    round_trip_ns: int
+    body: bytes
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """All exchanges of one look at the cluster, and what could not be had in it. `taken_at` is our clock."""
+
+    taken_at: datetime
+    exchanges: tuple[Exchange, ...]
+    gaps: tuple[Gap, ...] = ()

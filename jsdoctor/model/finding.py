@@ -1,0 +1,119 @@
+"""A finding: what one rule says of one subject, with the numbers and the evidence behind it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+
+class Severity(StrEnum):
+    """How bad a failed rule is, mildest first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Position on the scale, 0 for info; compare ranks, not names."""
+        return _RANKS[self]
+
+
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+class Outcome(StrEnum):
+    """What became of one rule on one subject. Only `PASS` means that the rule looked and found it healthy."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_EVALUATED = "not_evaluated"
+    ERROR = "error"
+
+
+class Confidence(StrEnum):
+    """How sure a finding is: `HIGH` was read, `MEDIUM` was derived, `LOW` is a possibility to look into."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class Subject(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a finding is about. `kind` is cluster, server, account, stream, consumer, flow, file or client."""
+
+    kind: str
+    name: str = ""
+    account: str = ""
+    stream: str = ""
+
+    @property
+    def label(self) -> str:
+        """The subject as people write it: `ACCOUNT > STREAM > CONSUMER`, or a plain name."""
+        parts = [part for part in (self.account, self.stream, self.name) if part]
+        return " > ".join(parts) or self.kind
+
+
+CLUSTER = Subject(kind="cluster")
+
+
+class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One value as it was read: where from, under which field, when by the clock of the server that said it."""
+
+    source: str
+    path: str
+    value: Any
+    at: datetime | None = None
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """The remedy that goes with a finding: an action of the closed set, its risk and the commands to type."""
+
+    action: str
+    risk: str
+    commands: tuple[str, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check yields for one subject.
+
+    `severity` None means the rule's own. `measured`, `threshold` and `uncertainty` are in `unit`.
+    `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`).
+    """
+
+    subject: Subject
+    message: str = ""
+    outcome: Outcome = Outcome.FAIL
+    severity: Severity | None = None
+    confidence: Confidence = Confidence.HIGH
+    measured: float | int | str | None = None
+    threshold: float | int | str | None = None
+    unit: str | None = None
+    uncertainty: float | int | None = None
+    evidence: tuple[Observation, ...] = ()
+    remedy: dict[str, Any] = {}
+    how_to_get: str = ""
+    first_seen: datetime | None = None
+    last_seen: datetime | None = None
+
+
+def passed(subject: Subject) -> Finding:
+    """The rule looked at this subject and found it healthy."""
+    return Finding(subject=subject, outcome=Outcome.PASS)
+
+
+def unknown(subject: Subject, reason: str, how_to_get: str) -> Finding:
+    """The rule could not judge this subject: `reason` says why, `how_to_get` what to do about it."""
+    return Finding(subject=subject, outcome=Outcome.NOT_EVALUATED, message=reason, how_to_get=how_to_get)
+
+
+def fingerprint(code: str, subject: Subject) -> str:
+    """Identity of a finding over time: the rule code and the subject, never its numbers or its text."""
+    identity = "\x1f".join((code, subject.kind, subject.account, subject.stream, subject.name))
+    return sha256(identity.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,158 @@
+"""JetStream's own records, field by field as the server's JSON names them (server: stream.go, consumer.go, jetstream_cluster.go).
+
+Keys that a server omits when zero have the zero as default. Keys that only newer servers send are None when absent.
+Durations are nanoseconds, sizes bytes, times aware datetimes. Unknown keys are ignored.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+
+class Peer(msgspec.Struct, frozen=True, gc=False):
+    """One other member of a Raft group as the leader sees it. `active_ns` since last contact; 0 means never seen."""
+
+    name: str = ""
+    current: bool = False
+    offline: bool = False
+    active_ns: int = msgspec.field(name="active", default=0)
+    lag: int = 0
+    peer: str = ""
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """Placement of a stream or consumer. No `leader` key: it has none."""
+
+    name: str = ""
+    raft_group: str = ""
+    leader: str = ""
+    leader_since: datetime | None = None
+    replicas: tuple[Peer, ...] = ()
+
+
+class ExternalStream(msgspec.Struct, frozen=True, gc=False):
+    """Where a mirror or source of another account or domain is reached."""
+
+    api: str = ""
+    deliver: str = ""
+
+
+class SourceConfig(msgspec.Struct, frozen=True):
+    """A mirror or source as configured."""
+
+    name: str = ""
+    opt_start_seq: int = 0
+    filter_subject: str = ""
+    external: ExternalStream | None = None
+
+
+class StreamConfig(msgspec.Struct, frozen=True):
+    """Stream configuration. Limits of 0 or -1 mean none; `duplicate_window_ns` 0 means deduplication is off."""
+
+    name: str = ""
+    subjects: tuple[str, ...] = ()
+    retention: str = "limits"
+    max_consumers: int = -1
+    max_msgs: int = -1
+    max_bytes: int = -1
+    max_age_ns: int = msgspec.field(name="max_age", default=0)
+    max_msgs_per_subject: int = -1
+    max_msg_size: int = -1
+    discard: str = "old"
+    discard_new_per_subject: bool = False
+    storage: str = "file"
+    num_replicas: int = 1
+    no_ack: bool = False
+    duplicate_window_ns: int = msgspec.field(name="duplicate_window", default=0)
+    mirror: SourceConfig | None = None
+    sources: tuple[SourceConfig, ...] = ()
+    sealed: bool = False
+    allow_direct: bool = False
+    allow_msg_ttl: bool = False
+    deny_delete: bool = False
+    deny_purge: bool = False
+    allow_rollup_hdrs: bool = False
+    metadata: dict[str, str] = {}
+
+
+class LostMessages(msgspec.Struct, frozen=True):
+    """Messages whose storage was found damaged."""
+
+    msgs: tuple[int, ...] | None = None
+    bytes: int = 0
+
+
+class StreamState(msgspec.Struct, frozen=True):
+    """What a stream holds. An empty stream has `first_seq == last_seq + 1` and zero times."""
+
+    messages: int = 0
+    bytes: int = 0
+    first_seq: int = 0
+    first_ts: datetime | None = None
+    last_seq: int = 0
+    last_ts: datetime | None = None
+    num_subjects: int = 0
+    num_deleted: int = 0
+    consumer_count: int = 0
+    lost: LostMessages | None = None
+
+
+class SourceInfo(msgspec.Struct, frozen=True):
+    """How a mirror or source is doing. `active_ns` since it last heard anything; -1 means never."""
+
+    name: str = ""
+    lag: int = 0
+    active_ns: int = msgspec.field(name="active", default=0)
+    error: Any = None
+
+
+class ConsumerConfig(msgspec.Struct, frozen=True):
+    """Consumer configuration. With a `backoff`, the server stores its first step as `ack_wait_ns`."""
+
+    name: str = ""
+    durable_name: str = ""
+    description: str = ""
+    deliver_policy: str = "all"
+    opt_start_seq: int = 0
+    opt_start_time: datetime | None = None
+    ack_policy: str = "explicit"
+    ack_wait_ns: int = msgspec.field(name="ack_wait", default=0)
+    max_deliver: int = -1
+    backoff_ns: tuple[int, ...] = msgspec.field(name="backoff", default=())
+    filter_subject: str = ""
+    filter_subjects: tuple[str, ...] = ()
+    replay_policy: str = "instant"
+    max_waiting: int = 0
+    max_ack_pending: int = 0
+    flow_control: bool = False
+    idle_heartbeat_ns: int = msgspec.field(name="idle_heartbeat", default=0)
+    headers_only: bool = False
+    deliver_subject: str = ""
+    deliver_group: str = ""
+    inactive_threshold_ns: int = msgspec.field(name="inactive_threshold", default=0)
+    num_replicas: int = 0
+    mem_storage: bool = False
+    pause_until: datetime | None = None
+    priority_policy: str = ""
+    metadata: dict[str, str] = {}
+
+    @property
+    def is_push(self) -> bool:
+        """Push consumers have a deliver subject; the others wait to be asked."""
+        return bool(self.deliver_subject)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """All filters; empty means every subject of the stream."""
+        return self.filter_subjects or ((self.filter_subject,) if self.filter_subject else ())
+
+
+class SequencePair(msgspec.Struct, frozen=True, gc=False):
+    """A place in a consumer's own numbering and in its stream's. `last_active` is lost on restart: None is unknown."""
+
+    consumer_seq: int = 0
+    stream_seq: int = 0
+    last_active: datetime | None = None

@@ -1,0 +1,79 @@
+"""A rule as its page declares it: metadata, typed parameters, log signatures and the name of a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.model.finding import Severity
+
+
+class Status(StrEnum):
+    """Life cycle of a rule. Retired codes stay reserved for ever and are never evaluated."""
+
+    PREVIEW = "preview"
+    STABLE = "stable"
+    RETIRED = "retired"
+
+
+class Risk(StrEnum):
+    """What a remedy can do to a running system."""
+
+    SAFE = "safe"
+    DISRUPTIVE = "disruptive"
+    DESTRUCTIVE = "destructive"
+    MANUAL = "manual"
+
+
+class Unit(StrEnum):
+    """Units a parameter may have. A `DURATION` is written as Go writes it (`90s`, `72h`) and kept in nanoseconds."""
+
+    RATIO = "ratio"
+    COUNT = "count"
+    BYTES = "bytes"
+    DURATION = "duration"
+    PER_SECOND = "per_second"
+
+
+class Param(msgspec.Struct, frozen=True):
+    """One parameter of a rule. `default` is in `unit`; durations already in nanoseconds. None: not set, not judged."""
+
+    name: str
+    unit: Unit
+    help: str
+    default: float | int | None = None
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """A log line that a rule wants: a literal to search for, and a portable pattern with positional groups."""
+
+    name: str
+    contains: str
+    pattern: str
+    fields: tuple[str, ...] = ()
+
+
+class RemedyRef(msgspec.Struct, frozen=True):
+    """The remedy a rule names: an action of the closed set (`jsdoctor.remedy.actions`) and its risk."""
+
+    action: str
+    risk: Risk
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule page, parsed. `origin` is the file it came from; `body` its Markdown."""
+
+    code: str
+    slug: str
+    title: str
+    check: str
+    severity: Severity
+    status: Status = Status.STABLE
+    failure_mode: str = ""
+    params: Mapping[str, Param] = {}
+    signatures: tuple[Signature, ...] = ()
+    remedy: RemedyRef | None = None
+    body: str = ""
+    origin: str = ""

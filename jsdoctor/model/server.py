@@ -1,0 +1,223 @@
+"""What servers say of themselves: variables, JetStream, health and the meta group (server: monitor.go)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.jetstream import Peer
+
+UNLIMITED = 1 << 63
+"""Sizes at or past this are the server's way to print "no limit" (an unsigned -1); treat them as none."""
+
+
+class ApiStats(msgspec.Struct, frozen=True, gc=False):
+    """JetStream API calls since the server started. Publish rejections are not counted here."""
+
+    level: int | None = None
+    total: int = 0
+    errors: int = 0
+    inflight: int = 0
+
+
+class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
+    """JetStream settings of one server."""
+
+    max_memory: int = 0
+    max_storage: int = 0
+    store_dir: str = ""
+    domain: str = ""
+    sync_interval_ns: int = msgspec.field(name="sync_interval", default=0)
+    sync_always: bool = False
+
+
+class MetaGroup(msgspec.Struct, frozen=True):
+    """The meta group as one server sees it. No `leader`: that server knows none. `cluster_size` counts every peer ever
+    added and not removed, dead ones too."""
+
+    name: str = ""
+    leader: str = ""
+    peer: str = ""
+    replicas: tuple[Peer, ...] = ()
+    cluster_size: int = 0
+    pending: int = 0
+
+
+class JetStreamStats(msgspec.Struct, frozen=True):
+    """JetStream of one server (jsz without account details). `reserved_storage` is the sum of max_bytes kept free."""
+
+    disabled: bool = False
+    config: JetStreamConfig | None = None
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    accounts: int = 0
+    ha_assets: int = 0
+    api: ApiStats = ApiStats()
+    streams: int = 0
+    consumers: int = 0
+    messages: int = 0
+    bytes: int = 0
+    meta_cluster: MetaGroup | None = None
+
+
+class ListenerOptions(msgspec.Struct, frozen=True):
+    """The parts of a listener's options that rules look at."""
+
+    name: str = ""
+    port: int = 0
+    tls_cert_not_after: datetime | None = None
+
+
+class SlowConsumers(msgspec.Struct, frozen=True, gc=False):
+    """Slow-consumer counts since the server started, by kind of connection."""
+
+    clients: int = 0
+    routes: int = 0
+    gateways: int = 0
+    leafs: int = 0
+
+
+class Varz(msgspec.Struct, frozen=True):
+    """General variables of one server."""
+
+    server_id: str = ""
+    server_name: str = ""
+    version: str = ""
+    start: datetime | None = None
+    now: datetime | None = None
+    auth_required: bool = False
+    tls_required: bool = False
+    tls_verify: bool = False
+    max_connections: int = 0
+    max_payload: int = 0
+    connections: int = 0
+    total_connections: int = 0
+    subscriptions: int = 0
+    mem: int = 0
+    cpu: float = 0.0
+    cores: int = 0
+    slow_consumers: int = 0
+    slow_consumer_stats: SlowConsumers | None = None
+    config_load_time: datetime | None = None
+    config_digest: str | None = None
+    system_account: str = ""
+    cluster: ListenerOptions | None = None
+
+
+class HealthError(msgspec.Struct, frozen=True):
+    """One reason for a failed health check. `type` is CONNECTION, BAD_REQUEST, JETSTREAM, ACCOUNT, STREAM or CONSUMER."""
+
+    type: str = ""
+    error: str = ""
+    account: str = ""
+    stream: str = ""
+    consumer: str = ""
+
+
+class Health(msgspec.Struct, frozen=True):
+    """A server's own health check. It is local: it says nothing of other servers or of assets placed elsewhere."""
+
+    status: str = ""
+    status_code: int = 0
+    error: str = ""
+    errors: tuple[HealthError, ...] = ()
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was read of one server; parts are None when that endpoint was not read. `at` is the server's clock."""
+
+    name: str
+    server_id: str = ""
+    cluster: str = ""
+    version: str = ""
+    at: datetime
+    varz: Varz | None = None
+    jetstream: JetStreamStats | None = None
+    health: Health | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """This server as the subject of a finding."""
+        return Subject(kind="server", name=self.name)
+
+    @property
+    def meta(self) -> MetaGroup | None:
+        """The meta group as this server sees it; None on a single server or without JetStream."""
+        return self.jetstream.meta_cluster if self.jetstream else None
+
+    def observed(self, path: str, value: object) -> Observation:
+        """A value of this server as evidence."""
+        return Observation(source=self.name, path=path, value=value, at=self.at)
+
+
+class Servers(msgspec.Struct, frozen=True):
+    """Every server that answered. Needs the system account or monitoring endpoints.
+
+    `complete` is True when the whole cluster was asked (system account); monitoring sees only the servers named.
+    """
+
+    servers: tuple[Server, ...]
+    complete: bool = False
+
+
+class ConnectedServer(msgspec.Struct, frozen=True):
+    """The INFO line of the server we are connected to: any client sees it."""
+
+    server_name: str = ""
+    version: str = ""
+    cluster: str = ""
+    host: str = ""
+    port: int = 0
+    max_payload: int = 0
+    auth_required: bool = False
+    tls_required: bool = False
+    tls_available: bool = False
+    jetstream: bool = False
+    domain: str = ""
+
+
+class AccountLimits(msgspec.Struct, frozen=True, gc=False):
+    """JetStream limits of an account or tier; -1 means none."""
+
+    max_memory: int = -1
+    max_storage: int = -1
+    max_streams: int = -1
+    max_consumers: int = -1
+    max_bytes_required: bool = False
+
+
+class Tier(msgspec.Struct, frozen=True):
+    """Usage and limits of one replication tier of an account (`R1`, `R3`), or of the account as a whole (name "")."""
+
+    name: str = ""
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    streams: int = 0
+    consumers: int = 0
+    limits: AccountLimits = AccountLimits()
+
+
+class Account(msgspec.Struct, frozen=True):
+    """JetStream usage of one account."""
+
+    name: str
+    tiers: tuple[Tier, ...]
+    at: datetime
+    source: str = ""
+
+    @property
+    def subject(self) -> Subject:
+        """This account as the subject of a finding."""
+        return Subject(kind="account", name=self.name)
+
+
+class Accounts(msgspec.Struct, frozen=True):
+    """Usage of every account that could be seen."""
+
+    accounts: tuple[Account, ...]

@@ -1,0 +1,150 @@
+"""One look at the streams and consumers of a cluster, and several looks in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.jetstream import Cluster, ConsumerConfig, SequencePair, SourceInfo, StreamConfig, StreamState
+
+
+class ConsumerReplica(msgspec.Struct, frozen=True):
+    """What one server that is not the leader stores of a consumer. Its pending and waiting counts mean nothing."""
+
+    server: str
+    delivered: SequencePair
+    ack_floor: SequencePair
+    num_ack_pending: int = 0
+
+
+class Consumer(msgspec.Struct, frozen=True, kw_only=True):
+    """A consumer as its leader reports it.
+
+    `from_leader` False: the values are a follower's and must not be judged; `has_leader` tells whether some server is
+    known to lead it. `at` is the clock of `answered_by`.
+    """
+
+    account: str
+    stream: str
+    name: str
+    config: ConsumerConfig
+    delivered: SequencePair
+    ack_floor: SequencePair
+    num_ack_pending: int = 0
+    num_redelivered: int = 0
+    num_waiting: int = 0
+    num_pending: int = 0
+    push_bound: bool = False
+    paused: bool = False
+    pause_remaining_ns: int = 0
+    created: datetime | None = None
+    cluster: Cluster | None = None
+    has_leader: bool = True
+    from_leader: bool = True
+    answered_by: str = ""
+    at: datetime
+    replicas: tuple[ConsumerReplica, ...] = ()
+
+    @property
+    def subject(self) -> Subject:
+        """This consumer as the subject of a finding."""
+        return Subject(kind="consumer", name=self.name, account=self.account, stream=self.stream)
+
+    def observed(self, path: str, value: object) -> Observation:
+        """A value of this consumer as evidence."""
+        return Observation(source=self.answered_by, path=path, value=value, at=self.at)
+
+
+class StreamReplica(msgspec.Struct, frozen=True):
+    """What one server stores of a stream, leader or not. `at` is that server's clock."""
+
+    server: str
+    state: StreamState
+    at: datetime
+    is_leader: bool = False
+
+
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream as its leader reports it, with its consumers.
+
+    `has_leader` False: no server leads it. `from_leader` False: the leader's own answer was not seen, `state` is the
+    fullest copy another server showed and must not be judged.
+    `consumers_seen` False: the consumers were not asked for, or not all of them could be had; `consumers` may be short.
+    `replicas` holds every server's own copy where the access shows it (system account, monitoring), else nothing.
+    """
+
+    account: str
+    name: str
+    config: StreamConfig
+    state: StreamState
+    created: datetime | None = None
+    cluster: Cluster | None = None
+    mirror: SourceInfo | None = None
+    sources: tuple[SourceInfo, ...] = ()
+    has_leader: bool = True
+    from_leader: bool = True
+    answered_by: str = ""
+    at: datetime
+    consumers: tuple[Consumer, ...] = ()
+    consumers_seen: bool = True
+    replicas: tuple[StreamReplica, ...] = ()
+
+    @property
+    def subject(self) -> Subject:
+        """This stream as the subject of a finding."""
+        return Subject(kind="stream", name=self.name, account=self.account)
+
+    @property
+    def is_key_value(self) -> bool:
+        """A key-value bucket is a stream named `KV_…` (ADR-8)."""
+        return self.name.startswith("KV_")
+
+    @property
+    def is_object_store(self) -> bool:
+        """An object-store bucket is a stream named `OBJ_…` (ADR-20)."""
+        return self.name.startswith("OBJ_")
+
+    def observed(self, path: str, value: object) -> Observation:
+        """A value of this stream as evidence."""
+        return Observation(source=self.answered_by, path=path, value=value, at=self.at)
+
+
+class SilentAsset(msgspec.Struct, frozen=True):
+    """A stream or consumer that exists but for which no server answered. `reason` is the server's, where it gave one."""
+
+    subject: Subject
+    reason: str
+    offline: bool = False
+
+
+class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """All streams and consumers that could be seen at one time. `taken_at` is our clock."""
+
+    taken_at: datetime
+    streams: tuple[Stream, ...]
+    silent: tuple[SilentAsset, ...] = ()
+
+    def led_streams(self) -> Iterator[Stream]:
+        """Streams seen from their leader: the only ones whose state may be judged."""
+        return (stream for stream in self.streams if stream.from_leader)
+
+    def led_consumers(self) -> Iterator[tuple[Stream, Consumer]]:
+        """Consumers seen from their leader, each with its stream; those of streams that cannot be judged are left out."""
+        for stream in self.led_streams():
+            for consumer in stream.consumers:
+                if consumer.from_leader:
+                    yield stream, consumer
+
+
+class SnapshotSeries(msgspec.Struct, frozen=True):
+    """One or more snapshots, oldest first. Evidence for every rule that judges a state."""
+
+    snapshots: tuple[ClusterSnapshot, ...]
+
+    @property
+    def last(self) -> ClusterSnapshot:
+        """The newest snapshot."""
+        return self.snapshots[-1]

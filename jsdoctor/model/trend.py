@@ -1,0 +1,93 @@
+"""How streams and consumers changed between snapshots: evidence for every rule that judges a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+
+
+class StreamHistory(msgspec.Struct, frozen=True):
+    """Two or more readings of one stream from its leader, oldest first, all of the same incarnation (`created`)."""
+
+    readings: tuple[Stream, ...]
+
+    @property
+    def first(self) -> Stream:
+        """The oldest reading."""
+        return self.readings[0]
+
+    @property
+    def last(self) -> Stream:
+        """The newest reading."""
+        return self.readings[-1]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds between first and last reading, by the answering servers' clocks; never zero or below."""
+        return max((self.last.at - self.first.at).total_seconds(), 1e-3)
+
+
+class ConsumerHistory(msgspec.Struct, frozen=True):
+    """Two or more readings of one consumer from its leader, with its stream at the same times, oldest first."""
+
+    readings: tuple[Consumer, ...]
+    streams: tuple[Stream, ...]
+
+    @property
+    def first(self) -> Consumer:
+        """The oldest reading."""
+        return self.readings[0]
+
+    @property
+    def last(self) -> Consumer:
+        """The newest reading."""
+        return self.readings[-1]
+
+    @property
+    def stream(self) -> Stream:
+        """The stream at the newest reading."""
+        return self.streams[-1]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds between first and last reading, by the answering servers' clocks; never zero or below."""
+        return max((self.last.at - self.first.at).total_seconds(), 1e-3)
+
+
+class Trend(msgspec.Struct, frozen=True):
+    """Two or more snapshots, oldest first. An asset counts when it is led and unreplaced in every one of them."""
+
+    snapshots: tuple[ClusterSnapshot, ...]
+
+    def streams(self) -> Iterator[StreamHistory]:
+        """Every stream that was there, and led, in all snapshots."""
+        earlier = [_streams_by_key(snapshot) for snapshot in self.snapshots[:-1]]
+        for stream in self.snapshots[-1].led_streams():
+            readings = [index.get((stream.account, stream.name)) for index in earlier]
+            same = [r for r in readings if r is not None and r.created == stream.created]
+            if len(same) == len(earlier):
+                yield StreamHistory((*same, stream))
+
+    def consumers(self) -> Iterator[ConsumerHistory]:
+        """Every consumer that was there, and led, in all snapshots."""
+        earlier = [_consumers_by_key(snapshot) for snapshot in self.snapshots[:-1]]
+        for stream, consumer in self.snapshots[-1].led_consumers():
+            found = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
+            same = [
+                pair
+                for pair in found
+                if pair and pair[1].created == consumer.created and pair[0].created == stream.created
+            ]
+            if len(same) == len(earlier):
+                yield ConsumerHistory((*(pair[1] for pair in same), consumer), (*(pair[0] for pair in same), stream))
+
+
+def _streams_by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str], Stream]:
+    return {(stream.account, stream.name): stream for stream in snapshot.led_streams()}
+
+
+def _consumers_by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], tuple[Stream, Consumer]]:
+    return {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}

@@ -1,0 +1,145 @@
+"""Replies of the JetStream API to a plain account: its streams, consumers, usage and name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.server import Account, Tier
+from jsdoctor.model.snapshot import SilentAsset
+from jsdoctor.parse.merge import ConsumerCopy, StreamCopy
+from jsdoctor.parse.replies import (
+    AccountInfoReply,
+    ApiError,
+    ConsumerListReply,
+    ConsumerReply,
+    RefusedError,
+    ReplyError,
+    StreamListReply,
+    StreamReply,
+    SystemEnvelope,
+    UserInfoData,
+    decode,
+    decode_each,
+)
+from jsdoctor.parse.unseen import unreadable
+
+_STREAM_NOT_FOUND = 10059
+
+
+class AccountReplies:
+    """Collects what the JetStream API said in one sample. Feed it with `add_all`, then read the rest.
+
+    `name` is the account's name where an earlier sample told it.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.consumers: dict[tuple[str, str], list[ConsumerCopy]] = defaultdict(list)
+        self.silent: list[SilentAsset] = []
+        self.gaps: list[Gap] = []
+        self.answered = False
+        self._streams: dict[str, tuple[datetime, StreamReply]] = {}
+        self._totals: dict[str, int] = {}
+        self._listed: dict[str, int] = defaultdict(int)
+        self._gone: set[str] = set()
+        self._usage: tuple[datetime, AccountInfoReply] | None = None
+
+    def add_all(self, exchanges: Iterable[Exchange]) -> None:
+        """Take every reply that came through a plain account."""
+        mine = [e for e in exchanges if e.access is Access.ACCOUNT]
+        # Only USER.INFO names the account that all other replies belong to: read it first.
+        for exchange in sorted(mine, key=lambda e: e.endpoint is not Endpoint.USER_INFO):
+            try:
+                self._add(exchange)
+            except ReplyError as error:
+                self.gaps.append(unreadable(exchange, error, account=self.name))
+
+    def _add(self, exchange: Exchange) -> None:
+        match exchange.endpoint:
+            case Endpoint.USER_INFO:
+                envelope = decode(exchange.body, SystemEnvelope)
+                _refuse(envelope.error)
+                user = decode(envelope.data, UserInfoData)
+                self.name = user.account_name or user.account
+            case Endpoint.STREAM_LIST:
+                self._add_streams(exchange, decode(exchange.body, StreamListReply))
+            case Endpoint.CONSUMER_LIST:
+                self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
+            case Endpoint.ACCOUNT_INFO:
+                info = decode(exchange.body, AccountInfoReply)
+                _refuse(info.error)
+                self._usage = (exchange.asked_at, info)
+            case _:
+                pass
+
+    def _add_streams(self, exchange: Exchange, page: StreamListReply) -> None:
+        _refuse(page.error)
+        self.answered = True
+        streams, errors = decode_each(page.streams, StreamReply)
+        self.gaps.extend(unreadable(exchange, error) for error in errors)
+        self._streams |= {stream.config.name: (exchange.asked_at, stream) for stream in streams}
+        self._add_silent(page.missing or (), page.offline or {}, "")
+
+    def _add_consumers(self, exchange: Exchange, page: ConsumerListReply) -> None:
+        stream = exchange.target.rsplit("CONSUMER.LIST.", 1)[-1]
+        if page.error and page.error.err_code == _STREAM_NOT_FOUND:
+            self._gone.add(stream)  # deleted since it was listed
+            return
+        _refuse(page.error)
+        consumers, errors = decode_each(page.consumers, ConsumerReply)
+        self.gaps.extend(unreadable(exchange, error) for error in errors)
+        self._totals[stream] = max(page.total, self._totals.get(stream, 0))
+        self._listed[stream] += len({c.name for c in consumers} | {*(page.missing or ()), *(page.offline or {})})
+        self.consumers[self.name, stream].extend(("", c.ts or exchange.asked_at, c) for c in consumers)
+        self._add_silent(page.missing or (), page.offline or {}, stream)
+
+    def _add_silent(self, missing: Iterable[str], offline: Mapping[str, str], stream: str) -> None:
+        kind = "consumer" if stream else "stream"
+        for name in sorted({*missing, *offline}):
+            subject = Subject(kind=kind, name=name, account=self.name, stream=stream)
+            reason = offline.get(name, "")
+            self.silent.append(SilentAsset(subject, reason or "its leader did not answer", offline=bool(reason)))
+
+    @property
+    def streams(self) -> list[StreamCopy]:
+        """Every stream of the account that answered, those that were deleted meanwhile left out."""
+        return [
+            StreamCopy("", self.name, at, stream, consumers_seen=self._seen(stream))
+            for name, (at, stream) in self._streams.items()
+            if name not in self._gone
+        ]
+
+    def _seen(self, stream: StreamReply) -> bool:
+        total = self._totals.get(stream.config.name)
+        return stream.state.consumer_count == 0 if total is None else self._listed[stream.config.name] >= total
+
+    def account(self) -> Account | None:
+        """Usage of the account, by tier where the account has tiers."""
+        if not self._usage:
+            return None
+        at, info = self._usage
+        rows = info.tiers.items() if info.tiers else [("", info)]
+        tiers = tuple(
+            Tier(
+                name=name,
+                memory=row.memory,
+                storage=row.storage,
+                reserved_memory=row.reserved_memory,
+                reserved_storage=row.reserved_storage,
+                streams=row.streams,
+                consumers=row.consumers,
+                limits=row.limits,
+            )
+            for name, row in rows
+        )
+        return Account(self.name, tiers, at, "$JS.API.INFO")
+
+
+def _refuse(error: ApiError | None) -> None:
+    if error:
+        raise RefusedError(error)

@@ -1,0 +1,160 @@
+"""From raw samples to evidence: the one way in for live clusters, captured bundles and recorded fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.model.exchange import Access, Endpoint, Sample
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.trend import Trend
+from jsdoctor.parse.account import AccountReplies
+from jsdoctor.parse.merge import merge_streams
+from jsdoctor.parse.replies import GreetingReply, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.system import ServerReplies
+from jsdoctor.parse.unseen import silent_asset, unheard, unreadable
+
+_NO_SERVERS = Gap(
+    kind="access",
+    subject=CLUSTER,
+    reason="this login belongs to a plain account, which cannot see servers",
+    how_to_get="use a login of the system account, or add --monitor http://HOST:8222 for each server",
+    requested=False,
+)
+_NO_ACCOUNTS = Gap(
+    kind="access",
+    subject=CLUSTER,
+    reason="no reply told how much of its limits any account uses",
+    how_to_get="use a login of an account with JetStream, or of the system account",
+    requested=False,
+)
+_NO_CONNECTION = Gap(
+    kind="access",
+    subject=CLUSTER,
+    reason="no client connection was made",
+    how_to_get="give --server or --context",
+    requested=False,
+)
+_NO_ASSETS = Gap(
+    kind="access",
+    subject=CLUSTER,
+    reason="no server told of any streams",
+    how_to_get="see the other gaps",
+    requested=False,
+)
+_ONE_SAMPLE = Gap(
+    kind="samples",
+    subject=CLUSTER,
+    reason="a rate needs two samples and one was taken",
+    how_to_get="run with --samples 2 or more",
+    requested=False,
+)
+
+
+class _Known:
+    """What an earlier sample told and later ones need: who answers at a monitoring address, whose account it is."""
+
+    def __init__(self) -> None:
+        self.identities: dict[str, ServerIdentity] = {}
+        self.account = ""
+
+
+def assemble(samples: Sequence[Sample]) -> EvidenceSet:
+    """Turn samples, oldest first, into evidence. Never raises for a bad reply: that becomes a gap."""
+    present: dict[type[Evidence], Evidence] = {}
+    gaps: list[Gap] = []
+    snapshots: list[ClusterSnapshot] = []
+    known = _Known()
+    for sample in samples:
+        gaps.extend(sample.gaps)
+        _connected(sample, known, present, gaps)
+        snapshot = _snapshot(sample, known, present, gaps)
+        if snapshot is not None:
+            snapshots.append(snapshot)
+    if snapshots:
+        present[SnapshotSeries] = SnapshotSeries(tuple(snapshots))
+    if len(snapshots) > 1:
+        present[Trend] = Trend(tuple(snapshots))
+    present[Gaps] = Gaps(_distinct(gaps))
+    absent: dict[type[Evidence], Gap] = {
+        SnapshotSeries: _NO_ASSETS,
+        Trend: _ONE_SAMPLE if snapshots else _NO_ASSETS,
+        Servers: _NO_SERVERS,
+        Accounts: _NO_ACCOUNTS,
+        ConnectedServer: _NO_CONNECTION,
+    }
+    return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
+
+
+def _snapshot(
+    sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]
+) -> ClusterSnapshot | None:
+    servers, account = ServerReplies(), AccountReplies(known.account)
+    servers.add_all(sample.exchanges, known.identities)
+    account.add_all(sample.exchanges)
+    known.account = account.name
+    if found := servers.servers():
+        present[Servers] = _joined(present.get(Servers), found)
+    if usage := _usage(servers, account):
+        present[Accounts] = usage
+    gaps.extend((*servers.gaps, *account.gaps, *servers.silent_servers(), *map(silent_asset, account.silent)))
+    if not (account.answered or servers.showed_assets):
+        return None
+    # The API answers from leaders and covers the account whole; jsz covers every account of the servers asked.
+    copies, consumers = servers.streams, servers.consumers
+    if account.answered:
+        ours = servers.names_of(account.name)
+        copies = [copy for copy in copies if copy.account not in ours] + account.streams
+        consumers = {key: value for key, value in consumers.items() if key[0] not in ours} | account.consumers
+    streams = merge_streams(copies, consumers)
+    gaps.extend(gap for stream in streams for gap in unheard(stream))
+    return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=tuple(account.silent))
+
+
+def _usage(servers: ServerReplies, account: AccountReplies) -> Accounts | None:
+    """All accounts that servers tell of; of our own account the API knows more."""
+    found = servers.accounts()
+    own = account.account()
+    ours = servers.names_of(own.name) if own else set()
+    rows = [row for row in (found.accounts if found else ()) if row.name not in ours]
+    rows += [own] if own else []
+    return Accounts(tuple(sorted(rows, key=lambda row: row.name))) if rows else None
+
+
+def _joined(earlier: Evidence | None, later: Servers) -> Servers:
+    """The newest word of every server; parts that a later sample did not ask for are kept from the earlier one."""
+    if not isinstance(earlier, Servers):
+        return later
+    known = {server.server_id: server for server in earlier.servers}
+    return Servers(tuple(_kept(known.get(s.server_id), s) for s in later.servers), later.complete or earlier.complete)
+
+
+def _kept(before: Server | None, server: Server) -> Server:
+    if before is None:
+        return server
+    return msgspec.structs.replace(
+        server,
+        varz=server.varz or before.varz,
+        jetstream=server.jetstream or before.jetstream,
+        health=server.health or before.health,
+    )
+
+
+def _connected(sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    for exchange in sample.exchanges:
+        if exchange.access is Access.CLIENT and exchange.endpoint is Endpoint.CONNECT_INFO:
+            try:
+                present[ConnectedServer] = decode(exchange.body, ConnectedServer)
+                known.account = decode(exchange.body, GreetingReply).remote_account
+            except ReplyError as error:
+                gaps.append(unreadable(exchange, error))
+
+
+def _distinct(gaps: list[Gap]) -> tuple[Gap, ...]:
+    """One gap per kind and subject, in order: two samples miss the same thing twice."""
+    return tuple({(gap.kind, gap.subject): gap for gap in gaps}.values())

@@ -1,0 +1,147 @@
+"""The configuration file (`jsdoctor.toml`, or `[tool.jsdoctor]` in `pyproject.toml`) to settings, or to every mistake in it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.finding import Severity
+from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.nearest import did_you_mean
+
+
+class ConfigurationError(ValueError):
+    """A configuration file with mistakes. `problems` lists each as `file:line: what is wrong`."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class RuleSetting(msgspec.Struct, frozen=True):
+    """One value of a `[rules.CODE]` table: as TOML gave it, with its line for messages."""
+
+    rule: str
+    param: str
+    value: object
+    line: int
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file sets; None is not set. Durations in nanoseconds. `origin` is the file."""
+
+    origin: str = ""
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    fail_on: Severity | None = None
+    context: str | None = None
+    server: str | None = None
+    monitor: tuple[str, ...] | None = None
+    samples: int | None = None
+    interval_ns: int | None = None
+    timeout_ns: int | None = None
+    max_examples: int | None = None
+    rule_directories: tuple[str, ...] | None = None
+    rule_settings: tuple[RuleSetting, ...] = ()
+
+
+def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> Configuration:
+    """Read one file. `table` is where in it the settings are. Raises `ConfigurationError` with every mistake found."""
+    try:
+        settings: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        raise ConfigurationError([f"{origin}:{place[1] if place else 1}: not TOML: {error}"]) from error
+    for name in table:
+        settings = settings.get(name, {})
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        line = _line_of(text, key)
+        if key == "rules":
+            values["rule_settings"] = tuple(_rule_settings(origin, text, value, problems))
+        elif key not in _READERS:
+            names = (*_READERS, "rules")
+            problems.append(f"{origin}:{line}: unknown key {key!r}{did_you_mean(key, names)}")
+        else:
+            name, read = _READERS[key]
+            try:
+                values[name] = read(value)
+            except ValueError as error:
+                problems.append(f"{origin}:{line}: {key!r}: {error}")
+    if problems:
+        raise ConfigurationError(problems)
+    return Configuration(origin=origin, **values)
+
+
+def _rule_settings(origin: str, text: str, table: Any, problems: list[str]) -> Iterable[RuleSetting]:
+    for rule, params in table.items() if isinstance(table, Mapping) else ():
+        if not isinstance(params, Mapping):
+            line = _line_of(text, rule)
+            problems.append(f"{origin}:{line}: 'rules.{rule}' must be a table of parameters: [rules.{rule}]")
+            continue
+        for param, value in params.items():
+            yield RuleSetting(rule, param, value, _line_of(text, param))
+    if not isinstance(table, Mapping):
+        problems.append(f"{origin}:{_line_of(text, 'rules')}: 'rules' must hold tables: [rules.JSD403]")
+
+
+def _line_of(text: str, key: str) -> int:
+    pattern = re.compile(rf'^\s*(\[[^\]]*\b)?"?{re.escape(key)}"?\b')
+    return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a text")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
+        raise ValueError("must be a list of texts")
+    return tuple(value)
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("must be a whole number, 0 or more")
+    return value
+
+
+def _samples(value: object) -> int:
+    if _count(value) < 1:
+        raise ValueError("must be 1 or more")
+    return _count(value)
+
+
+def _duration(value: object) -> int:
+    return parse_duration(_text(value))
+
+
+def _severity(value: object) -> Severity:
+    names = [severity.value for severity in Severity]
+    if value not in names:
+        raise ValueError(f"is {value!r}, not one of {', '.join(names)}{did_you_mean(str(value), names)}")
+    return Severity(str(value))
+
+
+_READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
+    "select": ("select", _texts),
+    "extend-select": ("extend_select", _texts),
+    "ignore": ("ignore", _texts),
+    "fail-on": ("fail_on", _severity),
+    "context": ("context", _text),
+    "server": ("server", _text),
+    "monitor": ("monitor", _texts),
+    "samples": ("samples", _samples),
+    "interval": ("interval_ns", _duration),
+    "timeout": ("timeout_ns", _duration),
+    "max-examples": ("max_examples", _count),
+    "rule-directories": ("rule_directories", _texts),
+}

@@ -1,0 +1,42 @@
+"""Durations as Go and the `nats` CLI write them (`250ms`, `1m30s`, `72h`, `7d`), to nanoseconds and back."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+    "w": 604_800_000_000_000,
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d|w)", re.ASCII)
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a duration such as `1h30m`. Raises `ValueError` with an example when it is not one."""
+    stripped = text.strip()
+    if stripped == "0":
+        return 0
+    parts = list(_PART.finditer(stripped))
+    if not parts or "".join(part.group() for part in parts) != stripped:
+        raise ValueError(f"{text!r} is not a duration; write it as 250ms, 5s, 2m, 1h30m or 7d")
+    return round(sum(float(part[1]) * _UNITS[part[2]] for part in parts))
+
+
+def format_duration(duration_ns: int) -> str:
+    """The shortest exact Go spelling of a whole number of nanoseconds: `90s` is `1m30s`, 0 is `0s`."""
+    if duration_ns == 0:
+        return "0s"
+    sign, rest = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    parts = []
+    for unit in ("h", "m", "s", "ms", "us", "ns"):
+        count, rest = divmod(rest, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return sign + "".join(parts)

@@ -1,0 +1,130 @@
+"""From many servers' copies of an asset to one record: the leader's answer, with the other copies kept beside it.
+
+A server that does not lead a consumer reports `num_pending` 0, `num_waiting` 0 and `push_bound` true whatever the
+truth is, so the leader's entry is the only one that may be judged (server: consumer.go infoWithSnapAndReply).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.jetstream import Cluster
+from jsdoctor.model.snapshot import Consumer, ConsumerReplica, Stream, StreamReplica
+from jsdoctor.parse.peers import sane_cluster
+from jsdoctor.parse.replies import ConsumerReply, StreamReply
+
+
+class StreamCopy(msgspec.Struct, frozen=True):
+    """A stream as one server shows it. `server` is empty when the reply does not say who answered (JetStream API).
+
+    `consumers_seen`: that server listed all consumers that it has of the stream.
+    """
+
+    server: str
+    account: str
+    at: datetime
+    stream: StreamReply
+    consumers_seen: bool = True
+
+
+ConsumerCopy = tuple[str, datetime, ConsumerReply]
+"""A consumer: who showed it (empty as above), when by that server's clock, and what."""
+
+ConsumerCopies = Mapping[tuple[str, str], list[ConsumerCopy]]
+"""Consumers by account and stream."""
+
+
+def is_from_leader(cluster: Cluster | None, server: str) -> bool:
+    """Whether `server` answered for an asset that it leads. Without a cluster there is only one server to lead."""
+    if cluster is None:
+        return True
+    if not server:
+        return bool(cluster.leader)
+    return cluster.leader == server
+
+
+def merge_streams(copies: Iterable[StreamCopy], consumers: ConsumerCopies) -> tuple[Stream, ...]:
+    """One `Stream` per account and name, sorted by them."""
+    by_key: dict[tuple[str, str], list[StreamCopy]] = defaultdict(list)
+    for copy in copies:
+        by_key[copy.account, copy.stream.config.name].append(copy)
+    return tuple(_merge_stream(by_key[key], _merge_consumers(key, consumers.get(key, ()))) for key in sorted(by_key))
+
+
+def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> Stream:
+    leading = [copy for copy in copies if is_from_leader(copy.stream.cluster, copy.server)]
+    # A server whose Raft node does not run names itself leader, without peers (jetstream_cluster.go clusterInfo).
+    # Two servers may both believe they lead for some seconds after a partition: the one with more data is newer.
+    best = max(
+        leading or copies, key=lambda copy: (_has_peers(copy.stream.cluster), copy.stream.state.last_seq, copy.server)
+    )
+    reply = best.stream
+    return Stream(
+        account=best.account,
+        name=reply.config.name,
+        config=reply.config,
+        state=reply.state,
+        created=reply.created,
+        cluster=sane_cluster(reply.cluster),
+        mirror=reply.mirror,
+        sources=reply.sources,
+        has_leader=any(c.stream.cluster is None or bool(c.stream.cluster.leader) for c in copies),
+        from_leader=bool(leading),
+        answered_by=best.server or (reply.cluster.leader if reply.cluster else ""),
+        at=reply.ts or best.at,
+        consumers=consumers,
+        consumers_seen=best.consumers_seen,
+        replicas=tuple(
+            StreamReplica(c.server, c.stream.state, c.at, is_from_leader(c.stream.cluster, c.server))
+            for c in sorted(copies, key=lambda c: c.server)
+            if c.server
+        ),
+    )
+
+
+def _has_peers(cluster: Cluster | None) -> bool:
+    return cluster is not None and bool(cluster.replicas)
+
+
+def _merge_consumers(key: tuple[str, str], copies: Iterable[ConsumerCopy]) -> tuple[Consumer, ...]:
+    by_name: dict[str, list[ConsumerCopy]] = defaultdict(list)
+    for copy in copies:
+        by_name[copy[2].name].append(copy)
+    return tuple(_merge_consumer(key[0], by_name[name]) for name in sorted(by_name))
+
+
+def _merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
+    leading = [copy for copy in copies if is_from_leader(copy[2].cluster, copy[0])]
+    server, at, reply = max(
+        leading or copies, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
+    )
+    return Consumer(
+        account=account,
+        stream=reply.stream_name,
+        name=reply.name,
+        config=reply.config,
+        delivered=reply.delivered,
+        ack_floor=reply.ack_floor,
+        num_ack_pending=reply.num_ack_pending,
+        num_redelivered=reply.num_redelivered,
+        num_waiting=reply.num_waiting,
+        num_pending=reply.num_pending,
+        push_bound=reply.push_bound,
+        paused=reply.paused,
+        pause_remaining_ns=reply.pause_remaining_ns,
+        created=reply.created,
+        cluster=sane_cluster(reply.cluster),
+        has_leader=any(c[2].cluster is None or bool(c[2].cluster.leader) for c in copies),
+        from_leader=bool(leading),
+        answered_by=server or (reply.cluster.leader if reply.cluster else ""),
+        at=reply.ts or at,
+        replicas=tuple(
+            ConsumerReplica(c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending)
+            for c in sorted(copies, key=lambda c: c[0])
+            if c[0] and c[2] is not reply
+        ),
+    )

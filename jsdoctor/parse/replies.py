@@ -1,0 +1,218 @@
+"""Shapes of the replies that jsdoctor asks servers for, and their decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from jsdoctor.model.jetstream import (
+    Cluster,
+    ConsumerConfig,
+    SequencePair,
+    SourceInfo,
+    StreamConfig,
+    StreamState,
+)
+from jsdoctor.model.server import AccountLimits, ApiStats, JetStreamConfig, MetaGroup
+
+Shape = TypeVar("Shape")
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone: one without could not be compared with any other."""
+
+
+class ReplyError(ValueError):
+    """A reply that is not what its endpoint promises: broken JSON or wrong types, or an error from the server."""
+
+
+class RefusedError(ReplyError):
+    """The server answered with an error of the JetStream API."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(f"the server answered: {error.description} (error {error.err_code or error.code})")
+        self.err_code = error.err_code
+
+
+class ServerIdentity(msgspec.Struct, frozen=True):
+    """The `server` part of a system-account reply (server: events.go ServerInfo)."""
+
+    name: str = ""
+    id: str = ""
+    cluster: str = ""
+    ver: str = ""
+    time: Instant | None = None
+
+
+class ApiError(msgspec.Struct, frozen=True):
+    """An error reply of the JetStream API or of a system request."""
+
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class SystemEnvelope(msgspec.Struct, frozen=True):
+    """What wraps every system-account reply."""
+
+    server: ServerIdentity = ServerIdentity()
+    data: msgspec.Raw = msgspec.Raw()
+    error: ApiError | None = None
+
+
+class ConsumerReply(msgspec.Struct, frozen=True):
+    """A consumer as CONSUMER.LIST and jsz show it."""
+
+    stream_name: str
+    name: str
+    config: ConsumerConfig = ConsumerConfig()
+    created: Instant | None = None
+    delivered: SequencePair = SequencePair()
+    ack_floor: SequencePair = SequencePair()
+    num_ack_pending: int = 0
+    num_redelivered: int = 0
+    num_waiting: int = 0
+    num_pending: int = 0
+    cluster: Cluster | None = None
+    push_bound: bool = False
+    paused: bool = False
+    pause_remaining_ns: int = msgspec.field(name="pause_remaining", default=0)
+    ts: Instant | None = None
+
+
+class StreamReply(msgspec.Struct, frozen=True):
+    """A stream as STREAM.LIST and jsz show it; jsz nests the consumers (omitted when none), STREAM.LIST adds `ts`."""
+
+    config: StreamConfig
+    state: StreamState = StreamState()
+    created: Instant | None = None
+    cluster: Cluster | None = None
+    mirror: SourceInfo | None = None
+    sources: tuple[SourceInfo, ...] = ()
+    ts: Instant | None = None
+    consumer_detail: tuple[msgspec.Raw, ...] | None = None
+
+
+class AccountDetail(msgspec.Struct, frozen=True):
+    """One account in jsz. `reserved_*` are the account's limits there, 2^64-1 when there is none."""
+
+    name: str = ""
+    id: str = ""
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    stream_detail: tuple[msgspec.Raw, ...] | None = None
+
+
+class JszReply(msgspec.Struct, frozen=True):
+    """JetStream of one server with its accounts (server: monitor.go Jsz)."""
+
+    server_id: str = ""
+    now: Instant | None = None
+    disabled: bool = False
+    config: JetStreamConfig | None = None
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    accounts: int = 0
+    ha_assets: int = 0
+    api: ApiStats = ApiStats()
+    streams: int = 0
+    consumers: int = 0
+    messages: int = 0
+    bytes: int = 0
+    meta_cluster: MetaGroup | None = None
+    account_details: tuple[AccountDetail, ...] | None = None
+
+    @property
+    def domain(self) -> str:
+        """The JetStream domain that the server belongs to; most have none."""
+        return self.config.domain if self.config else ""
+
+
+class StreamListReply(msgspec.Struct, frozen=True):
+    """One page of STREAM.LIST. `missing` names streams whose leader did not answer the server in time."""
+
+    total: int = 0
+    offset: int = 0
+    limit: int = 0
+    streams: tuple[msgspec.Raw, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    offline: dict[str, str] | None = None
+    error: ApiError | None = None
+
+
+class ConsumerListReply(msgspec.Struct, frozen=True):
+    """One page of CONSUMER.LIST."""
+
+    total: int = 0
+    offset: int = 0
+    limit: int = 0
+    consumers: tuple[msgspec.Raw, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    offline: dict[str, str] | None = None
+    error: ApiError | None = None
+
+
+class TierReply(msgspec.Struct, frozen=True):
+    """Usage of one tier in the account info reply."""
+
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    streams: int = 0
+    consumers: int = 0
+    limits: AccountLimits = AccountLimits()
+
+
+class AccountInfoReply(msgspec.Struct, frozen=True):
+    """`$JS.API.INFO`. With a tiered account the figures are under `tiers`."""
+
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    streams: int = 0
+    consumers: int = 0
+    limits: AccountLimits = AccountLimits()
+    tiers: dict[str, TierReply] | None = None
+    error: ApiError | None = None
+
+
+class UserInfoData(msgspec.Struct, frozen=True):
+    """The `data` part of `$SYS.REQ.USER.INFO`. `account_name` is absent on some versions."""
+
+    user: str = ""
+    account: str = ""
+    account_name: str = ""
+
+
+class GreetingReply(msgspec.Struct, frozen=True):
+    """The INFO line. Newer servers name the account there that a client has logged in to."""
+
+    remote_account: str = ""
+
+
+def decode(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
+    """Decode a reply. Raises `ReplyError` with the place of the first mistake."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ReplyError(str(error)) from error
+
+
+def decode_each(items: Iterable[msgspec.Raw] | None, shape: type[Shape]) -> tuple[list[Shape], list[ReplyError]]:
+    """Decode the items of a list one by one: one that cannot be read does not take the others with it."""
+    found: list[Shape] = []
+    errors: list[ReplyError] = []
+    for item in items or ():
+        try:
+            found.append(decode(item, shape))
+        except ReplyError as error:
+            errors.append(error)
+    return found, errors

@@ -1,0 +1,121 @@
+"""What the replies of a sample show to be missing: members that kept silent, replies that cannot be used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from jsdoctor.model.exchange import Exchange
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.snapshot import SilentAsset, Stream
+from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
+from jsdoctor.parse.replies import JszReply, RefusedError, ReplyError
+
+_REFUSALS = {
+    10008: (
+        "JetStream has no meta leader here (error 10008: temporarily unavailable)",
+        "bring back enough servers for a quorum, wait some seconds for an election, and run again",
+    ),
+    10039: (
+        "JetStream is not enabled for this account (error 10039)",
+        "use a login of an account with JetStream, or add 'jetstream: enabled' to this one",
+    ),
+    10076: (
+        "JetStream is not enabled on this server (error 10076)",
+        "add a jetstream block to the server's configuration; if it has one, its log says why JetStream went off",
+    ),
+}
+
+
+def silent_members(answered: Collection[str], replies: Iterable[tuple[str, JszReply]]) -> list[Gap]:
+    """Members of the meta group that gave no answer, by name where a reply names them, else as a number.
+
+    `answered` names the servers that said anything, `replies` are by server name. There is one meta group per domain.
+    On 2.10 only the meta leader names its peers: when that one is dead, `cluster_size` alone tells that any is missing.
+    """
+    heard = {peer_id(name) for name in answered}
+    names: dict[str, str] = {}
+    known: dict[str, set[str]] = defaultdict(set)
+    sizes: dict[str, int] = defaultdict(int)
+    for server, jsz in replies:
+        if (meta := jsz.meta_cluster) is None:
+            continue
+        domain = jsz.domain
+        known[domain].add(peer_id(server))
+        sizes[domain] = max(sizes[domain], meta.cluster_size)
+        if meta.leader:
+            names[peer_id(meta.leader)] = meta.leader
+        for peer in meta.replicas:
+            if not peer.name.startswith(UNKNOWN_PEER):
+                names[peer.peer or peer_id(peer.name)] = peer.name
+        known[domain] |= {peer.peer or peer_id(peer.name) for peer in meta.replicas}
+        known[domain] |= {peer_id(meta.leader)} if meta.leader else set()
+    silent = set().union(*known.values()) - heard
+    nameless = sum(max(0, size - len(known[domain])) for domain, size in sizes.items())
+    gaps = [_silent(name) for name in sorted(names[peer] for peer in silent if peer in names)]
+    nameless += len([peer for peer in silent if peer not in names])
+    return [*gaps, _unnamed(nameless)] if nameless else gaps
+
+
+def _silent(name: str) -> Gap:
+    return Gap(
+        kind="server",
+        subject=Subject(kind="server", name=name),
+        reason=f"server {name} is a member of the meta group and did not answer",
+        how_to_get="start the server or repair its routes; streams that live only there cannot be seen until then",
+    )
+
+
+def _unnamed(count: int) -> Gap:
+    return Gap(
+        kind="server",
+        subject=CLUSTER,
+        reason=f"{count} of the meta group's members did not answer, and no server that did knows their names",
+        how_to_get="start the servers that are down; remove those that will not come back"
+        " (nats server cluster peer-remove)",
+    )
+
+
+def unheard(stream: Stream) -> list[Gap]:
+    """Gaps for a stream, or for consumers of it, whose leader is known and was not heard."""
+    if stream.has_leader and not stream.from_leader:
+        return [_unheard(stream.subject, stream.cluster.leader if stream.cluster else "")]
+    return [
+        _unheard(consumer.subject, consumer.cluster.leader if consumer.cluster else "")
+        for consumer in stream.consumers
+        if stream.from_leader and consumer.has_leader and not consumer.from_leader
+    ]
+
+
+def _unheard(subject: Subject, leader: str) -> Gap:
+    return Gap(
+        kind=subject.kind,
+        subject=subject,
+        reason=f"its leader {leader} was not heard",
+        how_to_get="ask that server too (--monitor), or use a login of the system account",
+    )
+
+
+def silent_asset(asset: SilentAsset) -> Gap:
+    """The gap for an asset of which only the name is known."""
+    return Gap(
+        kind=asset.subject.kind,
+        subject=asset.subject,
+        reason=f"{asset.subject.label} exists but {asset.reason}",
+        how_to_get="bring back the servers that hold it",
+    )
+
+
+def unreadable(exchange: Exchange, error: ReplyError, server: str = "", account: str = "") -> Gap:
+    """The gap for a reply that could not be used. `server` names who sent it, `account` whose it is, where known."""
+    if isinstance(error, RefusedError) and error.err_code in _REFUSALS:
+        reason, how_to_get = _REFUSALS[error.err_code]
+        return Gap(kind="access", subject=Subject(kind="account", name=account), reason=reason, how_to_get=how_to_get)
+    sender = f" of {server}" if server else ""
+    return Gap(
+        kind="reply",
+        subject=Subject(kind="cluster", name=f"{exchange.target}{sender}"),
+        reason=f"the reply{sender} to {exchange.target} could not be used: {error}",
+        how_to_get="repeat the run; if it stays, report the server version and this text",
+    )

@@ -1,0 +1,1 @@
+"""Remedy actions on the cluster: leaders, peers, the meta group."""

@@ -1,0 +1,28 @@
+"""From findings to offers: the commands of each rule's remedy action, written for the finding's subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from jsdoctor.model.finding import Offer, Outcome
+from jsdoctor.model.report import Result
+from jsdoctor.remedy.actions import Action
+
+
+def with_offers(results: Iterable[Result], actions: Mapping[str, Action]) -> tuple[Result, ...]:
+    """The same results, failed ones with their rule's remedy attached.
+
+    A check may name another action than its page does (`remedy={"action": ...}`) where the remedy depends on what it
+    found; that action is of the same closed set.
+    """
+    return tuple(_offer(result, actions) for result in results)
+
+
+def _offer(result: Result, actions: Mapping[str, Action]) -> Result:
+    if result.rule.remedy is None or result.finding.outcome is not Outcome.FAIL:
+        return result
+    action = actions[result.finding.remedy.get("action", result.rule.remedy.action)]
+    commands = action.commands(result.finding.subject, result.finding.remedy)
+    return msgspec.structs.replace(result, remedy=Offer(action.name, action.risk.value, commands))

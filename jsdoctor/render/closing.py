@@ -1,0 +1,64 @@
+"""The last line of a report: how many findings, in how many rules, and what became of the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.report import Report
+from jsdoctor.render.page import SEVERITY_STYLES, Page
+from jsdoctor.render.wording import counted, listed
+
+_CODES_SHOWN = 4
+
+
+def findings_by_severity(report: Report) -> dict[Severity, int]:
+    """How many findings there are of each severity, worst first, zeros included."""
+    found = Counter(result.severity for result in report.failures())
+    return {severity: found[severity] for severity in reversed(Severity)}
+
+
+def write_verdict(page: Page, report: Report) -> None:
+    """One sentence that can be read alone. It never calls healthy what was not looked at."""
+    outcomes = Counter(verdict.outcome for verdict in report.verdicts)
+    opening, style = _opening(report, outcomes)
+    page.blank()
+    page.line((opening, style), *(f" · {rest}" for rest in _others(report, outcomes)))
+
+
+def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
+    rules = counted(len(report.verdicts), "rule")
+    found = {severity: number for severity, number in findings_by_severity(report).items() if number}
+    if found:
+        words = ", ".join(_counted(severity, number) for severity, number in found.items())
+        return f"{words} in {outcomes[Outcome.FAIL]} of {rules}", SEVERITY_STYLES[next(iter(found))]
+    blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
+    if outcomes[Outcome.PASS]:
+        return (
+            (f"Nothing found in what could be seen by {rules}", "bold yellow")
+            if blind
+            else (f"Nothing found by {rules}", "bold green")
+        )
+    if blind:
+        return f"Nothing could be judged by {rules}", "bold yellow"
+    return f"Nothing to judge: none of {rules} applies to what was seen", "bold yellow"
+
+
+def _others(report: Report, outcomes: Counter[Outcome]) -> Iterator[str]:
+    if outcomes[Outcome.PASS]:
+        yield f"{outcomes[Outcome.PASS]} passed"
+    for outcome, word in ((Outcome.NOT_EVALUATED, "not evaluated"), (Outcome.ERROR, "failed to run")):
+        if outcomes[outcome]:
+            codes = sorted(verdict.rule.code for verdict in report.verdicts if verdict.outcome is outcome)
+            yield f"{len(codes)} {word} ({listed(codes, _CODES_SHOWN)})"
+    if outcomes[Outcome.NOT_APPLICABLE]:
+        yield f"{outcomes[Outcome.NOT_APPLICABLE]} not applicable"
+    if gaps := sum(gap.requested for gap in report.gaps):
+        yield counted(gaps, "gap")
+
+
+def _counted(severity: Severity, number: int) -> str:
+    if severity in (Severity.CRITICAL, Severity.INFO):
+        return f"{number:,} {severity.value}"
+    return counted(number, severity.value)

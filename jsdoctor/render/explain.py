@@ -1,0 +1,77 @@
+"""A rule page for a reader: as Markdown, or drawn on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Markdown, MarkdownElement
+from rich.text import Text
+
+from jsdoctor.model.rule import Param, Rule, Status, Unit
+from jsdoctor.parse.duration import format_duration
+from jsdoctor.render.escape import ascii_only, printable
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.page import console_for
+
+
+def page_markdown(rule: Rule, options: RenderOptions) -> str:
+    """The page as Markdown with its facts and parameters in front: what to print where no terminal listens."""
+    lines = (printable(line) for line in "\n".join(_page(rule)).splitlines())
+    text = "\n".join(lines) + "\n"
+    return ascii_only(text) if options.ascii_only else text
+
+
+def page_rendered(rule: Rule, options: RenderOptions) -> str:
+    """The same page drawn for a terminal of that width. Links show their address; nothing is clickable."""
+    written = StringIO()
+    console_for(options, written).print(_Page(page_markdown(rule, options), hyperlinks=False), crop=False)
+    text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
+    return ascii_only(text) if options.ascii_only else text
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    yield f"# {rule.code} {rule.slug}"
+    yield ""
+    yield f"Healthy: {rule.title}."
+    yield ""
+    yield f"- severity: {rule.severity.value}"
+    if rule.status is not Status.STABLE:
+        yield f"- status: {rule.status.value}"
+    if rule.remedy:
+        yield f"- remedy: `{rule.remedy.action}` ({rule.remedy.risk.value})"
+    yield ""
+    if rule.params:
+        yield "## Parameters"
+        yield ""
+        for param in rule.params.values():
+            yield f"- `{param.name}` = {_default(param)}: {param.help}"
+        yield ""
+    yield rule.body.strip()
+
+
+def _default(param: Param) -> str:
+    """The default as one would write it in a configuration."""
+    if param.default is None:
+        return "not set"
+    if param.unit is Unit.DURATION:
+        return format_duration(int(param.default))
+    return f"{param.default} ({param.unit.value})"
+
+
+class _Command(CodeBlock):
+    """A code block that is not wrapped, so that a command can be copied from it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in str(self.text).rstrip().splitlines():
+            yield Text(f"    {line}", style="bold", no_wrap=True, overflow="ignore")
+
+
+class _Page(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": _Command,
+        "code_block": _Command,
+    }

@@ -1,0 +1,106 @@
+"""The findings of a report as text: one block per rule, the subjects under it, each with its numbers and its fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
+from jsdoctor.model.report import Result
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
+from jsdoctor.render.plain import compact
+from jsdoctor.render.units import quantity, told_apart
+from jsdoctor.render.wording import counted, listed, subjects, to_the_second
+
+_CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
+_EVIDENCE_SHOWN = 10
+_GROUPS_SHOWN = 3
+
+
+def write_block(page: Page, block: Sequence[Result], options: RenderOptions) -> None:
+    """Findings of one rule and one severity."""
+    rule, severity = block[0].rule, block[0].severity
+    page.blank()
+    page.line(
+        (severity.value, SEVERITY_STYLES[severity]),
+        " ",
+        (f"{rule.code} {rule.slug}", "bold"),
+        f" · {subjects([result.finding.subject for result in block])}",
+    )
+    if options.verbose:
+        page.line(("Healthy: " + rule.title, "dim"), indent=2)
+    shown = block[: options.max_examples] if options.max_examples else block
+    for result in shown:
+        _write_finding(page, result, options)
+    if len(shown) < len(block):
+        page.line(_remainder([result.finding.subject for result in block[len(shown) :]]), indent=2)
+    for risk in sorted({result.remedy.risk for result in shown if result.remedy and not result.remedy.commands}):
+        page.line(f"Fix ({risk}): no command, the page below says how", indent=2)
+    page.line(f"Why: jsdoctor explain {rule.code}", indent=2)
+
+
+def numbers(finding: Finding) -> str:
+    """What was measured, how sure that is and the threshold it passed, or an empty string."""
+    unit, measured, threshold = finding.unit, finding.measured, finding.threshold
+    if measured is None:
+        return "" if threshold is None else f"threshold {quantity(threshold, unit)}"
+    shown, against = quantity(measured, unit), ""
+    if threshold is not None:
+        shown, limit = told_apart(measured, threshold, unit)
+        against = f", threshold {limit}"
+    error = f" ± {quantity(finding.uncertainty, unit)}" if finding.uncertainty is not None else ""
+    return f"measured {shown}{error}{against}"
+
+
+def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
+    finding = result.finding
+    heading: list[Part] = [(finding.subject.label, "bold")]
+    if measured := numbers(finding):
+        heading.append(f" · {measured}")
+    if finding.confidence is not Confidence.HIGH:
+        heading.append(f" · {finding.confidence.value} confidence")
+    page.line(*heading, indent=2)
+    if finding.message:
+        page.line(finding.message, indent=4)
+    if seen := _seen(finding):
+        page.line(seen, indent=4)
+    if options.verbose:
+        _write_evidence(page, finding.evidence, options)
+    if result.remedy is not None:
+        for command in result.remedy.commands:
+            page.verbatim(f"Fix ({result.remedy.risk}): ", command, _CUT_OFF, indent=4)
+
+
+def _seen(finding: Finding) -> str:
+    moments = (("first seen", finding.first_seen), ("last seen", finding.last_seen))
+    return ", ".join(f"{word} {to_the_second(moment)}" for word, moment in moments if moment is not None)
+
+
+def _write_evidence(page: Page, evidence: Sequence[Observation], options: RenderOptions) -> None:
+    shown = evidence if options.verbose > 1 else evidence[:_EVIDENCE_SHOWN]
+    for one in shown:
+        at = f" at {to_the_second(one.at)}" if one.at else ""
+        page.line((f"{one.source or '?'}: {one.path} = {compact(one.value)}{at}", "dim"), indent=4)
+    if len(shown) < len(evidence):
+        page.line((f"and {counted(len(evidence) - len(shown), 'value')} more (-vv)", "dim"), indent=4)
+
+
+def _remainder(rest: Sequence[Subject]) -> str:
+    """`and 9,995 more (APP > ORDERS 9,000, …)`: counted by stream or account where that tells more than names do."""
+    parents = Counter(parent for subject in rest if (parent := _parent(subject)))
+    if len(parents) > 1 and parents.total() == len(rest) and len(rest) > _GROUPS_SHOWN:
+        groups = [
+            f"{parent} {number:,}" for parent, number in sorted(parents.items(), key=lambda pair: (-pair[1], pair[0]))
+        ]
+        where = listed(groups, _GROUPS_SHOWN)
+    else:
+        where = ", ".join(subject.label for subject in rest[:_GROUPS_SHOWN]) + (
+            ", …" if len(rest) > _GROUPS_SHOWN else ""
+        )
+    return f"and {len(rest):,} more ({where})"
+
+
+def _parent(subject: Subject) -> str:
+    parts = [part for part in (subject.account, subject.stream, subject.name) if part]
+    return " > ".join(parts[:-1])

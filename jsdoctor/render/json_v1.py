@@ -1,0 +1,126 @@
+"""The report for machines: `jsdoctor.report/v1`, described by `docs/schema/report-v1.json`. Complete, never cut."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections import Counter
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.report import SCHEMA, Report, Result, RuleVerdict
+from jsdoctor.render.closing import findings_by_severity
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import by_urgency, gaps_in_order
+from jsdoctor.render.plain import plain
+from jsdoctor.render.wording import rfc3339
+
+_UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
+
+
+def render_json(report: Report, options: RenderOptions) -> str:
+    """One JSON object and a newline. Order: worst severity first, then code, then subject."""
+    return dumps(
+        {
+            "schema": SCHEMA,
+            "jsdoctor": report.version,
+            "started": rfc3339(report.started),
+            "finished": rfc3339(report.finished),
+            "sources": [
+                {"kind": source.kind, "name": source.name, "collected_at": rfc3339(source.collected_at)}
+                for source in report.sources
+            ],
+            "results": [_result(result) for result in by_urgency(report.results)],
+            "rules": [_rule(verdict) for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code)],
+            "gaps": [
+                {
+                    "kind": gap.kind,
+                    "subject": _subject(gap.subject),
+                    "reason": gap.reason,
+                    "how_to_get": gap.how_to_get,
+                    "requested": gap.requested,
+                }
+                for gap in gaps_in_order(report.gaps)
+            ],
+            "summary": _summary(report),
+        },
+        options.ascii_only,
+    )
+
+
+def dumps(document: object, ascii_only: bool = False) -> str:
+    """Indented JSON and a newline. What does not print, or with `ascii_only` is not ASCII, is escaped as JSON does."""
+    compact = json.dumps(plain(document), ensure_ascii=False, allow_nan=False).encode()
+    text = msgspec.json.format(compact, indent=2).decode()
+    return _UNUSUAL.sub(lambda found: _escaped(found[0], ascii_only), text) + "\n"
+
+
+def _escaped(character: str, ascii_only: bool) -> str:
+    if character.isprintable() and not ascii_only:
+        return character
+    return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", character.encode("utf-16-be")))
+
+
+def _result(result: Result) -> dict[str, object]:
+    finding, remedy = result.finding, result.remedy
+    return {
+        "code": result.rule.code,
+        "slug": result.rule.slug,
+        "outcome": finding.outcome.value,
+        "severity": result.severity.value,
+        "confidence": finding.confidence.value,
+        "subject": _subject(finding.subject),
+        "message": finding.message,
+        "how_to_get": finding.how_to_get,
+        "measured": finding.measured,
+        "threshold": finding.threshold,
+        "unit": finding.unit,
+        "uncertainty": finding.uncertainty,
+        "evidence": [
+            {"source": one.source, "path": one.path, "value": one.value, "at": _moment(one.at)}
+            for one in finding.evidence
+        ],
+        "remedy": remedy and {"action": remedy.action, "risk": remedy.risk, "commands": list(remedy.commands)},
+        "first_seen": _moment(finding.first_seen),
+        "last_seen": _moment(finding.last_seen),
+        "suppressed": None,
+        "fingerprint": result.fingerprint,
+    }
+
+
+def _rule(verdict: RuleVerdict) -> dict[str, object]:
+    return {
+        "code": verdict.rule.code,
+        "slug": verdict.rule.slug,
+        "outcome": verdict.outcome.value,
+        "subjects": _per_outcome(Counter(verdict.subjects)),
+        "reason": verdict.reason,
+        "how_to_get": verdict.how_to_get,
+    }
+
+
+def _summary(report: Report) -> dict[str, object]:
+    subjects: Counter[Outcome] = Counter()
+    for verdict in report.verdicts:
+        subjects.update(verdict.subjects)
+    return {
+        "headline": report.headline,
+        "rules": _per_outcome(Counter(verdict.outcome for verdict in report.verdicts)),
+        "subjects": _per_outcome(subjects),
+        "findings": {severity.value: number for severity, number in findings_by_severity(report).items()},
+    }
+
+
+def _per_outcome(counts: Counter[Outcome]) -> dict[str, int]:
+    return {outcome.value: counts[outcome] for outcome in Outcome}
+
+
+def _subject(subject: Subject) -> dict[str, str]:
+    return {"kind": subject.kind, "name": subject.name, "account": subject.account, "stream": subject.stream}
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return rfc3339(moment) if moment else None

@@ -1,0 +1,21 @@
+"""How a report is to look: everything that a renderer may know of the place its output goes to."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings for every format; each format takes what it can use. Renderers never look at the environment.
+
+    `width` is in columns. `ascii_only` is for outputs that cannot show Unicode. `verbose` 1 adds the evidence and what
+    became of each rule, 2 all of the evidence. `quiet` leaves nothing but one line per finding.
+    `max_examples` bounds every list of a person's report; 0 means no bound. Formats for machines are never cut.
+    """
+
+    width: int = 80
+    color: bool = False
+    ascii_only: bool = False
+    verbose: int = 0
+    quiet: bool = False
+    max_examples: int = 5

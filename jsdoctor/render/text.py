@@ -1,0 +1,87 @@
+"""The report for a person on a terminal or in a log: worst first, bounded, every fix ready to be copied."""
+
+from __future__ import annotations
+
+from jsdoctor.model.finding import Outcome
+from jsdoctor.model.report import Report, RuleVerdict
+from jsdoctor.render.closing import write_verdict
+from jsdoctor.render.findings import write_block
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.page import SEVERITY_STYLES, Page
+from jsdoctor.render.units import duration
+from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
+from jsdoctor.render.wording import counted, listed, to_the_second
+
+
+def render_text(report: Report, options: RenderOptions) -> str:
+    """The whole report. With `quiet`: one line per finding, gap and failed check, nothing when there is none."""
+    page = Page(options)
+    if options.quiet:
+        _write_quietly(page, report, options)
+        return page.text()
+    _write_heading(page, report, options)
+    findings, _ = without_gaps(report)
+    blocks = list(in_blocks(findings))
+    for block in blocks:
+        write_block(page, block, options)
+    write_crashes(page, report, options)
+    write_gaps(page, report, options)
+    write_not_evaluated(page, report, options)
+    if options.verbose:
+        _write_rules(page, report)
+    if options.max_examples and any(len(block) > options.max_examples for block in blocks):
+        page.blank()
+        page.line((f"Lists end after {options.max_examples}; --max-examples 0 shows everything.", "dim"))
+    write_verdict(page, report)
+    return page.text()
+
+
+def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
+    took = (report.finished - report.started).total_seconds()
+    sources = listed((f"{source.kind} {source.name}" for source in report.sources), options.max_examples)
+    parts = (f"jsdoctor {report.version}", sources, to_the_second(report.started), f"took {duration(took * 1e9)}")
+    page.line(" · ".join(part for part in parts if part))
+    if report.headline:
+        page.line(f"Looked at {report.headline}")
+
+
+def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
+    findings, gap_findings = without_gaps(report)
+    for block in in_blocks([*findings, *gap_findings]):
+        shown = block[: options.max_examples or None]
+        for result in shown:
+            page.unwrapped(
+                (result.severity.value, SEVERITY_STYLES[result.severity]),
+                f" {result.rule.code} {result.finding.subject.label}: {result.finding.message}",
+            )
+        if len(shown) < len(block):
+            page.unwrapped(f"{block[0].severity.value} {block[0].rule.code} and {len(block) - len(shown):,} more")
+    told = {result.finding.subject for result in gap_findings}
+    untold = [gap for gap in gaps_in_order(report.gaps) if gap.requested and gap.subject not in told]
+    for gap in untold[: options.max_examples or None]:
+        page.unwrapped(f"not seen {gap.subject.label}: {gap.reason}")
+    if options.max_examples and len(untold) > options.max_examples:
+        page.unwrapped(f"not seen and {len(untold) - options.max_examples:,} more")
+    for result in with_outcome(report.results, Outcome.ERROR):
+        page.unwrapped(f"check failed {result.rule.code}: {result.finding.message}")
+
+
+def _write_rules(page: Page, report: Report) -> None:
+    page.blank()
+    page.line(("Rules", "bold"))
+    for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code):
+        page.line(f"{verdict.rule.code} {verdict.rule.slug}: {_outcome(verdict)}", indent=2)
+
+
+def _outcome(verdict: RuleVerdict) -> str:
+    counts = {outcome: verdict.subjects.get(outcome, 0) for outcome in Outcome if verdict.subjects.get(outcome)}
+    if len(counts) > 1:
+        return f"{_words(verdict.outcome)} ({', '.join(f'{number:,} {_words(at)}' for at, number in counts.items())})"
+    return (
+        f"{_words(verdict.outcome)} ({counted(sum(counts.values()), 'subject')})" if counts else _words(verdict.outcome)
+    )
+
+
+def _words(outcome: Outcome) -> str:
+    return outcome.value.replace("_", " ")

@@ -1,0 +1,139 @@
+"""What a report could not see or judge: gaps in the evidence, rules not evaluated, checks that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import msgspec
+
+from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.report import Report, Result
+from jsdoctor.render.escape import printable
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import COLLECTION_GAP, gaps_in_order, with_outcome
+from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
+from jsdoctor.render.wording import counted, listed, subjects
+
+_COMMANDS = ("nats ", "jsdoctor ")  # advice that starts so is a command: it must stay in one piece
+
+
+class Undecided(msgspec.Struct):
+    """Rules that could not be judged for one and the same reason, and the subjects for which they could not."""
+
+    reason: str
+    how_to_get: str
+    codes: set[str]
+    subjects: list[Subject]
+
+
+def without_gaps(report: Report) -> tuple[list[Result], list[Result]]:
+    """The findings, worst first, and apart from them those which say no more than that there is a gap (JSD901)."""
+    blind = {gap.subject for gap in report.gaps if gap.requested}
+    findings: list[Result] = []
+    gaps: list[Result] = []
+    for result in with_outcome(report.results, Outcome.FAIL):
+        says_gap = result.rule.code == COLLECTION_GAP and result.finding.subject in blind
+        (gaps if says_gap else findings).append(result)
+    return findings, gaps
+
+
+def write_crashes(page: Page, report: Report, options: RenderOptions) -> None:
+    """Checks that failed themselves: a defect of the rule, never of the system that was looked at."""
+    crashes = with_outcome(report.results, Outcome.ERROR)
+    for result in crashes[: options.max_examples or None]:
+        page.blank()
+        page.line(("check failed", "bold magenta"), " ", (f"{result.rule.code} {result.rule.slug}", "bold"))
+        page.line(f"{result.finding.subject.label}: {result.finding.message}", indent=2)
+        page.line("This is a defect of the rule, not of your system: nothing is known of what it looks for.", indent=2)
+    if options.max_examples and len(crashes) > options.max_examples:
+        page.line(f"and {counted(len(crashes) - options.max_examples, 'failed check')} more")
+
+
+def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
+    """Gaps, those with one reason together. The rule that found them (JSD901) is named here, not among the findings."""
+    requested = [gap for gap in report.gaps if gap.requested]
+    if requested:
+        page.blank()
+        page.line(*_gap_heading(report), ("Not seen", "bold"), f" · {counted(len(requested), 'gap')}")
+        _write_gap_groups(page, requested, options)
+    offered = [gap for gap in report.gaps if not gap.requested]
+    if offered:
+        page.blank()
+        page.line(("Not asked for, or not offered by this kind of access", "bold"))
+        _write_gap_groups(page, offered, options)
+
+
+def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> None:
+    """Rules that could not be judged, one line per reason; for every rule at least its code is named."""
+    groups = undecided(report)
+    if not groups:
+        return
+    codes = {code for group in groups for code in group.codes}
+    page.blank()
+    page.line(("Not evaluated", "bold"), f" · {counted(len(codes), 'rule')}")
+    limit = options.max_examples or len(groups)
+    for group in groups[:limit]:
+        about = f" ({subjects(group.subjects)})" if group.subjects else ""
+        _write_reason(page, [", ".join(sorted(group.codes)), about], group.reason, group.how_to_get)
+    if rest := groups[limit:]:
+        named = sorted({code for group in rest for code in group.codes})
+        page.line(f"and {counted(len(rest), 'more reason')} ({', '.join(named)})", indent=2)
+
+
+def undecided(report: Report) -> list[Undecided]:
+    """Reasons why rules were not evaluated, as a whole or for single subjects: the widest first."""
+    found: dict[tuple[str, str], Undecided] = {}
+
+    def note(code: str, reason: str, how_to_get: str, subject: Subject | None = None) -> None:
+        group = found.setdefault((reason, how_to_get), Undecided(reason, how_to_get, set(), []))
+        group.codes.add(code)
+        if subject is not None:
+            group.subjects.append(subject)
+
+    single = with_outcome(report.results, Outcome.NOT_EVALUATED)
+    for result in single:
+        note(result.rule.code, result.finding.message, result.finding.how_to_get, result.finding.subject)
+    explained = {result.rule.code for result in single}
+    for verdict in report.verdicts:
+        if verdict.outcome is Outcome.NOT_EVALUATED and verdict.rule.code not in explained:
+            note(verdict.rule.code, verdict.reason, verdict.how_to_get)
+    return sorted(found.values(), key=lambda group: (-len(group.codes), -len(group.subjects), min(group.codes)))
+
+
+def _gap_heading(report: Report) -> Iterable[Part]:
+    _, found = without_gaps(report)
+    if found:
+        worst = found[0]
+        yield worst.severity.value, SEVERITY_STYLES[worst.severity]
+        yield " "
+        yield f"{worst.rule.code} {worst.rule.slug}", "bold"
+        yield " · "
+
+
+def _write_gap_groups(page: Page, gaps: Sequence[Gap], options: RenderOptions) -> None:
+    ordered = gaps_in_order(gaps)
+    groups = [list(group) for _, group in groupby(ordered, key=lambda gap: (gap.kind, gap.reason, gap.how_to_get))]
+    limit = options.max_examples or len(groups)
+    for group in groups[:limit]:
+        names = listed(dict.fromkeys(gap.subject.label for gap in group), options.max_examples)
+        _write_reason(page, [(names, "bold")], group[0].reason, group[0].how_to_get)
+    if rest := groups[limit:]:
+        page.line(f"and {counted(sum(map(len, rest)), 'more gap')}", indent=2)
+
+
+def _write_reason(page: Page, about: Sequence[Part], reason: str, how_to_get: str) -> None:
+    """What could not be seen, why, and the way to it, which gets a line of its own where one is not enough."""
+    what: tuple[Part, ...] = (*about, ": ", reason or "no reason was given")
+    way = f"→ {how_to_get}"
+    if not how_to_get:
+        page.line(*what, indent=2)
+    elif page.fits(*what, " ", way, indent=2):
+        page.line(*what, " ", way, indent=2)
+    else:
+        page.line(*what, indent=2)
+        if how_to_get.startswith(_COMMANDS):
+            page.verbatim("→ ", how_to_get, printable(how_to_get), indent=4)
+        else:
+            page.line(way, indent=4)

@@ -1,0 +1,41 @@
+"""Small wordings that several parts of a report share: counts with their noun, bounded lists, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from jsdoctor.model.finding import Subject
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun: `1 stream`, `1,200 streams`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def subjects(items: Sequence[Subject]) -> str:
+    """How many of what: `3 consumers`, or `3 subjects` where the kinds differ."""
+    kinds = {subject.kind for subject in items}
+    return counted(len(items), kinds.pop() if len(kinds) == 1 else "subject")
+
+
+def listed(names: Iterable[str], limit: int) -> str:
+    """The names, separated by commas; after `limit` of them how many more there are. A limit of 0 lists all."""
+    every = list(names)
+    shown = every[:limit] if limit else every
+    more = len(every) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def to_the_second(moment: datetime) -> str:
+    """The moment in UTC as people read it: `2025-03-09 03:04:05Z`."""
+    return rfc3339(moment.replace(microsecond=0)).replace("T", " ")
+
+
+def rfc3339(moment: datetime) -> str:
+    """The moment in UTC as RFC 3339 with `Z`. A moment without a zone is taken as UTC."""
+    try:
+        utc = moment.astimezone(UTC) if moment.tzinfo else moment
+    except OverflowError:  # the first or last day that a datetime can hold, in another zone
+        utc = moment
+    return utc.replace(tzinfo=None).isoformat() + "Z"

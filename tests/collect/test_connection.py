@@ -1,0 +1,465 @@
+"""Connecting to real servers, and the one clear sentence when that does not work."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nkeys
+import pytest
+from nats import errors
+
+from jsdoctor.collect.connection import Connection, connect
+from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
+from jsdoctor.collect.settings import ConnectionOptions, resolve
+from tests.collect.certificates import Certificates
+from tests.collect.conftest import RunQuietly, StartServer
+from tests.collect.operator_mode import Key, Operator, creds
+
+pytestmark = pytest.mark.real
+
+SECRET = "s3cr3t-Word"
+USERS = f"authorization {{ users: [{{user: bob, password: '{SECRET}'}}] }}\n"
+
+Attempt = Callable[..., Any]
+
+
+async def _info(connection: Connection) -> dict[str, Any]:
+    return dict(connection.server_info)
+
+
+@pytest.fixture
+def attempt(run_quietly: RunQuietly[Any], tmp_path: Path) -> Attempt:
+    """Connect with these options as the command line would, and return what `use` makes of the connection."""
+
+    def run(use: Callable[[Connection], Any] = _info, *, environ: dict[str, str] | None = None, **options: Any) -> Any:
+        async def main() -> Any:
+            settings = resolve(ConnectionOptions(**{"timeout": 5.0} | options), environ or {}, tmp_path / "config")
+            assert SECRET not in repr(settings)
+            async with connect(settings) as connection:
+                return await use(connection)
+
+        return run_quietly(main())
+
+    return run
+
+
+@pytest.fixture
+def refused(attempt: Attempt) -> Callable[..., Problem]:
+    """The problem that connecting with these options ends in. No secret may be in it."""
+
+    def run(kind: type[Problem] = ConnectProblem, **options: Any) -> Problem:
+        with pytest.raises(kind) as caught:
+            attempt(**options)
+        problem = caught.value
+        told = f"{problem} {problem.message} {problem.hint} {problem!r}"
+        assert SECRET not in told
+        assert problem.hint
+        assert "\n" not in told
+        return problem
+
+    return run
+
+
+Refused = Callable[..., Problem]
+
+
+def tls_block(pair: tuple[Path, Path], more: str = "") -> str:
+    return f'tls {{ cert_file: "{pair[0]}", key_file: "{pair[1]}", {more} }}\n'
+
+
+# --- it works ---------------------------------------------------------------------------------------------------
+
+
+def test_plain_server_tells_about_itself(start_server: StartServer, attempt: Attempt) -> None:
+    info = attempt(server=f"127.0.0.1:{start_server('server_name: alone').port}")
+    assert info["server_name"] == "alone"
+    assert info["headers"] is True
+    assert info["max_payload"] == 1048576
+    assert not info.get("jetstream")
+    assert info["remote_account"] == "$G"
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "options"),
+    [
+        pytest.param("", {"user": "bob", "password": SECRET}, id="options"),
+        pytest.param(f"bob:{SECRET}@", {}, id="url"),
+        pytest.param("bob:s3cr3t%2DWord@", {}, id="percent-encoded url"),
+    ],
+)
+def test_user_and_password(start_server: StartServer, attempt: Attempt, userinfo: str, options: dict[str, str]) -> None:
+    server = start_server(USERS)
+    assert attempt(server=f"nats://{userinfo}127.0.0.1:{server.port}", **options)["auth_required"] is True
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "options"),
+    [
+        pytest.param("", {"token": SECRET}, id="token"),
+        pytest.param("", {"user": SECRET}, id="user without password"),
+        pytest.param(f"{SECRET}@", {}, id="url"),
+    ],
+)
+def test_token(start_server: StartServer, attempt: Attempt, userinfo: str, options: dict[str, str]) -> None:
+    server = start_server(f"authorization {{ token: '{SECRET}' }}\n")
+    assert attempt(server=f"nats://{userinfo}127.0.0.1:{server.port}", **options)["auth_required"] is True
+
+
+def test_nkey(start_server: StartServer, attempt: Attempt, tmp_path: Path) -> None:
+    key = Key(nkeys.PREFIX_BYTE_USER)
+    server = start_server(f"authorization {{ users: [{{nkey: {key.public}}}] }}\n")
+    (tmp_path / "user.nk").write_text(f"{key.seed}\n")
+    assert attempt(server=f"127.0.0.1:{server.port}", nkey=str(tmp_path / "user.nk"))["auth_required"] is True
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_creds(start_server: StartServer, attempt: Attempt, tmp_path: Path, line_end: str) -> None:
+    operator = Operator()
+    server = start_server(operator.config)
+    file = tmp_path / "user.creds"
+    file.write_bytes(creds(*operator.user(operator.system)).replace("\n", line_end).encode())
+    info = attempt(server=f"127.0.0.1:{server.port}", creds=str(file))
+    assert info["remote_account"] == operator.system.public
+    assert info["acc_is_sys"] is True
+
+
+def test_jwt_and_seed_from_the_environment(start_server: StartServer, attempt: Attempt) -> None:
+    operator = Operator()
+    server = start_server(operator.config)
+    jwt, seed = operator.user(operator.app)
+    environ = {"NATS_JWT": jwt, "NATS_SEED": seed, "NATS_URL": f"127.0.0.1:{server.port}"}
+    assert attempt(environ=environ)["remote_account"] == operator.app.public
+
+
+@pytest.mark.parametrize("scheme", ["nats", "tls"])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_tls(start_server: StartServer, attempt: Attempt, certificates: Certificates, scheme: str, host: str) -> None:
+    server = start_server(USERS + tls_block(certificates.localhost))
+    url = f"{scheme}://bob:{SECRET}@{host}:{server.port}"
+    assert attempt(server=url, tlsca=str(certificates.ca))["tls_required"] is True
+
+
+def test_tls_that_is_offered_but_not_required_is_used_when_demanded(
+    start_server: StartServer, attempt: Attempt, certificates: Certificates
+) -> None:
+    server = start_server("allow_non_tls: true\n" + tls_block(certificates.localhost))
+
+    async def encrypted(connection: Connection) -> bool:
+        return connection.encrypted
+
+    assert attempt(encrypted, server=f"localhost:{server.port}", tlsca=str(certificates.ca)) is True
+    assert attempt(encrypted, server=f"localhost:{server.port}") is False
+
+
+def test_client_certificate(start_server: StartServer, attempt: Attempt, certificates: Certificates) -> None:
+    server = start_server(tls_block(certificates.localhost, f'ca_file: "{certificates.ca}", verify: true'))
+    certificate, key = certificates.client
+    options = {"tlsca": str(certificates.ca), "tlscert": str(certificate), "tlskey": str(key)}
+    assert attempt(server=f"localhost:{server.port}", **options)["tls_verify"] is True
+
+
+def test_tls_first(start_server: StartServer, attempt: Attempt, certificates: Certificates) -> None:
+    server = start_server(USERS + tls_block(certificates.localhost, "handshake_first: true"))
+    options = {"user": "bob", "password": SECRET, "tlsca": str(certificates.ca), "tlsfirst": True}
+    assert attempt(server=f"localhost:{server.port}", **options)["tls_required"] is True
+
+
+def test_large_replies_arrive_whole_over_tls(
+    start_server: StartServer, attempt: Attempt, certificates: Certificates
+) -> None:
+    server = start_server(tls_block(certificates.localhost))
+    payload = bytes(range(256)) * 3900
+
+    async def echo(connection: Connection) -> bytes:
+        subscription = await connection.client.subscribe("echo")
+        for _ in range(20):
+            await connection.client.publish("echo", payload)
+        received = [(await subscription.next_msg(timeout=20)).data for _ in range(20)]
+        assert set(received) == {payload}
+        return received[0]
+
+    assert attempt(echo, server=f"localhost:{server.port}", tlsca=str(certificates.ca)) == payload
+
+
+def test_the_next_server_of_the_list_is_tried(
+    start_server: StartServer, attempt: Attempt, closed_port: int, silent_port: int
+) -> None:
+    server = start_server(USERS + "server_name: third")
+    urls = f"nats://127.0.0.1:{closed_port},nats://127.0.0.1:{silent_port},nats://bob:{SECRET}@127.0.0.1:{server.port}"
+    assert attempt(server=urls, timeout=3.0)["server_name"] == "third"
+
+
+def test_the_connection_is_named_and_closed(start_server: StartServer, attempt: Attempt) -> None:
+    server = start_server("")
+
+    async def state(connection: Connection) -> tuple[Connection, bool]:
+        return connection, connection.client.is_connected
+
+    connection, connected = attempt(state, server=f"127.0.0.1:{server.port}")
+    assert connected
+    assert connection.client.is_closed
+    assert connection.url == f"nats://127.0.0.1:{server.port}"
+    assert '"name":"jsdoctor"' in server.log.read_text().replace('": "', '":"')
+
+
+# --- it does not work -------------------------------------------------------------------------------------------
+
+
+def test_closed_port(refused: Refused, closed_port: int) -> None:
+    problem = refused(server=f"nats://bob:{SECRET}@127.0.0.1:{closed_port}")
+    assert problem.message.startswith(f"cannot connect to nats://127.0.0.1:{closed_port}: connection refused")
+
+
+def test_unknown_host(refused: Refused) -> None:
+    problem = refused(server="nats://no-such-host.invalid:4222")
+    assert "no-such-host.invalid" in problem.message
+    assert "host name" in problem.message or "name server" in problem.message
+
+
+def test_silent_port(refused: Refused, silent_port: int) -> None:
+    assert "says nothing" in refused(server=f"127.0.0.1:{silent_port}", timeout=1.0).message
+
+
+def test_silent_port_with_tls_first(refused: Refused, silent_port: int) -> None:
+    assert (
+        "TLS handshake did not finish" in refused(server=f"127.0.0.1:{silent_port}", timeout=1.0, tlsfirst=True).message
+    )
+
+
+def test_monitoring_port(start_server: StartServer, refused: Refused) -> None:
+    port = start_server('http: "127.0.0.1:-1"').ports["monitoring"]
+    problem = refused(server=f"127.0.0.1:{port}", timeout=2.0)
+    assert "HTTP server" in problem.message
+    assert f"--monitor http://HOST:{port}" in problem.hint
+
+
+def test_a_service_that_is_not_nats(refused: Refused, ssh_like_port: int) -> None:
+    problem = refused(server=f"127.0.0.1:{ssh_like_port}")
+    assert "not a NATS server: it greets with 'SSH-2.0-[31mtest'" in problem.message
+
+
+def test_route_port(start_server: StartServer, refused: Refused) -> None:
+    server = start_server('cluster { name: c, listen: "127.0.0.1:-1" }\n')
+    assert "not a client port" in refused(server=f"127.0.0.1:{server.ports['cluster']}").message
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({}, "requires a login", id="nothing"),
+        pytest.param({"user": "bob", "password": SECRET + "x"}, "wrong user or password for user 'bob'", id="password"),
+        pytest.param({"token": SECRET}, "the token (from --token) is not accepted", id="token"),
+        pytest.param({"user": SECRET}, "the token (from --user without a password) is not", id="user only"),
+    ],
+)
+def test_wrong_login(start_server: StartServer, refused: Refused, options: dict[str, str], expected: str) -> None:
+    server = start_server(USERS)
+    assert expected in refused(server=f"127.0.0.1:{server.port}", **options).message
+
+
+def test_wrong_nkey(start_server: StartServer, refused: Refused, tmp_path: Path) -> None:
+    server = start_server(f"authorization {{ users: [{{nkey: {Key(nkeys.PREFIX_BYTE_USER).public}}}] }}\n")
+    other = Key(nkeys.PREFIX_BYTE_USER)
+    (tmp_path / "user.nk").write_text(other.seed)
+    problem = refused(server=f"127.0.0.1:{server.port}", nkey=str(tmp_path / "user.nk"))
+    assert f"the nkey {other.public}" in problem.message
+    assert other.seed not in problem.message + problem.hint
+
+
+def test_expired_creds(start_server: StartServer, refused: Refused, tmp_path: Path) -> None:
+    operator = Operator()
+    server = start_server(operator.config)
+    (tmp_path / "old.creds").write_text(creds(*operator.user(operator.app, expires=1_600_000_000)))
+    problem = refused(server=f"127.0.0.1:{server.port}", creds=str(tmp_path / "old.creds"))
+    assert "expired at 2020-09-13T12:26:40Z" in problem.message
+    assert "old.creds" in problem.message
+
+
+def test_creds_of_an_unknown_account(start_server: StartServer, refused: Refused, tmp_path: Path) -> None:
+    server = start_server(Operator().config)
+    stranger = Operator()
+    (tmp_path / "user.creds").write_text(creds(*stranger.user(stranger.app)))
+    problem = refused(server=f"127.0.0.1:{server.port}", creds=str(tmp_path / "user.creds"))
+    assert stranger.app.public in problem.message
+
+
+def test_creds_with_the_seed_of_another_user(start_server: StartServer, refused: Refused, tmp_path: Path) -> None:
+    operator = Operator()
+    server = start_server(operator.config)
+    (jwt, _), (_, seed) = operator.user(operator.app), operator.user(operator.app)
+    (tmp_path / "user.creds").write_text(creds(jwt, seed))
+    problem = refused(server=f"127.0.0.1:{server.port}", creds=str(tmp_path / "user.creds"))
+    assert "belong to different users" in problem.message
+    assert seed not in problem.message + problem.hint
+
+
+def test_too_many_connections(start_server: StartServer, refused: Refused) -> None:
+    server = start_server("max_connections: 1\n")
+    with socket.create_connection(("127.0.0.1", server.port)) as first:
+        assert first.recv(4) == b"INFO"
+        assert "no more connections" in refused(server=f"127.0.0.1:{server.port}").message
+
+
+def test_tls_from_an_unknown_authority(start_server: StartServer, refused: Refused, certificates: Certificates) -> None:
+    server = start_server(tls_block(certificates.localhost))
+    problem = refused(server=f"localhost:{server.port}")
+    assert "from a CA that this machine does not trust" in problem.message
+    assert "--tlsca" in problem.hint
+    problem = refused(server=f"localhost:{server.port}", tlsca=str(certificates.other_ca))
+    assert "not signed by the CA that was given" in problem.message
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_tls_for_another_host(
+    start_server: StartServer, refused: Refused, certificates: Certificates, first: bool
+) -> None:
+    server = start_server(tls_block(certificates.elsewhere, f"handshake_first: {str(first).lower()}"))
+    for host in ("localhost", "127.0.0.1"):
+        problem = refused(server=f"{host}:{server.port}", tlsca=str(certificates.ca), tlsfirst=first)
+        assert f"not valid for '{host}'" in problem.message
+
+
+def test_no_password_leaves_in_plain_text_when_tls_is_demanded(
+    start_server: StartServer, refused: Refused, certificates: Certificates
+) -> None:
+    server = start_server(USERS)
+    for options in ({"server": f"tls://127.0.0.1:{server.port}"}, {"tlsca": str(certificates.ca)}):
+        given = {"server": f"127.0.0.1:{server.port}", "user": "bob", "password": SECRET} | options
+        assert "TLS was demanded, but the server has none" in refused(**given).message
+    assert "CONNECT" not in server.log.read_text()
+
+
+def test_a_server_that_wants_tls_first(start_server: StartServer, refused: Refused, certificates: Certificates) -> None:
+    server = start_server(tls_block(certificates.localhost, "handshake_first: true"))
+    problem = refused(server=f"localhost:{server.port}", tlsca=str(certificates.ca))
+    assert "TLS handshake before anything else" in problem.message
+    assert "--tlsfirst" in problem.hint
+
+
+def test_a_server_that_does_not_want_tls_first(
+    start_server: StartServer, refused: Refused, certificates: Certificates
+) -> None:
+    server = start_server(tls_block(certificates.localhost))
+    problem = refused(server=f"localhost:{server.port}", tlsca=str(certificates.ca), tlsfirst=True)
+    assert "does not start with TLS" in problem.message
+    assert "leave out --tlsfirst" in problem.hint
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_server_that_wants_a_client_certificate(
+    start_server: StartServer, refused: Refused, certificates: Certificates, first: bool
+) -> None:
+    more = f'ca_file: "{certificates.ca}", verify: true, handshake_first: {str(first).lower()}'
+    server = start_server(tls_block(certificates.localhost, more))
+    problem = refused(server=f"localhost:{server.port}", tlsca=str(certificates.ca), tlsfirst=first)
+    assert "wants a client certificate" in problem.message
+    assert "--tlscert" in problem.hint
+
+
+def test_what_happened_to_each_server_of_the_list(
+    start_server: StartServer, refused: Refused, closed_port: int, silent_port: int
+) -> None:
+    server = start_server(USERS)
+    ports = [closed_port, server.port, silent_port]
+    problem = refused(server=",".join(f"nats://eve:{SECRET}x@127.0.0.1:{port}" for port in ports), timeout=3.0)
+    assert problem.message.startswith("cannot connect to any of 3 servers: ")
+    for port, reason in zip(ports, ["connection refused", "wrong user or password", "says nothing"], strict=True):
+        assert f"nats://127.0.0.1:{port}: {reason}" in problem.message.replace("it accepts connections but ", "")
+    assert "check both" in problem.hint  # the server that came closest to taking us
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({"tlsca": "key"}, "no certificate in", id="ca"),
+        pytest.param({"tlscert": "cert", "tlskey": "other key"}, "does not belong to the certificate", id="pair"),
+        pytest.param({"tlscert": "cert", "tlskey": "encrypted key"}, "unencrypted PEM key", id="encrypted"),
+    ],
+)
+def test_certificate_files_that_cannot_be_used(
+    refused: Refused, certificates: Certificates, closed_port: int, files: dict[str, str], expected: str
+) -> None:
+    paths = {
+        "cert": certificates.client[0],
+        "key": certificates.client[1],
+        "other key": certificates.localhost[1],
+        "encrypted key": certificates.encrypted_key,
+    }
+    options = {option: str(paths[file]) for option, file in files.items()}
+    assert expected in refused(UsageProblem, server=f"127.0.0.1:{closed_port}", **options).message
+
+
+# --- after the login --------------------------------------------------------------------------------------------
+
+
+def test_what_is_denied_can_be_told_from_what_is_late(start_server: StartServer, attempt: Attempt) -> None:
+    denied = "$JS.API.STREAM.LIST"
+    may = 'publish: "ok", subscribe: "_INBOX.>"'
+    server = start_server(f"authorization {{ users: [{{user: a, password: b, permissions: {{{may}}}}}] }}\n")
+
+    async def ask(connection: Connection) -> tuple[list[str], str | None, str | None]:
+        with pytest.raises(errors.TimeoutError):
+            await connection.client.request(denied, b"", timeout=0.5)
+        await connection.client.subscribe("Other")
+        await connection.client.flush()
+        return connection.permission_errors, connection.denial(denied), connection.denial("$JS.API.STREAM")
+
+    words, publish, other = attempt(ask, server=f"a:b@127.0.0.1:{server.port}")
+    assert words == [
+        f'Permissions Violation for Publish to "{denied}"',
+        'Permissions Violation for Subscription to "Other"',
+    ]
+    assert publish == words[0]
+    assert other is None
+
+
+def test_a_lost_server_ends_requests_instead_of_blocking(start_server: StartServer, attempt: Attempt) -> None:
+    server = start_server("")
+
+    async def lose(connection: Connection) -> bool:
+        server.process.kill()
+        await connection.closed.wait()
+        with pytest.raises(errors.ConnectionClosedError):
+            await connection.client.request("any", b"", timeout=5)
+        return True
+
+    assert attempt(lose, server=f"127.0.0.1:{server.port}")
+
+
+# --- ports without NATS behind them -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections (the kernel does) and on which nobody ever answers."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        yield sock.getsockname()[1]
+
+
+@pytest.fixture
+def ssh_like_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                connection, _ = sock.accept()
+                with connection:
+                    connection.sendall(b"SSH-2.0-\x1b[31mtest\r\n")
+                    connection.recv(1)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        yield sock.getsockname()[1]
+        sock.shutdown(socket.SHUT_RDWR)
+        thread.join()

@@ -1,0 +1,1 @@
+"""Tests that the written pages are true."""

@@ -1,0 +1,30 @@
+"""CONTRIBUTING.md adds a rule in five minutes: this follows it word by word in a copy of the tree."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from tests.servers.binaries import ROOT
+
+FILE = re.compile(r"^   `(?P<path>[\w/.]+)`\n\n   ```\w+\n(?P<text>.*?)^   ```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_walk_through_works(tmp_path: Path) -> None:
+    for name in ("jsdoctor", "rules", "fixtures", "tests", "requirements"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    files = FILE.findall((ROOT / "CONTRIBUTING.md").read_text())
+    assert [path.split("/")[0] for path, _ in files] == ["rules", "jsdoctor", "fixtures"]
+    for path, text in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(textwrap.dedent(text))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_rules.py", "-k", "JSD499"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ passed", done.stdout)
+    assert str(tmp_path) not in str(ROOT)

@@ -1,0 +1,280 @@
+"""Recorded evidence for rule tests: real captures, and small edits of them that make a rule fire or keep silent.
+
+`fixtures/base/*.json` are recordings of healthy clusters made by `make record` on real servers. `fixtures/<CODE>/cases.toml`
+lists the cases of one rule:
+
+    [[case]]
+    kind = "fires"                     # fires | silent | below | above | fixed | unknown
+    about = "all slots taken while messages wait"
+    base = "three-nodes-2.15.1"        # or several: base = ["a", "b"]: the case holds on each
+    samples = 2                        # keep the newest N samples (default: all)
+    keep_consumers = ["APP/A/b"]       # take all other consumers away first
+    params = { warn_fraction = 0.5 }   # optional overrides, in the parameter's unit (durations as text)
+    [[case.edit]]
+    consumer = "APP/ORDERS/billing"    # or stream = "APP/ORDERS", server = "n1", account = "APP", connected = true, all_servers = true
+    endpoint = "JSZ"                   # for servers: JSZ (default), VARZ or HEALTHZ
+    samples = "all"                    # all (default) | first | last
+    copies = "all"                     # all (default) | leader | followers | name of one server
+    set = { num_ack_pending = 1000, "config.max_ack_pending" = 1000 }
+    add = { "state.last_seq" = 100 }   # adds to what was recorded
+    age = { "state.first_ts" = "90s" } # a time that long before the reply's own clock ("-90s": in its future)
+    remove = ["cluster.leader"]
+    rename = "OTHER"                   # clone the asset under another name instead of editing it (set etc. apply to the clone)
+    drop = true                        # take the asset (or the server's replies) away
+    [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
+    subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
+    severity = "error"
+    outcome = "fail"                   # fail (default) | not_evaluated
+
+Every other reading of the recording stays as the server sent it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.duration import parse_duration
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
+
+Json = dict[str, Any]
+
+
+def base_names() -> list[str]:
+    """Every recording of a healthy cluster."""
+    return sorted(path.stem for path in (FIXTURES / "base").glob("*.json"))
+
+
+@cache
+def _base(name: str) -> list[Json]:
+    samples: list[Json] = json.loads((FIXTURES / "base" / f"{name}.json").read_text())["samples"]
+    return samples
+
+
+def dump_samples(samples: tuple[Sample, ...], about: str) -> str:
+    """A recording as it lies in `fixtures/base`."""
+    return json.dumps(
+        {
+            "about": about,
+            "samples": [
+                {
+                    "taken_at": sample.taken_at.isoformat(),
+                    "exchanges": [
+                        {
+                            "access": exchange.access.value,
+                            "endpoint": exchange.endpoint.value,
+                            "target": exchange.target,
+                            "asked_at": exchange.asked_at.isoformat(),
+                            "round_trip_ns": exchange.round_trip_ns,
+                            "body": json.loads(exchange.body),
+                        }
+                        for exchange in sample.exchanges
+                    ],
+                }
+                for sample in samples
+            ],
+        },
+        indent=1,
+    )
+
+
+def cases(code: str) -> list[Json]:
+    """The cases of one rule, one per base."""
+    path = FIXTURES / code / "cases.toml"
+    found = tomllib.loads(path.read_text())["case"] if path.exists() else []
+    return [
+        case | {"base": base}
+        for case in found
+        for base in (case["base"] if isinstance(case["base"], list) else [case["base"]])
+    ]
+
+
+def evidence_of(case: Json) -> EvidenceSet:
+    """The evidence that a case describes."""
+    samples = copy.deepcopy(_base(case["base"]))
+    samples = samples[-case.get("samples", len(samples)) :]
+    if "keep_consumers" in case:
+        _keep_consumers(samples, set(case["keep_consumers"]))
+    for edit in case.get("edit", []):
+        applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]
+        assert any(applied), f"the edit touches nothing: {edit}"
+    return assemble([_sample(sample) for sample in samples])
+
+
+def _chosen(samples: list[Json], which: str) -> list[Json]:
+    return {"all": samples, "first": samples[:1], "last": samples[-1:]}[which]
+
+
+def _sample(sample: Json) -> Sample:
+    return Sample(
+        taken_at=datetime.fromisoformat(sample["taken_at"]),
+        exchanges=tuple(
+            Exchange(
+                access=Access(exchange["access"]),
+                endpoint=Endpoint(exchange["endpoint"]),
+                target=exchange["target"],
+                asked_at=datetime.fromisoformat(exchange["asked_at"]),
+                round_trip_ns=exchange["round_trip_ns"],
+                body=json.dumps(exchange["body"]).encode(),
+            )
+            for exchange in sample["exchanges"]
+        ),
+    )
+
+
+def _keep_consumers(samples: list[Json], kept: set[str]) -> None:
+    for sample in samples:
+        for exchange in sample["exchanges"]:
+            for account in exchange["body"].get("data", {}).get("account_details") or []:
+                for stream in account.get("stream_detail") or []:
+                    stream["consumer_detail"] = [
+                        consumer
+                        for consumer in stream.get("consumer_detail") or []
+                        if f"{account['name']}/{consumer['stream_name']}/{consumer['name']}" in kept
+                    ]
+
+
+def _apply(sample: Json, edit: Json) -> int:
+    touched = 0
+    for holder, entry, now in list(_targets(sample, edit)):
+        touched += 1
+        if edit.get("drop"):
+            holder.remove(entry)
+            continue
+        if "rename" in edit:
+            entry = copy.deepcopy(entry)
+            _rename(entry, edit)
+            holder.append(entry)
+        for path, value in edit.get("set", {}).items():
+            _put(entry, path, value)
+        for path, value in edit.get("add", {}).items():
+            _put(entry, path, _read(entry, path) + value)
+        for path, value in edit.get("age", {}).items():
+            _put(entry, path, _ago(now, value))
+        for path in edit.get("remove", []):
+            *parents, last = path.split(".")
+            _read(entry, ".".join(parents)).pop(last, None)
+    return touched
+
+
+def _rename(entry: Json, edit: Json) -> None:
+    new = edit["rename"]
+    if "consumer" in edit:
+        entry["name"] = entry["config"]["name"] = new
+        if "durable_name" in entry["config"]:
+            entry["config"]["durable_name"] = new
+    else:
+        entry["config"]["name"] = new
+        entry["name"] = new
+        for consumer in entry.get("consumer_detail") or []:
+            consumer["stream_name"] = new
+
+
+def _ago(now: datetime, text: str) -> str:
+    sign = -1 if text.startswith("-") else 1
+    moment = now - sign * timedelta(microseconds=parse_duration(text.lstrip("-")) / 1000)
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _put(entry: Json, path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    for parent in parents:
+        entry = entry[int(parent)] if isinstance(entry, list) else entry.setdefault(parent, {})
+    if isinstance(entry, list):
+        entry[int(last)] = value
+    else:
+        entry[last] = value
+
+
+def _read(entry: Any, path: str) -> Any:
+    for part in filter(None, path.split(".")):
+        entry = entry[int(part)] if isinstance(entry, list) else entry[part]
+    return entry
+
+
+def _targets(sample: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
+    """The recorded entries that an edit is about: the list that holds each, the entry, the reply's own clock."""
+    for exchange in list(sample["exchanges"]):
+        body, endpoint = exchange["body"], exchange["endpoint"]
+        if edit.get("connected"):
+            if endpoint == "CONNECT":
+                yield sample["exchanges"], body if not edit.get("drop") else exchange, _clock(exchange)
+        elif "server" in edit or edit.get("all_servers"):
+            mine = exchange["access"] == "system" and edit.get("server") in (None, body["server"]["name"])
+            if mine and (edit.get("drop") or endpoint == edit.get("endpoint", "JSZ")):
+                yield sample["exchanges"], exchange if edit.get("drop") else body["data"], _clock(exchange)
+        elif endpoint == "JSZ":
+            yield from _in_jsz(exchange, edit)
+        elif exchange["access"] == "account":
+            yield from _in_account(exchange, edit)
+
+
+def _in_jsz(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
+    body, now = exchange["body"], _clock(exchange)
+    server, details = body["server"]["name"], body["data"].get("account_details") or []
+    account_name, *rest = (edit.get("consumer") or edit.get("stream") or edit.get("account", "")).split("/")
+    for account in details:
+        if account["name"] != account_name:
+            continue
+        if not rest:
+            yield details, account, now
+            continue
+        streams = account.get("stream_detail") or []
+        for stream in list(streams):
+            if stream["config"]["name"] != rest[0]:
+                continue
+            if "stream" in edit:
+                if _wanted_copy(stream, server, edit):
+                    yield streams, stream, now
+                continue
+            consumers = stream.get("consumer_detail") or []
+            for consumer in list(consumers):
+                if consumer["name"] == rest[1] and _wanted_copy(consumer, server, edit):
+                    yield consumers, consumer, now
+
+
+def _in_account(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
+    body, now, endpoint = exchange["body"], _clock(exchange), exchange["endpoint"]
+    if "account" in edit and endpoint == "INFO":
+        yield [], body, now
+    elif "stream" in edit and endpoint == "STREAM.LIST":
+        streams = body.get("streams") or []
+        for stream in list(streams):
+            if stream["config"]["name"] == edit["stream"].split("/")[1]:
+                yield streams, stream, now
+    elif "consumer" in edit and endpoint == "CONSUMER.LIST":
+        consumers = body.get("consumers") or []
+        for consumer in list(consumers):
+            if [consumer["stream_name"], consumer["name"]] == edit["consumer"].split("/")[1:]:
+                yield consumers, consumer, now
+
+
+def _wanted_copy(entry: Json, server: str, edit: Json) -> bool:
+    which = edit.get("copies", "all")
+    leader = (entry.get("cluster") or {}).get("leader", server)
+    return (
+        which == "all"
+        or which == server
+        or ((which == "leader") == (leader == server)
+        and which in ("leader", "followers"))
+    )
+
+
+def _clock(exchange: Json) -> datetime:
+    body = exchange["body"]
+    data = body.get("data", body)
+    text = data.get("now") or data.get("ts") or (body.get("server") or {}).get("time") or exchange["asked_at"]
+    return (
+        datetime.fromisoformat(text[:26].rstrip("Z") + "+00:00") if text.endswith("Z") else datetime.fromisoformat(text)
+    )

@@ -1,0 +1,43 @@
+"""Every planted fault is found under its code on its subject, nothing else is said of it, and it is gone once cured."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Visit, failures, visit
+from tests.servers import VERSIONS, ClusterFactory
+
+LOUD = {"warning", "error", "critical"}
+CASES = [
+    pytest.param(version, topology, plant, id=f"{version}-{topology}-{plant.code}-{plant.work.__name__}")
+    for version in VERSIONS
+    for topology in TOPOLOGIES
+    for plant in PLANTS
+    if plant.fits(version, topology)
+]
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
+
+
+@pytest.fixture(scope="session")
+def ward(shared_cluster: ClusterFactory) -> object:
+    """A visit per version and topology, made when the first of its tests asks."""
+
+    @cache
+    def at(version: str, topology: str) -> Visit:
+        return visit(shared_cluster(version, TOPOLOGIES[topology], extra_config="\n"), version, topology)
+
+    return at
+
+
+@pytest.mark.parametrize(("version", "topology", "plant"), CASES)
+def test_fault_is_found_and_gone_after_the_cure(ward, version: str, topology: str, plant: Plant) -> None:  # type: ignore[no-untyped-def]
+    report = ward(version, topology)
+    said = failures(report.sick, plant.subject)
+    assert said.get(plant.code) == plant.severity, said
+    unexpected = {code for code, severity in said.items() if severity in LOUD} - {plant.code} - plant.also
+    assert not unexpected, said
+    if plant.heal:
+        assert plant.code not in failures(report.cured, plant.subject)

@@ -1,0 +1,167 @@
+"""The JSON report: complete, in order, and what its schema says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+
+from jsdoctor.model.report import Report
+from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.json_v1 import render_json
+from jsdoctor.render.options import RenderOptions
+from tests.render import reports
+from tests.render.golden import assert_golden
+from tests.render.strategies import options as any_options
+from tests.render.strategies import reports as any_report
+
+SCHEMA: dict[str, Any] = json.loads(Path("docs/schema/report-v1.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def strictly(text: str) -> Any:
+    """Parse JSON; NaN and Infinity, which are none, raise."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def document(report: Report) -> dict[str, Any]:
+    parsed = strictly(render_json(report, RenderOptions()))
+    VALIDATOR.validate(parsed)
+    assert isinstance(parsed, dict)
+    return parsed
+
+
+@pytest.mark.parametrize("name", ["busy", "clean", "hostile"])
+def test_is_what_it_was(name: str) -> None:
+    report: Report = getattr(reports, name)()
+    document(report)
+    assert_golden(f"{name}.json", render_json(report, RenderOptions()))
+
+
+def test_the_schema_is_a_schema_and_closed_everywhere() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def objects(node: Any) -> list[dict[str, Any]]:
+        if isinstance(node, list):
+            return [found for member in node for found in objects(member)]
+        if not isinstance(node, dict):
+            return []
+        return ([node] if node.get("type") == "object" else []) + objects(list(node.values()))
+
+    assert len(objects(SCHEMA)) > 8
+    for node in objects(SCHEMA):
+        assert node["additionalProperties"] is False
+        assert set(node["required"]) == set(node["properties"])
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("surprise",), 1),
+        (("results", 0, "surprise"), 1),
+        (("results", 0, "outcome"), "maybe"),
+        (("results", 0, "suppressed"), {}),
+        (("started",), "2025-03-09T03:04:05+01:00"),
+        (("summary", "findings", "error"), -1),
+        (("gaps", 0, "requested"), "yes"),
+    ],
+)
+def test_the_schema_refuses(path: tuple[str | int, ...], value: object) -> None:
+    broken: Any = document(reports.busy())
+    parent = broken
+    for step in path[:-1]:
+        parent = parent[step]
+    parent[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(broken)
+
+
+def test_order_is_worst_first_then_code_then_subject_whatever_the_input() -> None:
+    report = reports.busy()
+    shuffled = Report(
+        **{name: getattr(report, name) for name in report.__struct_fields__}
+        | {
+            "results": tuple(reversed(report.results)),
+            "gaps": tuple(reversed(report.gaps)),
+            "verdicts": tuple(reversed(report.verdicts)),
+        }
+    )
+    assert render_json(shuffled, RenderOptions()) == render_json(report, RenderOptions())
+    results = document(report)["results"]
+    rank = {"critical": 0, "error": 1, "warning": 2, "info": 3}
+    keys = [
+        (rank[r["severity"]], r["code"], r["subject"]["account"], r["subject"]["stream"], r["subject"]["name"])
+        for r in results
+    ]
+    assert keys == sorted(keys)
+
+
+def test_every_finding_is_there_and_every_rule_accounted_for() -> None:
+    flood = document(reports.flood(1000))
+    assert len(flood["results"]) == 1000
+    assert flood["summary"]["findings"] == {"critical": 0, "error": 1000, "warning": 0, "info": 0}
+    night = document(reports.busy())
+    assert night["summary"]["rules"] == {"pass": 2, "fail": 6, "not_applicable": 0, "not_evaluated": 3, "error": 1}
+    assert sum(night["summary"]["rules"].values()) == len(night["rules"]) == 12
+    assert night["summary"]["subjects"]["fail"] == 14
+    growing = next(rule for rule in night["rules"] if rule["code"] == "JSD402")
+    assert growing["outcome"] == "not_evaluated"
+    assert growing["how_to_get"] == "leave --samples at 2 or more"
+    assert [gap["requested"] for gap in night["gaps"]] == [True, True, False]
+
+
+def test_one_result_in_full() -> None:
+    [result] = document(reports.report(results=[reports.stuck(reports.consumer("billing"))]))["results"]
+    assert result == {
+        "code": "JSD403",
+        "slug": "consumer-ack-pending-at-limit",
+        "outcome": "fail",
+        "severity": "error",
+        "confidence": "high",
+        "subject": {"kind": "consumer", "name": "billing", "account": "APP", "stream": "ORDERS"},
+        "message": "1,000 of 1,000 allowed messages are unacknowledged: delivery has stopped, 5,213 messages wait",
+        "how_to_get": "",
+        "measured": 1.0,
+        "threshold": 1.0,
+        "unit": "ratio",
+        "uncertainty": None,
+        "evidence": [
+            {"source": "n1", "path": "num_ack_pending", "value": 1000, "at": "2025-03-09T03:04:05.120000Z"},
+            {"source": "n1", "path": "config.max_ack_pending", "value": 1000, "at": "2025-03-09T03:04:05.120000Z"},
+        ],
+        "remedy": {
+            "action": "consumer.raise_max_ack_pending",
+            "risk": "safe",
+            "commands": ["nats consumer edit ORDERS billing --max-pending=2000 -f"],
+        },
+        "first_seen": None,
+        "last_seen": None,
+        "suppressed": None,
+        "fingerprint": result["fingerprint"],
+    }
+
+
+def test_hostile_text_survives_exactly_but_is_harmless_on_a_terminal() -> None:
+    written = render_json(reports.hostile(), RenderOptions())
+    assert all(character.isprintable() or character == "\n" for character in written)
+    parsed = strictly(written)
+    assert parsed["results"][0]["subject"]["name"] == reports.NASTY
+    assert parsed["results"][0]["threshold"] is None
+    assert parsed["results"][0]["evidence"][0]["value"] == {reports.NASTY: [reports.NASTY, None, "\ufffd"]}
+
+
+@given(report=any_report, options=any_options)
+def test_any_report_renders_in_every_format_and_its_json_is_valid(report: Report, options: RenderOptions) -> None:
+    for render in FORMATS.values():
+        assert isinstance(render(report, options), str)
+    written = FORMATS["json"](report, options)
+    written.encode("ascii" if options.ascii_only else "utf-8")
+    VALIDATOR.validate(strictly(written))

@@ -1,0 +1,260 @@
+"""The text report: read by a tired person, on any width, fed by servers that nobody trusts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from hypothesis import given
+from rich.cells import cell_len
+
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Outcome, Severity
+from jsdoctor.model.report import Report, Result, RuleVerdict
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.text import render_text
+from tests.render import reports
+from tests.render.golden import assert_golden
+from tests.render.strategies import options as any_options
+from tests.render.strategies import reports as any_report
+
+NIGHT, CALM = reports.busy(), reports.clean()
+WIDTHS = (60, 80, 120, 200)
+
+
+def text(report: Report, **settings: object) -> str:
+    return render_text(report, RenderOptions(**settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_looks_as_it_was_looked_at(width: int) -> None:
+    assert_golden(f"busy-{width}.txt", text(NIGHT, width=width))
+
+
+@pytest.mark.parametrize(
+    ("name", "report", "settings"),
+    [
+        ("busy-80-ascii", NIGHT, {"ascii_only": True}),
+        ("busy-80-color", NIGHT, {"color": True}),
+        ("busy-100-verbose", NIGHT, {"width": 100, "verbose": 1}),
+        ("busy-quiet", NIGHT, {"quiet": True}),
+        ("clean-80", CALM, {}),
+        ("flood-80", reports.flood(), {}),
+        ("hostile-80", reports.hostile(), {"verbose": 2}),
+    ],
+)
+def test_looks_as_it_was_looked_at_with(name: str, report: Report, settings: dict[str, object]) -> None:
+    assert_golden(f"{name}.txt", text(report, **settings))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_fits_the_width_except_for_commands(width: int, ascii_only: bool) -> None:
+    for line in text(NIGHT, width=width, ascii_only=ascii_only, verbose=1).splitlines():
+        assert cell_len(line) <= width or "Fix (" in line, line
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_commands_stay_in_one_piece(width: int) -> None:
+    lines = text(NIGHT, width=width, max_examples=0).splitlines()
+    printed = {line.split("): ", 1)[1] for line in lines if line.lstrip().startswith("Fix (") and "nats " in line}
+    offered = {command for result in NIGHT.results if result.remedy for command in result.remedy.commands}
+    assert printed == offered
+    assert all(shlex.split(command)[0] == "nats" for command in printed)
+
+
+def test_a_long_advice_that_is_a_command_stays_in_one_piece() -> None:
+    command = "nats stream info PAYMENTS --context operations --server nats://n1.example:4222"
+    gap = reports.unseen("PAYMENTS", "its leader did not answer within 5s", command)
+    assert f"→ {command}\n" in text(reports.report(gaps=[gap]), width=60)
+
+
+def test_without_colour_there_is_no_escape_sequence_and_with_it_the_words_are_the_same() -> None:
+    coloured = text(NIGHT, color=True)
+    assert "\x1b" not in text(NIGHT)
+    assert "\x1b[1;31merror" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text(NIGHT)
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "JUPYTER_COLUMNS"])
+def test_the_environment_changes_nothing(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, coloured = text(NIGHT), text(NIGHT, color=True)
+    monkeypatch.setenv(variable, "dumb" if variable == "TERM" else "40")
+    assert text(NIGHT) == plain
+    assert text(NIGHT, color=True) == coloured
+
+
+def test_worst_first() -> None:
+    headings = re.findall(r"^(critical|error|warning|info) (JSD\d+)", text(NIGHT), re.MULTILINE)
+    assert headings == [
+        ("critical", "JSD701"),
+        ("error", "JSD102"),
+        ("error", "JSD403"),
+        ("warning", "JSD403"),
+        ("warning", "JSD602"),
+        ("info", "JSD810"),
+        ("warning", "JSD901"),
+    ]
+
+
+def test_ten_thousand_findings_of_one_rule_are_a_few_lines() -> None:
+    flood = text(reports.flood())
+    assert len(flood.splitlines()) < 40
+    assert "and 9,995 more (APP > S1 1,000, APP > S2 1,000, APP > S3 1,000 and 7 more)" in flood
+    assert "10,000 errors in 1 of 1 rule" in flood
+    assert text(reports.flood(30), max_examples=0).count("Fix (safe)") == 30
+
+
+def test_thousands_of_gaps_and_reasons_are_a_few_lines() -> None:
+    alike = [reports.unseen(f"S{n}", "its leader did not answer", "") for n in range(5000)]
+    unlike = [reports.unseen(f"T{n}", f"reason {n}", "") for n in range(5000)]
+    undecided = [reports.undecided(reports.LAG, reports.consumer(f"c{n}"), f"reason {n}") for n in range(5000)]
+    written = text(reports.report(results=undecided, gaps=[*alike, *unlike]))
+    assert len(written.splitlines()) < 30
+    assert "and 4,996 more gaps" in written
+    assert "and 4,995 more reasons (JSD401)" in written
+
+
+def test_a_gap_is_told_once_but_counted_as_the_finding_it_is() -> None:
+    gap, finding = reports.silent_gap("PAYMENTS")
+    written = text(reports.report(results=[finding], gaps=[gap]))
+    assert written.count("PAYMENTS: ") == 1
+    assert "warning JSD901 collection-gap · Not seen · 1 gap" in written
+    assert "1 warning in 1 of 1 rule · 1 gap" in written
+
+
+def test_a_gap_finding_without_its_gap_is_not_lost() -> None:
+    _, finding = reports.silent_gap("PAYMENTS")
+    assert "APP > PAYMENTS\n" in text(reports.report(results=[finding]))
+
+
+def test_says_what_was_looked_at_when_nothing_was_found() -> None:
+    written = text(CALM)
+    assert f"Looked at {reports.HEADLINE}\n" in written
+    assert written.endswith("\nNothing found by 4 rules · 4 passed\n")
+
+
+@pytest.mark.parametrize(
+    ("report", "ending"),
+    [
+        (
+            reports.report(
+                verdicts=[*reports.passed(reports.META), reports.not_evaluated(reports.GROWING, "one sample", "")]
+            ),
+            "Nothing found in what could be seen by 2 rules · 1 passed · 1 not evaluated (JSD402)",
+        ),
+        (
+            reports.report(verdicts=reports.passed(reports.META), gaps=[reports.unseen("S", "no reply", "")]),
+            "Nothing found in what could be seen by 1 rule · 1 passed · 1 gap",
+        ),
+        (
+            reports.report(verdicts=[reports.not_evaluated(reports.GROWING, "one sample", "")]),
+            "Nothing could be judged by 1 rule · 1 not evaluated (JSD402)",
+        ),
+        (
+            reports.report(results=[reports.crashed(reports.MIRROR)], verdicts=reports.passed(reports.META)),
+            "Nothing found in what could be seen by 2 rules · 1 passed · 1 failed to run (JSD607)",
+        ),
+        (
+            reports.report(verdicts=[RuleVerdict(reports.META, Outcome.NOT_APPLICABLE)]),
+            "Nothing to judge: none of 1 rule applies to what was seen · 1 not applicable",
+        ),
+        (
+            reports.report(
+                verdicts=reports.passed(reports.META), gaps=[reports.unseen("S", "no pcap", "", requested=False)]
+            ),
+            "Nothing found by 1 rule · 1 passed",
+        ),
+    ],
+)
+def test_never_calls_healthy_what_was_not_seen(report: Report, ending: str) -> None:
+    assert text(report, width=200).splitlines()[-1] == ending
+
+
+def test_a_subject_that_one_rule_could_not_judge_is_named_although_the_rule_found_something_elsewhere() -> None:
+    subject = reports.consumer("audit")
+    mixed = reports.report(
+        results=[
+            reports.stuck(reports.consumer("billing")),
+            reports.undecided(reports.ACK_PENDING, subject, "its stream has no leader", "wait for an election"),
+        ]
+    )
+    assert "JSD403 (1 consumer): its stream has no leader → wait for an election" in text(mixed)
+
+
+def test_numbers_are_shown_with_unit_uncertainty_and_enough_digits() -> None:
+    written = text(NIGHT)
+    assert "measured 1m30s200ms ± 5ms, threshold 1m30s · medium confidence" in written
+    assert "measured 1.4 GiB, threshold 1.2 GiB" in written
+    assert "measured 90 %, threshold 80 %" in written
+
+
+def test_hostile_text_reaches_the_terminal_as_escapes_only() -> None:
+    for settings in ({}, {"quiet": True}, {"verbose": 2}, {"ascii_only": True}):
+        written = text(reports.hostile(), **settings)
+        assert all(character.isprintable() or character == "\n" for character in written)
+        assert r"a\x1b[31m\x07\nb[bold" in written
+
+
+def test_rich_markup_in_names_is_text() -> None:
+    coloured = text(reports.hostile(), color=True, width=200)
+    assert "[bold red]c[/]" in coloured
+    assert "nats consumer info [b]c[/b]" in coloured
+
+
+def test_a_command_that_cannot_be_shown_as_it_is_is_not_shown() -> None:
+    written = text(reports.hostile())
+    assert "Fix (safe): (its names hold characters that cannot be shown here" in written
+    assert "nats consumer info 'a" not in written
+
+
+def test_ascii_output_is_ascii_and_spares_commands_it_would_change() -> None:
+    umlaut = reports.stuck(reports.consumer("prüfung"))
+    written = text(reports.report(results=[umlaut]), ascii_only=True)
+    assert written.isascii()
+    assert r"APP > ORDERS > pr\xfcfung - measured 100 %" in written
+    assert "nats consumer edit" not in written
+
+
+def test_quiet_is_one_line_per_finding_and_nothing_when_clean() -> None:
+    assert text(CALM, quiet=True) == ""
+    lines = text(NIGHT, quiet=True, width=20).splitlines()
+    assert lines[0] == "critical JSD701 cluster: no server leads the meta group"
+    assert "error JSD403 and 2 more" in lines
+    assert len(lines) == 14
+
+
+def test_quiet_is_not_silent_about_what_was_not_seen() -> None:
+    gap = reports.unseen("S", "no reply", "")
+    assert text(reports.report(gaps=[gap]), quiet=True) == "not seen APP > S: no reply\n"
+    offered = reports.unseen("S", "no pcap", "", requested=False)
+    assert text(reports.report(gaps=[offered]), quiet=True) == ""
+
+
+def test_verbose_adds_evidence_and_what_became_of_each_rule() -> None:
+    written = text(NIGHT, verbose=1)
+    assert "n1: config.max_ack_pending = 1000 at 2025-03-09 03:04:05Z" in written
+    assert "JSD605 replicas-risky: pass (3 subjects)" in written
+    assert "num_ack_pending = " not in text(NIGHT)
+
+
+def test_passes_that_were_kept_are_not_listed_as_findings() -> None:
+    kept = Result(reports.META, Finding(subject=CLUSTER, outcome=Outcome.PASS, severity=Severity.CRITICAL))
+    assert "Nothing found by 1 rule · 1 passed" in text(reports.report(results=[kept]))
+
+
+@given(report=any_report, options=any_options)
+def test_any_report_is_rendered_and_harmless(report: Report, options: RenderOptions) -> None:
+    written = (
+        re.sub(r"\x1b\[[0-9;]*m", "", render_text(report, options)) if options.color else render_text(report, options)
+    )
+    assert all(character.isprintable() or character == "\n" for character in written)
+    assert written.isascii() or not options.ascii_only
+
+
+def test_much_evidence_is_cut_until_all_of_it_is_asked_for() -> None:
+    evidence = tuple(Observation(source="n1", path=f"values[{n}]", value=n) for n in range(15))
+    written = reports.report(results=[Result(reports.META, Finding(subject=CLUSTER, evidence=evidence))])
+    assert "and 5 values more (-vv)" in text(written, verbose=1)
+    assert "n1: values[14] = 14" in text(written, verbose=2)

@@ -1,0 +1,47 @@
+"""The shipped rules, checks and actions, loaded once for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jsdoctor.checks.registry import Check, load_checks
+from jsdoctor.collect.rule_pages import shipped_pages
+from jsdoctor.engine.loader import load_rules
+from jsdoctor.engine.runner import Evaluation, evaluate
+from jsdoctor.engine.select import find_rule, select_rules
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.rule import Rule
+from jsdoctor.parse.rule_page import param_value
+from jsdoctor.remedy.actions import Action, load_actions
+
+
+@cache
+def checks() -> Mapping[str, Check]:
+    """Every check by name."""
+    return load_checks()
+
+
+@cache
+def actions() -> Mapping[str, Action]:
+    """Every remedy action by name."""
+    return load_actions()
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Every shipped rule."""
+    return load_rules(shipped_pages(), checks(), frozenset(actions()))
+
+
+def run_rule(code: str, evidence: EvidenceSet, params: Mapping[str, Any] | None = None) -> Evaluation:
+    """One rule on some evidence, with parameter values as a page would write them."""
+    rule = find_rule(rules(), code)
+    overrides = {name: param_value(rule.params[name].unit, value) for name, value in (params or {}).items()}
+    return evaluate(select_rules(rules(), [code]), checks(), evidence, {code: overrides})
+
+
+def run_all(evidence: EvidenceSet) -> Evaluation:
+    """Every rule on some evidence."""
+    return evaluate(select_rules(rules()), checks(), evidence, {})

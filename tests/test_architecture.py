@@ -1,0 +1,156 @@
+"""The house keeps its shape: layers, purity, small documented modules, and a start that loads little."""
+
+import ast
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "jsdoctor"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+PURE = ("model", "parse", "checks", "engine", "render")
+PURE_MODULES = [module for module in MODULES if module.relative_to(PACKAGE).parts[0] in PURE]
+
+LINE_CEILING = 400
+LINE_MEDIAN = 150
+CHECK_CEILING = 40
+SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+
+# The clock behind datetime, and files: what import-linter cannot see because it needs no forbidden import.
+IMPURE_METHODS = {
+    *("now", "utcnow", "today"),
+    *(
+        "read_text",
+        "read_bytes",
+        "write_text",
+        "write_bytes",
+        "iterdir",
+        "glob",
+        "rglob",
+        "exists",
+        "is_file",
+        "is_dir",
+    ),
+}
+IMPURE_BUILTINS = {"open", "print", "input"}
+
+
+def name(module: Path) -> str:
+    return str(module.relative_to(ROOT))
+
+
+def lines(module: Path) -> int:
+    return len(module.read_text(encoding="utf-8").splitlines())
+
+
+def impurities(source: str) -> Iterator[str]:
+    """Each call in *source* that reads a clock, a file or the console, as `line: call`."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        is_method = isinstance(called, ast.Attribute) and called.attr in IMPURE_METHODS
+        is_builtin = isinstance(called, ast.Name) and called.id in IMPURE_BUILTINS
+        if is_method or is_builtin:
+            yield f"{node.lineno}: {ast.unparse(called)}()"
+
+
+def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
+    tool = Path(sysconfig.get_path("scripts")) / "lint-imports"
+    command = [str(tool), "--no-cache", "--config", str(directory / "pyproject.toml")]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+def test_modules_are_small() -> None:
+    too_long = {name(module): lines(module) for module in MODULES if lines(module) > LINE_CEILING}
+    assert not too_long
+    sizes = [lines(module) for module in MODULES if module.name != "__init__.py"]
+    assert statistics.median(sizes) < LINE_MEDIAN
+
+
+def test_checks_are_small() -> None:
+    too_long = {}
+    for module in (PACKAGE / "checks").rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any("check(" in ast.unparse(use) for use in node.decorator_list):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length >= CHECK_CEILING:
+                    too_long[f"{name(module)}:{node.name}"] = length
+    assert not too_long
+
+
+def test_module_names_say_something() -> None:
+    vague = [name(module) for module in MODULES if SAY_NOTHING & set(re.split(r"[_./]", name(module)))]
+    assert not vague
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name)
+def test_module_says_what_it_is(module: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+    assert docstring
+    assert docstring.splitlines()[0].strip()
+
+
+def test_imports_run_one_way() -> None:
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("model/planted.py", "import jsdoctor.checks"),
+        ("checks/planted.py", "import jsdoctor.parse"),
+        ("engine/planted.py", "from jsdoctor import collect"),
+        ("demo/planted.py", "import jsdoctor.render"),
+        ("parse/planted.py", "import socket"),
+        ("render/planted.py", "from time import time"),
+        ("unlisted/__init__.py", "X = 1"),
+    ],
+)
+def test_a_planted_violation_is_found(tmp_path: Path, module: str, line: str) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(PACKAGE, tmp_path / "jsdoctor", ignore=shutil.ignore_patterns("__pycache__"))
+    planted = tmp_path / "jsdoctor" / module
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text(f"{line}\n", encoding="utf-8")
+    done = lint_imports(tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert ("jsdoctor." + module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) in done.stdout
+
+
+@pytest.mark.parametrize("module", PURE_MODULES, ids=name)
+def test_pure_module_reads_no_clock_and_no_file(module: Path) -> None:
+    assert not list(impurities(module.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["datetime.now(UTC)", "dt.datetime.utcnow()", "date.today()", "open('x')", "print(1)", "Path('x').read_text()"],
+)
+def test_an_impure_call_is_found(source: str) -> None:
+    assert list(impurities(source)) == [f"1: {source[: source.rindex('(')]}()"]
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_start_loads_no_heavy_library(option: str) -> None:
+    program = f"""
+import runpy, sys
+sys.argv = ["jsdoctor", {option!r}]
+try:
+    runpy.run_module("jsdoctor", run_name="__main__")
+except SystemExit as end:
+    assert not end.code, end.code
+heavy = {{"nats", "scapy", "ntplib", "pyspark"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()

@@ -1,0 +1,113 @@
+"""Every rule has its page, its check, and evidence on which it fires, stays silent, and turns at its threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jsdoctor.model.finding import Outcome, Severity, Subject
+from jsdoctor.model.report import Result
+from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
+from tests.ruleset import actions, checks, rules, run_all, run_rule
+
+CODES = [rule.code for rule in rules()]
+CASES = [(code, number, case) for code in CODES for number, case in enumerate(cases(code), 1)]
+REQUIRED_KINDS = {"fires", "silent", "below", "above", "fixed"}
+
+
+def label(subject: Subject) -> str:
+    return "/".join(part for part in (subject.account, subject.stream, subject.name) if part) or subject.kind
+
+
+def found(results: tuple[Result, ...]) -> list[dict[str, str]]:
+    return sorted(
+        (
+            {"subject": label(r.finding.subject), "severity": r.severity.value, "outcome": r.finding.outcome.value}
+            for r in results
+        ),
+        key=str,
+    )
+
+
+@pytest.mark.parametrize(("code", "number", "case"), CASES, ids=[f"{c}-{k['kind']}-{n}" for c, n, k in CASES])
+def test_case(code: str, number: int, case: dict[str, Any]) -> None:
+    evaluation = run_rule(code, evidence_of(case), case.get("params"))
+    rule = next(rule for rule in rules() if rule.code == code)
+    expected = [
+        {
+            "subject": entry["subject"],
+            "severity": entry.get("severity", rule.severity.value),
+            "outcome": entry.get("outcome", "fail"),
+        }
+        for entry in case.get("expect", [])
+    ]
+    assert case["kind"] in KINDS
+    fails = [entry for entry in expected if entry["outcome"] == "fail"]
+    assert bool(fails) == (case["kind"] in ("fires", "above")), "fires and above expect a failure, the others none"
+    results = evaluation.results
+    if case["kind"] in ("fires", "above"):
+        results = (
+            tuple(r for r in results if r.finding.outcome is not Outcome.NOT_EVALUATED)
+            if fails == expected
+            else results
+        )
+    assert found(results) == sorted(expected, key=str), case["about"]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_kind_of_case_is_there(code: str) -> None:
+    assert {case["kind"] for case in cases(code)} >= REQUIRED_KINDS
+
+
+def test_every_fixture_belongs_to_a_rule() -> None:
+    directories = {path.name for path in FIXTURES.iterdir() if path.name.startswith("JSD")}
+    assert directories <= set(CODES)
+
+
+@pytest.mark.parametrize("base", base_names())
+def test_healthy_recordings_give_nothing(base: str) -> None:
+    evaluation = run_all(evidence_of({"base": base}))
+    loud = [
+        r for r in evaluation.results if r.finding.outcome is Outcome.FAIL and r.severity.rank >= Severity.WARNING.rank
+    ]
+    assert [(r.rule.code, label(r.finding.subject), r.finding.message) for r in loud] == []
+    crashed = [r for r in evaluation.results if r.finding.outcome is Outcome.ERROR]
+    assert [(r.rule.code, r.finding.message) for r in crashed] == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_declared_parameters_are_used(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter on a page that no case makes the check read is dead."""
+    from jsdoctor.engine import runner
+    from jsdoctor.model.params import Params
+
+    seen: list[Params] = []
+
+    class Watched(Params):
+        def __init__(self, values: dict[str, float | int | None]) -> None:
+            super().__init__(values)
+            seen.append(self)
+
+    monkeypatch.setattr(runner, "Params", Watched)
+    for case in cases(code):
+        run_rule(code, evidence_of(case), case.get("params"))
+    rule = next(rule for rule in rules() if rule.code == code)
+    assert set().union(*(params.used for params in seen)) == set(rule.params)
+
+
+def test_every_check_has_a_rule() -> None:
+    assert set(checks()) == {rule.check for rule in rules()}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_remedies_can_be_written(code: str) -> None:
+    """The page's risk is its action's risk, and every failing case gets its commands without an error."""
+    from jsdoctor.remedy.offer import with_offers
+
+    rule = next(rule for rule in rules() if rule.code == code)
+    if rule.remedy is None:
+        return
+    assert actions()[rule.remedy.action].risk is rule.remedy.risk
+    for case in cases(code):
+        with_offers(run_rule(code, evidence_of(case), case.get("params")).results, actions())
