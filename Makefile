@@ -10,7 +10,7 @@ LOCKER := .cache/locker
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench servers natscli lock clean
+.PHONY: help setup demo test nightly coverage check lint types arch format bench servers natscli record help-page lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ natscli: $(NATS_CLI) ## build the real nats command (needs Go)
 
 $(NATS_CLI): tests/natscli/go.mod tests/natscli/go.sum
 	cd tests/natscli && go build -o $(CURDIR)/$@ github.com/nats-io/natscli/nats
+
+record: setup servers ## record fixtures/base anew from real servers
+	$(BIN)/python -m tests.record
+
+help-page: setup ## write what `jsdoctor --help` prints
+	$(BIN)/python -m tests.help_page
 
 # The lock is resolved for every platform and every Python from 3.11 on.
 lock: ## resolve requirements/*.txt anew

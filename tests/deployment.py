@@ -1,6 +1,6 @@
 """A healthy deployment with every habit that JetStream users have: what jsdoctor must find nothing wrong with.
 
-`furnish` creates it through the raw JetStream API (so that every field is ours), `Traffic` publishes and consumes on it.
+`furnish` creates it through the raw JetStream API (every field is ours), `Traffic` publishes and consumes on it.
 Idle: every consumer has caught up. `tests/record.py` makes the recordings in `fixtures/base` from it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import nats
 from nats.aio.client import Client
@@ -90,7 +90,11 @@ CONSUMERS: list[tuple[str, str, Json]] = [
     ("ORDERS", "billing", {"filter_subject": "orders.paid"}),
     ("ORDERS", "archive", {"ack_wait": 60_000_000_000, "max_deliver": 20}),
     ("ORDERS", "retry", {"backoff": [30_000_000_000, 120_000_000_000], "max_deliver": 3, "deliver_policy": "new"}),
-    ("ORDERS", "notify", {"deliver_subject": "deliver.notify", "deliver_group": "notify", "idle_heartbeat": 5_000_000_000}),
+    (
+        "ORDERS",
+        "notify",
+        {"deliver_subject": "deliver.notify", "deliver_group": "notify", "idle_heartbeat": 5_000_000_000},
+    ),
     ("ORDERS", "report", {"filter_subjects": ["orders.new", "orders.paid"], "deliver_policy": "last_per_subject"}),
     ("WORK", "mail", {"filter_subject": "work.mail"}),
     ("WORK", "other", {"filter_subjects": ["work.pdf", "work.sms"]}),
@@ -189,7 +193,7 @@ class Traffic:
         # The client's fetch may swallow a cancellation, so the loops ask this flag instead of being cancelled.
         self._stopping = False
 
-    async def __aenter__(self) -> Traffic:
+    async def __aenter__(self) -> Self:
         self._client = await nats.connect(self._url.split(","))
         await self._client.subscribe("deliver.notify", queue="notify", cb=_acknowledge)
         self._tasks = [asyncio.create_task(self._publish())]

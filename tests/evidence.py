@@ -1,7 +1,7 @@
 """Recorded evidence for rule tests: real captures, and small edits of them that make a rule fire or keep silent.
 
-`fixtures/base/*.json` are recordings of healthy clusters made by `make record` on real servers. `fixtures/<CODE>/cases.toml`
-lists the cases of one rule:
+`fixtures/base/*.json` are recordings of healthy clusters, made by `make record` on real servers.
+`fixtures/<CODE>/cases.toml` lists the cases of one rule:
 
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
@@ -11,7 +11,8 @@ lists the cases of one rule:
     keep_consumers = ["APP/A/b"]       # take all other consumers away first
     params = { warn_fraction = 0.5 }   # optional overrides, in the parameter's unit (durations as text)
     [[case.edit]]
-    consumer = "APP/ORDERS/billing"    # or stream = "APP/ORDERS", server = "n1", account = "APP", connected = true, all_servers = true
+    consumer = "APP/ORDERS/billing"    # or stream = "APP/ORDERS", account = "APP", server = "n1", all_servers = true,
+                                       # connected = true (the INFO line of the server we are connected to)
     endpoint = "JSZ"                   # for servers: JSZ (default), VARZ or HEALTHZ
     samples = "all"                    # all (default) | first | last
     copies = "all"                     # all (default) | leader | followers | name of one server
@@ -19,7 +20,7 @@ lists the cases of one rule:
     add = { "state.last_seq" = 100 }   # adds to what was recorded
     age = { "state.first_ts" = "90s" } # a time that long before the reply's own clock ("-90s": in its future)
     remove = ["cluster.leader"]
-    rename = "OTHER"                   # clone the asset under another name instead of editing it (set etc. apply to the clone)
+    rename = "OTHER"                   # edit a copy of the asset under another name instead
     drop = true                        # take the asset (or the server's replies) away
     [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
@@ -147,13 +148,14 @@ def _keep_consumers(samples: list[Json], kept: set[str]) -> None:
 
 def _apply(sample: Json, edit: Json) -> int:
     touched = 0
-    for holder, entry, now in list(_targets(sample, edit)):
+    for holder, recorded, now in list(_targets(sample, edit)):
         touched += 1
         if edit.get("drop"):
-            holder.remove(entry)
+            holder.remove(recorded)
             continue
+        entry = recorded
         if "rename" in edit:
-            entry = copy.deepcopy(entry)
+            entry = copy.deepcopy(recorded)
             _rename(entry, edit)
             holder.append(entry)
         for path, value in edit.get("set", {}).items():
@@ -262,19 +264,12 @@ def _in_account(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, 
 
 def _wanted_copy(entry: Json, server: str, edit: Json) -> bool:
     which = edit.get("copies", "all")
-    leader = (entry.get("cluster") or {}).get("leader", server)
-    return (
-        which == "all"
-        or which == server
-        or ((which == "leader") == (leader == server)
-        and which in ("leader", "followers"))
-    )
+    leads = (entry.get("cluster") or {}).get("leader", server) == server
+    return {"all": True, "leader": leads, "followers": not leads}.get(which, bool(which == server))
 
 
 def _clock(exchange: Json) -> datetime:
     body = exchange["body"]
     data = body.get("data", body)
     text = data.get("now") or data.get("ts") or (body.get("server") or {}).get("time") or exchange["asked_at"]
-    return (
-        datetime.fromisoformat(text[:26].rstrip("Z") + "+00:00") if text.endswith("Z") else datetime.fromisoformat(text)
-    )
+    return datetime.fromisoformat(text)

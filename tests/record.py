@@ -37,7 +37,9 @@ async def record_all(cluster: Cluster, name: str) -> None:
     await furnish(cluster.url("app"), 3 if len(cluster.names) > 1 else 1)
     # A consumer keeps its push subscriber as long as traffic runs: the idle recording has one bound too.
     for user, suffix in (("sys", ""), ("app", "-account")):
-        (target / f"{name}{suffix}.json").write_text(dump_samples(await record(cluster.url(user)), f"{name} idle") + "\n")
+        (target / f"{name}{suffix}.json").write_text(
+            dump_samples(await record(cluster.url(user)), f"{name} idle") + "\n"
+        )
     async with Traffic(cluster.url("app")):
         await asyncio.sleep(1)
         busy = dump_samples(await record(cluster.url("sys")), f"{name} busy")

@@ -60,7 +60,7 @@ def test_options_reach_the_servers(cluster_factory: ClusterFactory) -> None:
         extra_config="max_connections: 77\n",
         jetstream="max_file_store: 10M",
         app_account="jetstream: { max_streams: 3 }",
-        second_account=True,
+        accounts="OTHER { jetstream: enabled, users: [{user: other, password: other}] }\n",
         node_config=lambda name: f"server_tags: [only-{name}]\n",
     )
     varz = cluster.monitor("n1", "/varz")

@@ -1,7 +1,7 @@
 """Thresholds that operators write into an asset's own metadata, as `nats audit` and `nats server check` read them.
 
-Keys begin with `io.nats.monitor.`; nothing counts unless `io.nats.monitor.enabled` is true; a threshold of zero or below
-is off (jsm.go monitor/stream.go, monitor/consumer.go, audit/jetstream_checks.go).
+Keys begin with `io.nats.monitor.`. Nothing counts unless `io.nats.monitor.enabled` is true; a threshold of zero or
+below is off (jsm.go monitor/stream.go, monitor/consumer.go, audit/jetstream_checks.go).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The command line: thin commands over the layers below. The only package that exits, prints and reads the environment."""
+"""The command line: thin commands over the layers below. Only here is printed, exited and the environment read."""

@@ -90,7 +90,7 @@ def check(
     config: opt.Config = None,
     isolated: opt.Isolated = False,
 ) -> None:
-    """Check a live JetStream deployment. Reads only; writes nothing to the cluster.
+    r"""Check a live JetStream deployment. Reads only; writes nothing to the cluster.
 
     \b
     Examples:

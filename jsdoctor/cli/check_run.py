@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,9 +74,11 @@ def run_check(request: CheckRequest) -> ExitCode:
     values = overrides(rulebook.rules, config.rule_settings, config.origin)
     gathered = _gather(request, config, rulebook, selection)
     report = _report(request, rulebook, selection, values, gathered)
-    if gathered.problem is not None:
+    saw_nothing = not any(sample.exchanges for sample in gathered.samples)
+    if gathered.problem is not None and saw_nothing:
         say(gathered.problem.message, gathered.problem.hint)
-    if gathered.problem is None or request.format != "text" or report.failures():
+    # A person who could not connect wants one sentence, not a report on nothing; a machine always gets its document.
+    if gathered.problem is None or request.format != "text" or not saw_nothing:
         write_output(FORMATS[request.format](report, _render_options(request, config)), request.output)
     fail_on = request.fail_on or config.fail_on or Severity.ERROR
     return exit_code(report, fail_on, request.exit_zero, request.allow_gaps)
@@ -119,8 +121,6 @@ def _report(
 
 def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
     """The configuration file stands in where neither the command line nor the environment names a server."""
-    from dataclasses import replace
-
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
     timeout = options.timeout
     if timeout is None and config.timeout_ns is not None and not os.environ.get("NATS_TIMEOUT"):

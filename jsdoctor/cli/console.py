@@ -1,4 +1,4 @@
-"""Where output goes and how it may look there: colour, width, progress. Reports on stdout, everything else on stderr."""
+"""Where output goes and how it may look there: colour, width, progress. Reports go to stdout, all else to stderr."""
 
 from __future__ import annotations
 

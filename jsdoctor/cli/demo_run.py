@@ -18,23 +18,23 @@ from jsdoctor.engine.verdict import ExitCode
 def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode:
     """Start, plant, check, stop. Ends with 0 when the check ran and spoke: here findings are the success."""
     binary = find_binary()
-    with tempfile.TemporaryDirectory(prefix="jsdoctor-demo-") as directory:
-        with NatsServer.start(binary, CONFIG, Path(directory)) as server:
-            say(f"a real nats-server runs at {server.url}; these faults are planted in it:")
-            for fault in FAULTS:
-                sys.stderr.write(f"  {fault.subject:24} {fault.story}\n")
-            plant_all(_with_login(server.url, "shop"))
-            system = _with_login(server.url, "sys")
-            sys.stderr.write(f"\n$ jsdoctor check -s {system}\n\n")
-            request = CheckRequest(
-                connection=ConnectionOptions(server=system, no_context=True), verbose=verbose, color=color, isolated=True
-            )
-            code = run_check(request)
-            sys.stderr.write(f"\n(exit code {int(code)}: {code.name.lower()})\n")
-            if keep:
-                say("the server stays until you press Ctrl-C", f"jsdoctor check -s {system}")
-                while server.running:
-                    time.sleep(0.5)
+    with (
+        tempfile.TemporaryDirectory(prefix="jsdoctor-demo-") as directory,
+        NatsServer.start(binary, CONFIG, Path(directory)) as server,
+    ):
+        say(f"a real nats-server runs at {server.url}; these faults are planted in it:")
+        for fault in FAULTS:
+            sys.stderr.write(f"  {fault.subject:24} {fault.story}\n")
+        plant_all(_with_login(server.url, "shop"))
+        system = _with_login(server.url, "sys")
+        sys.stderr.write(f"\n$ jsdoctor check -s {system}\n\n")
+        connection = ConnectionOptions(server=system, no_context=True)
+        code = run_check(CheckRequest(connection=connection, verbose=verbose, color=color, isolated=True))
+        sys.stderr.write(f"\n(exit code {int(code)}: {code.name.lower()})\n")
+        if keep:
+            say("the server stays until you press Ctrl-C", f"jsdoctor check -s {system}")
+            while server.running:
+                time.sleep(0.5)
     return ExitCode.OK if code is ExitCode.FINDINGS else code
 
 

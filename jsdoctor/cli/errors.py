@@ -40,7 +40,7 @@ def guarded(work: Callable[[], ExitCode]) -> ExitCode:
         # The reader has gone (`jsdoctor … | head`): nothing more to say, and nothing more to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-    except Exception as error:  # the last resort: a bug of ours must not look like a finding
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours must not look like a finding
         if os.environ.get("JSDOCTOR_DEBUG"):
             traceback.print_exc()
         kind = f"{type(error).__name__}: {error}"

@@ -31,7 +31,7 @@ def gather_live(
     settings: ConnectionSettings, monitor: Sequence[str], plan: CollectionPlan, progress: Callable[[str], None]
 ) -> Gathered:
     """Collect from a live deployment. With monitoring endpoints and no server named anywhere, only those are asked."""
-    only_monitor = bool(monitor) and settings.origins.get("server", "default") == "default"
+    only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
     sources = tuple(Source("live", name, started) for name in (() if only_monitor else settings.servers))
     sources += tuple(Source("live", url, started) for url in monitor)

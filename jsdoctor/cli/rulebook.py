@@ -36,6 +36,7 @@ def open_rulebook(directories: Sequence[Path] = ()) -> Rulebook:
         pages = [*shipped_pages(), *user_pages(directories)]
     except (OSError, UnicodeDecodeError) as error:
         where = getattr(error, "filename", None) or "a rule page"
-        raise UsageProblem(f"cannot read {where}: {error}", "check the --rules directories") from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageProblem(f"cannot read {where}: {why}", "check the --rules directories") from error
     checks, actions = load_checks(), load_actions()
     return Rulebook(load_rules(pages, checks, frozenset(actions)), checks, actions)

@@ -52,6 +52,7 @@ class _Page(msgspec.Struct, frozen=True):
     streams: tuple[_Stream, ...] | None = None
     missing: tuple[str, ...] | None = None
     offline: dict[str, str] | None = None
+    error: dict[str, object] | None = None
 
     @property
     def silent(self) -> set[str]:
@@ -124,7 +125,7 @@ class AccountSource:
             await self._ask_consumers(haul, more)
 
     async def _ask_streams(self, haul: Haul) -> dict[str, int] | None:
-        """How many consumers each stream has, without those that do not answer; None when there is no answer at all."""
+        """How many consumers each stream has that answers; None when the list itself cannot be had."""
         subject = f"{self._prefix}.STREAM.LIST"
 
         async def one(offset: int) -> _Page | None:
@@ -137,7 +138,7 @@ class AccountSource:
             return _keep(haul, Endpoint.STREAM_LIST, subject, reply)
 
         pages = await self._all_pages(subject, one)
-        if pages is None:
+        if pages is None or pages[0].error:
             return None
         counts = {s.config.name: s.state.consumer_count for page in pages for s in page.streams or ()}
         silent = set().union(*(page.silent for page in pages))

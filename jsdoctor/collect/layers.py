@@ -39,7 +39,7 @@ _LOGINS = ("user", "creds", "nkey", "user_jwt", "token")
 
 
 class Found(NamedTuple):
-    """A value, what the place it came from is called (`--creds`, `NATS_CREDS`, `key 'creds' of context 'prod'`), how near that is."""
+    """A value, what its place is called (`--creds`, `NATS_CREDS`, `key 'creds' of context 'x'`), how near that is."""
 
     value: str | None
     origin: str

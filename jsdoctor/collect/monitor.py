@@ -1,8 +1,8 @@
 """Collection from HTTP monitoring ports: each tells of its own server, for all accounts, without a NATS login.
 
-A sample costs one request per server and 1,024 accounts; the first also /varz, which names the server, and /healthz,
-which makes an unhealthy server write one line to its log. Longest time: two timeouts for the first sample, one for
-each page of accounts after that. What did not answer in the first sample is not asked again.
+A sample costs one request per server; the first also /varz, which names the server, and /healthz, which makes an
+unhealthy server write a line to its log. Longest time: two timeouts for the first sample, one for each further one.
+What did not answer in the first sample is not asked again.
 """
 
 from __future__ import annotations
@@ -19,39 +19,30 @@ import msgspec
 from jsdoctor.collect.haul import Haul, Progress, no_progress
 from jsdoctor.collect.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.monitor_url import MonitorUrl
+from jsdoctor.collect.system import ALL_ACCOUNTS
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
-ACCOUNTS_PER_PAGE = 1024
 _PATHS = {Endpoint.VARZ: "/varz", Endpoint.JSZ: "/jsz", Endpoint.HEALTHZ: "/healthz"}
 _DIRECT = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
 """No proxy lies between us and this machine, whatever the environment says."""
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    """Enough of /varz, /jsz and /healthz to know that a NATS server sent it, and how many accounts it has."""
+    """Enough of /varz, /jsz and /healthz to know that a NATS server sent it."""
 
     server_id: str = ""
     status: str = ""
-    accounts: int = 0
-    total: int = 0
 
 
 class MonitorSource:
     """Asks the given monitoring ports. `tls` verifies those of https; None: against the system's authorities."""
 
-    def __init__(
-        self,
-        urls: Iterable[MonitorUrl],
-        plan: CollectionPlan,
-        tls: ssl.SSLContext | None = None,
-        page_size: int = ACCOUNTS_PER_PAGE,
-    ) -> None:
+    def __init__(self, urls: Iterable[MonitorUrl], plan: CollectionPlan, tls: ssl.SSLContext | None = None) -> None:
         self._urls = list(dict.fromkeys(urls))
         self._plan = plan
         secure = any(url.base.startswith("https://") for url in self._urls)
         self._tls = tls or (ssl.create_default_context() if secure else None)
-        self._page_size = page_size
         self._first = True
 
     @property
@@ -62,7 +53,7 @@ class MonitorSource:
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """/jsz of every server; in the first sample /varz and /healthz too."""
         haul = Haul(begun_at=asyncio.get_running_loop().time())
-        progress(f"asking {len(self._urls)} monitoring ports")
+        progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
         verify = self._tls or False  # False only where no URL is https: a context takes time to make
         async with httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=_DIRECT) as client:
             answered = await asyncio.gather(*(self._ask_server(client, url, haul) for url in self._urls))
@@ -86,17 +77,12 @@ class MonitorSource:
     async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
         options: dict[str, str] = {}
         if self._plan.assets or self._plan.accounts:
-            options |= {"accounts": "true", "limit": str(self._page_size)}
+            options |= {"accounts": "true", "limit": str(ALL_ACCOUNTS)}
         if self._plan.assets:
             options |= {"streams": "true", "config": "true"}
             options |= {"consumers": "true"} if self._plan.consumers else {}
-        offset, total = 0, 1
         try:
-            while offset < total:
-                page = options | ({"offset": str(offset)} if offset else {})
-                reply = await self._ask(client, url, Endpoint.JSZ, page, haul)
-                total = max(reply.accounts, reply.total)
-                offset += self._page_size
+            await self._ask(client, url, Endpoint.JSZ, options, haul)
         except MonitorError as error:
             haul.gaps.append(error.gap)
             return False
@@ -111,7 +97,7 @@ class MonitorSource:
 
     async def _ask(
         self, client: httpx.AsyncClient, url: MonitorUrl, endpoint: Endpoint, options: dict[str, str], haul: Haul
-    ) -> _Reply:
+    ) -> None:
         """Raises MonitorError."""
         target = httpx.URL(url.base + _PATHS[endpoint], params=options)
         asked_at, started = datetime.now(UTC), monotonic_ns()
@@ -130,4 +116,3 @@ class MonitorSource:
             raise MonitorError(url.base, http_refusal(response, url.base))
         took_ns = monotonic_ns() - started
         haul.exchanges.append(Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content))
-        return reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:
     """Every page below the given directories. Raises `OSError` or `UnicodeDecodeError` for one that cannot be read."""
     for directory in directories:
         if not directory.is_dir():
-            raise NotADirectoryError(20, "rule directory does not exist or is not a directory", str(directory))
+            raise NotADirectoryError(errno.ENOTDIR, "no such directory", str(directory))
         for path in sorted(directory.rglob("*.md")):
             if path.name[:1].isupper() and path.name != "README.md":
                 yield PageText(str(path), path.parent.name, path.read_text("utf-8"), shipped=False)

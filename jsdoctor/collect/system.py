@@ -22,7 +22,8 @@ from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 PING = "$SYS.REQ.SERVER.PING"
-ACCOUNTS_PER_PAGE = 1024
+ALL_ACCOUNTS = 1 << 30
+"""A limit past any number of accounts: the default is 1,024, and 2.10 cuts its pages from a list in random order."""
 _QUIET_S = 0.5
 _Shape = TypeVar("_Shape")
 
@@ -41,16 +42,8 @@ class _Pong(msgspec.Struct, frozen=True):
     statsz: _Statsz = _Statsz()
 
 
-class _AccountCount(msgspec.Struct, frozen=True):
-    """`total` is absent on old servers."""
-
-    accounts: int = 0
-    total: int = 0
-
-
 class _Sender(msgspec.Struct, frozen=True):
     server: ServerIdentity = ServerIdentity()
-    data: _AccountCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +77,11 @@ async def find_servers(asker: Asker) -> Roster:
 class SystemSource:
     """Asks all servers, waits for those that are known to be there, and for none of them in vain a second time."""
 
-    def __init__(self, asker: Asker, roster: Roster, plan: CollectionPlan, page_size: int = ACCOUNTS_PER_PAGE) -> None:
+    def __init__(self, asker: Asker, roster: Roster, plan: CollectionPlan) -> None:
         self._asker = asker
         self._names = roster.present
         self._silent = roster.silent
         self._given_up: set[tuple[Endpoint, str]] = set()
-        self._page_size = page_size
         self._plan = plan
         self._first = True
 
@@ -101,9 +93,9 @@ class SystemSource:
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """JSZ; in the first sample also VARZ and HEALTHZ, which do not change within a run."""
         haul = Haul(begun_at=asyncio.get_running_loop().time())
-        asking: list[Coroutine[None, None, object]] = []
+        asking: list[Coroutine[None, None, None]] = []
         if self._plan.assets or self._plan.accounts or self._plan.servers:
-            asking.append(self._ask_jsz(haul))
+            asking.append(self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan)))
         if self._first:
             if self._plan.servers:
                 asking.append(self._ask(haul, Endpoint.VARZ, {}))
@@ -111,24 +103,11 @@ class SystemSource:
             subjects = [Subject(kind="server", name=name) for name in sorted(self._silent)]
             haul.gaps += [late(PING, "server", subject, self._asker.timeout_s) for subject in subjects]
         self._first = False
-        progress(f"asking {len(self._names)} servers")
+        progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
         await asyncio.gather(*asking)
         return haul
 
-    async def _ask_jsz(self, haul: Haul) -> None:
-        options: dict[str, object] = {}
-        if self._plan.assets or self._plan.accounts:
-            options |= {"accounts": True, "limit": self._page_size}
-        if self._plan.assets:
-            options |= {"streams": True, "config": True, "consumer": self._plan.consumers}
-        offset, total = 0, 1
-        while offset < total:
-            replies = await self._ask(haul, Endpoint.JSZ, options | ({"offset": offset} if offset else {}))
-            counts = [_read(reply, _Sender).data or _AccountCount() for reply in replies]
-            total = max((max(count.accounts, count.total) for count in counts), default=0)
-            offset += self._page_size
-
-    async def _ask(self, haul: Haul, endpoint: Endpoint, options: dict[str, object]) -> list[Reply]:
+    async def _ask(self, haul: Haul, endpoint: Endpoint, options: dict[str, object]) -> None:
         subject = f"{PING}.{endpoint.value}"
         awaited = {server for server in self._names if (endpoint, server) not in self._given_up}
         late_ones = set(awaited)
@@ -142,13 +121,21 @@ class SystemSource:
         except NoReplyError as error:
             haul.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
             self._given_up |= {(endpoint, server) for server in awaited}
-            return []
+            return
         haul.exchanges += [reply.exchange(Access.SYSTEM, endpoint, subject) for reply in replies]
         for server in sorted(late_ones, key=self._names.__getitem__):
             self._given_up.add((endpoint, server))
             silent = Subject(kind="server", name=self._names[server])
             haul.gaps.append(late(subject, "server", silent, self._asker.timeout_s))
-        return replies
+
+
+def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
+    options: dict[str, object] = {}
+    if plan.assets or plan.accounts:
+        options |= {"accounts": True, "limit": ALL_ACCOUNTS}
+    if plan.assets:
+        options |= {"streams": True, "config": True, "consumer": plan.consumers}
+    return options
 
 
 def _read(reply: Reply, shape: type[_Shape]) -> _Shape:

@@ -38,7 +38,7 @@ def load_rules(pages: Iterable[PageText], checks: Mapping[str, Check], actions: 
         problems.extend(_misfits(rule, page, checks, actions))
         for known in (rules.get(rule.code), slugs.get(rule.slug)):
             if known is not None:
-                problems.append(f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {known.origin}")
+                problems += [f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {known.origin}"]
         rules.setdefault(rule.code, rule)
         slugs.setdefault(rule.slug, rule)
     if problems:

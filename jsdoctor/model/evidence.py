@@ -35,4 +35,4 @@ class EvidenceSet:
         """Everything that was not seen: requested gaps, and kinds of evidence that were not offered."""
         requested = self._present.get(Gaps)
         listed = requested.gaps if isinstance(requested, Gaps) else ()
-        return (*listed, *(gap for gap in self._absent.values() if gap not in listed))
+        return tuple(dict.fromkeys((*listed, *self._absent.values())))

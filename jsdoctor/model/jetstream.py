@@ -1,4 +1,4 @@
-"""JetStream's own records, field by field as the server's JSON names them (server: stream.go, consumer.go, jetstream_cluster.go).
+"""JetStream's own records, field by field as the server's JSON names them (server: stream.go, consumer.go).
 
 Keys that a server omits when zero have the zero as default. Keys that only newer servers send are None when absent.
 Durations are nanoseconds, sizes bytes, times aware datetimes. Unknown keys are ignored.
@@ -49,6 +49,20 @@ class SourceConfig(msgspec.Struct, frozen=True):
     external: ExternalStream | None = None
 
 
+class SubjectTransform(msgspec.Struct, frozen=True, gc=False):
+    """A rewriting of subjects before messages are stored."""
+
+    src: str = ""
+    dest: str = ""
+
+
+class ConsumerLimits(msgspec.Struct, frozen=True, gc=False):
+    """What a stream allows its consumers at most, and gives those that ask for nothing."""
+
+    inactive_threshold_ns: int = msgspec.field(name="inactive_threshold", default=0)
+    max_ack_pending: int = 0
+
+
 class StreamConfig(msgspec.Struct, frozen=True):
     """Stream configuration. Limits of 0 or -1 mean none; `duplicate_window_ns` 0 means deduplication is off."""
 
@@ -76,6 +90,8 @@ class StreamConfig(msgspec.Struct, frozen=True):
     deny_purge: bool = False
     allow_rollup_hdrs: bool = False
     metadata: dict[str, str] = {}
+    subject_transform: SubjectTransform | None = None
+    consumer_limits: ConsumerLimits = ConsumerLimits()
 
 
 class LostMessages(msgspec.Struct, frozen=True):
@@ -138,6 +154,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     pause_until: datetime | None = None
     priority_policy: str = ""
     metadata: dict[str, str] = {}
+    priority_groups: tuple[str, ...] = ()
 
     @property
     def is_push(self) -> bool:
@@ -148,6 +165,13 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     def filters(self) -> tuple[str, ...]:
         """All filters; empty means every subject of the stream."""
         return self.filter_subjects or ((self.filter_subject,) if self.filter_subject else ())
+
+
+class PriorityGroup(msgspec.Struct, frozen=True, gc=False):
+    """State of one priority group. `pinned_client_id` names the client that gets its messages; empty: nobody is pinned."""
+
+    group: str = ""
+    pinned_client_id: str = ""
 
 
 class SequencePair(msgspec.Struct, frozen=True, gc=False):

@@ -53,7 +53,7 @@ class RuleVerdict(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All results of one run. `results` holds fails, errors and what could not be judged; passes only when asked for."""
+    """All results of one run. `results` holds fails, errors and the undecided; passes only when asked for."""
 
     version: str
     started: datetime

@@ -35,7 +35,8 @@ class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
 
 class MetaGroup(msgspec.Struct, frozen=True):
     """The meta group as one server sees it. No `leader`: that server knows none. `cluster_size` counts every peer ever
-    added and not removed, dead ones too."""
+    added and not removed, dead ones too.
+    """
 
     name: str = ""
     leader: str = ""
@@ -106,10 +107,12 @@ class Varz(msgspec.Struct, frozen=True):
     config_digest: str | None = None
     system_account: str = ""
     cluster: ListenerOptions | None = None
+    host: str = ""
+    tls_cert_not_after: datetime | None = None
 
 
 class HealthError(msgspec.Struct, frozen=True):
-    """One reason for a failed health check. `type` is CONNECTION, BAD_REQUEST, JETSTREAM, ACCOUNT, STREAM or CONSUMER."""
+    """A reason for a failed health check. `type`: CONNECTION, BAD_REQUEST, JETSTREAM, ACCOUNT, STREAM or CONSUMER."""
 
     type: str = ""
     error: str = ""
@@ -158,10 +161,17 @@ class Servers(msgspec.Struct, frozen=True):
     """Every server that answered. Needs the system account or monitoring endpoints.
 
     `complete` is True when the whole cluster was asked (system account); monitoring sees only the servers named.
+    `earlier` holds what the servers said in each sample before the last, oldest first: what flickers is judged by all.
     """
 
     servers: tuple[Server, ...]
     complete: bool = False
+    earlier: tuple[tuple[Server, ...], ...] = ()
+
+    @property
+    def looks(self) -> tuple[tuple[Server, ...], ...]:
+        """The servers of every sample, oldest first."""
+        return (*self.earlier, self.servers)
 
 
 class ConnectedServer(msgspec.Struct, frozen=True):

@@ -8,7 +8,15 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
-from jsdoctor.model.jetstream import Cluster, ConsumerConfig, SequencePair, SourceInfo, StreamConfig, StreamState
+from jsdoctor.model.jetstream import (
+    Cluster,
+    ConsumerConfig,
+    PriorityGroup,
+    SequencePair,
+    SourceInfo,
+    StreamConfig,
+    StreamState,
+)
 
 
 class ConsumerReplica(msgspec.Struct, frozen=True):
@@ -47,6 +55,7 @@ class Consumer(msgspec.Struct, frozen=True, kw_only=True):
     answered_by: str = ""
     at: datetime
     replicas: tuple[ConsumerReplica, ...] = ()
+    priority_groups: tuple[PriorityGroup, ...] = ()
 
     @property
     def subject(self) -> Subject:
@@ -113,7 +122,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SilentAsset(msgspec.Struct, frozen=True):
-    """A stream or consumer that exists but for which no server answered. `reason` is the server's, where it gave one."""
+    """A stream or consumer that exists but for which no server answered, with the server's reason if it gave one."""
 
     subject: Subject
     reason: str
@@ -132,7 +141,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
         return (stream for stream in self.streams if stream.from_leader)
 
     def led_consumers(self) -> Iterator[tuple[Stream, Consumer]]:
-        """Consumers seen from their leader, each with its stream; those of streams that cannot be judged are left out."""
+        """Consumers seen from their leader, each with its stream; none of streams that cannot be judged."""
         for stream in self.led_streams():
             for consumer in stream.consumers:
                 if consumer.from_leader:

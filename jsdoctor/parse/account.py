@@ -107,9 +107,13 @@ class AccountReplies:
 
     @property
     def streams(self) -> list[StreamCopy]:
-        """Every stream of the account that answered, those that were deleted meanwhile left out."""
+        """Every stream of the account, those that were deleted meanwhile left out.
+
+        Of a stream whose servers are known to be down, the API still tells the configuration, with an empty state.
+        """
+        silent = {asset.subject.name for asset in self.silent if asset.subject.kind == "stream"}
         return [
-            StreamCopy("", self.name, at, stream, consumers_seen=self._seen(stream))
+            StreamCopy("", self.name, at, stream, consumers_seen=name not in silent and self._seen(stream))
             for name, (at, stream) in self._streams.items()
             if name not in self._gone
         ]

@@ -8,52 +8,16 @@ import msgspec
 
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Sample
-from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
+from jsdoctor.parse.absence import why_absent
 from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.replies import GreetingReply, ReplyError, ServerIdentity, decode
 from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.unseen import silent_asset, unheard, unreadable
-
-_NO_SERVERS = Gap(
-    kind="access",
-    subject=CLUSTER,
-    reason="this login belongs to a plain account, which cannot see servers",
-    how_to_get="use a login of the system account, or add --monitor http://HOST:8222 for each server",
-    requested=False,
-)
-_NO_ACCOUNTS = Gap(
-    kind="access",
-    subject=CLUSTER,
-    reason="no reply told how much of its limits any account uses",
-    how_to_get="use a login of an account with JetStream, or of the system account",
-    requested=False,
-)
-_NO_CONNECTION = Gap(
-    kind="access",
-    subject=CLUSTER,
-    reason="no client connection was made",
-    how_to_get="give --server or --context",
-    requested=False,
-)
-_NO_ASSETS = Gap(
-    kind="access",
-    subject=CLUSTER,
-    reason="no server told of any streams",
-    how_to_get="see the other gaps",
-    requested=False,
-)
-_ONE_SAMPLE = Gap(
-    kind="samples",
-    subject=CLUSTER,
-    reason="a rate needs two samples and one was taken",
-    how_to_get="run with --samples 2 or more",
-    requested=False,
-)
 
 
 class _Known:
@@ -81,13 +45,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     if len(snapshots) > 1:
         present[Trend] = Trend(tuple(snapshots))
     present[Gaps] = Gaps(_distinct(gaps))
-    absent: dict[type[Evidence], Gap] = {
-        SnapshotSeries: _NO_ASSETS,
-        Trend: _ONE_SAMPLE if snapshots else _NO_ASSETS,
-        Servers: _NO_SERVERS,
-        Accounts: _NO_ACCOUNTS,
-        ConnectedServer: _NO_CONNECTION,
-    }
+    absent = why_absent(samples, len(snapshots))
     return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
 
 
@@ -112,7 +70,7 @@ def _snapshot(
         copies = [copy for copy in copies if copy.account not in ours] + account.streams
         consumers = {key: value for key, value in consumers.items() if key[0] not in ours} | account.consumers
     streams = merge_streams(copies, consumers)
-    gaps.extend(gap for stream in streams for gap in unheard(stream))
+    gaps.extend(gap for stream in streams for gap in unheard(stream, servers.asked_all))
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=tuple(account.silent))
 
 
@@ -131,7 +89,11 @@ def _joined(earlier: Evidence | None, later: Servers) -> Servers:
     if not isinstance(earlier, Servers):
         return later
     known = {server.server_id: server for server in earlier.servers}
-    return Servers(tuple(_kept(known.get(s.server_id), s) for s in later.servers), later.complete or earlier.complete)
+    return Servers(
+        tuple(_kept(known.get(s.server_id), s) for s in later.servers),
+        later.complete or earlier.complete,
+        (*earlier.earlier, earlier.servers),
+    )
 
 
 def _kept(before: Server | None, server: Server) -> Server:

@@ -1,4 +1,4 @@
-"""The configuration file (`jsdoctor.toml`, or `[tool.jsdoctor]` in `pyproject.toml`) to settings, or to every mistake in it."""
+"""The configuration file (`jsdoctor.toml`, or `[tool.jsdoctor]` in `pyproject.toml`) to settings, or its mistakes."""
 
 from __future__ import annotations
 

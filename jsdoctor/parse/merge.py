@@ -7,7 +7,7 @@ truth is, so the leader's entry is the only one that may be judged (server: cons
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -38,6 +38,10 @@ ConsumerCopies = Mapping[tuple[str, str], list[ConsumerCopy]]
 """Consumers by account and stream."""
 
 
+Placed = Collection[tuple[str, Cluster | None]]
+"""Who showed an asset, and where each says it is placed."""
+
+
 def is_from_leader(cluster: Cluster | None, server: str) -> bool:
     """Whether `server` answered for an asset that it leads. Without a cluster there is only one server to lead."""
     if cluster is None:
@@ -45,6 +49,22 @@ def is_from_leader(cluster: Cluster | None, server: str) -> bool:
     if not server:
         return bool(cluster.leader)
     return cluster.leader == server
+
+
+def _is_leading(cluster: Cluster | None, server: str, placed: Placed) -> bool:
+    """The same, knowing the other copies: a server that has just started shows no cluster for what others do place."""
+    if cluster is None:
+        return all(other is None for _, other in placed)
+    return is_from_leader(cluster, server)
+
+
+def _is_led_by_silent(placed: Placed) -> bool:
+    """Whether a leader is named that did not answer. One that answered without saying so itself does not lead.
+
+    Of a stream halted by a write error, followers name the old leader for ever (server: stream.go setWriteErr).
+    """
+    answered = {server for server, _ in placed}
+    return any(cluster.leader not in answered for _, cluster in placed if cluster and cluster.leader)
 
 
 def merge_streams(copies: Iterable[StreamCopy], consumers: ConsumerCopies) -> tuple[Stream, ...]:
@@ -56,7 +76,8 @@ def merge_streams(copies: Iterable[StreamCopy], consumers: ConsumerCopies) -> tu
 
 
 def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> Stream:
-    leading = [copy for copy in copies if is_from_leader(copy.stream.cluster, copy.server)]
+    placed = [(copy.server, copy.stream.cluster) for copy in copies]
+    leading = [copy for copy in copies if _is_leading(copy.stream.cluster, copy.server, placed)]
     # A server whose Raft node does not run names itself leader, without peers (jetstream_cluster.go clusterInfo).
     # Two servers may both believe they lead for some seconds after a partition: the one with more data is newer.
     best = max(
@@ -72,7 +93,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         cluster=sane_cluster(reply.cluster),
         mirror=reply.mirror,
         sources=reply.sources,
-        has_leader=any(c.stream.cluster is None or bool(c.stream.cluster.leader) for c in copies),
+        has_leader=bool(leading) or _is_led_by_silent(placed),
         from_leader=bool(leading),
         answered_by=best.server or (reply.cluster.leader if reply.cluster else ""),
         at=reply.ts or best.at,
@@ -98,7 +119,8 @@ def _merge_consumers(key: tuple[str, str], copies: Iterable[ConsumerCopy]) -> tu
 
 
 def _merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
-    leading = [copy for copy in copies if is_from_leader(copy[2].cluster, copy[0])]
+    placed = [(server, reply.cluster) for server, _, reply in copies]
+    leading = [copy for copy in copies if _is_leading(copy[2].cluster, copy[0], placed)]
     server, at, reply = max(
         leading or copies, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
     )
@@ -118,7 +140,7 @@ def _merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
         pause_remaining_ns=reply.pause_remaining_ns,
         created=reply.created,
         cluster=sane_cluster(reply.cluster),
-        has_leader=any(c[2].cluster is None or bool(c[2].cluster.leader) for c in copies),
+        has_leader=bool(leading) or _is_led_by_silent(placed),
         from_leader=bool(leading),
         answered_by=server or (reply.cluster.leader if reply.cluster else ""),
         at=reply.ts or at,
@@ -127,4 +149,5 @@ def _merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply
         ),
+        priority_groups=reply.priority_groups,
     )

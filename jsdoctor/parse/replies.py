@@ -11,6 +11,7 @@ import msgspec
 from jsdoctor.model.jetstream import (
     Cluster,
     ConsumerConfig,
+    PriorityGroup,
     SequencePair,
     SourceInfo,
     StreamConfig,
@@ -80,6 +81,7 @@ class ConsumerReply(msgspec.Struct, frozen=True):
     paused: bool = False
     pause_remaining_ns: int = msgspec.field(name="pause_remaining", default=0)
     ts: Instant | None = None
+    priority_groups: tuple[PriorityGroup, ...] = ()
 
 
 class StreamReply(msgspec.Struct, frozen=True):

@@ -53,9 +53,9 @@ class ServerReplies:
         self._jsz: dict[str, JszReply] = {}
         self._identity: dict[str, ServerIdentity] = {}
         self._asked_at: dict[str, datetime] = {}
-        self._pages: list[tuple[str, JszReply, Exchange]] = []
+        self._told: list[tuple[str, JszReply, Exchange]] = []
         self._details: list[tuple[str, str, datetime, AccountDetail]] = []
-        self._asked_all = False
+        self.asked_all = False
 
     def add_all(self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]) -> None:
         """Take every server reply. `identities` maps monitoring addresses to servers and is shared between samples."""
@@ -65,8 +65,8 @@ class ServerReplies:
                 self._add(exchange, identities)
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
-        several_domains = len({jsz.domain for _, jsz, _ in self._pages if jsz.account_details}) > 1
-        for server, jsz, exchange in self._pages:
+        several_domains = len({jsz.domain for _, jsz, _ in self._told if jsz.account_details}) > 1
+        for server, jsz, exchange in self._told:
             self._add_accounts(server, jsz, exchange, several_domains)
 
     def _add(self, exchange: Exchange, identities: dict[str, ServerIdentity]) -> None:
@@ -80,14 +80,15 @@ class ServerReplies:
             jsz = decode(body, JszReply)
             if not identity.id:
                 identity = identities[monitor_base(exchange.target)] = ServerIdentity(identity.name, jsz.server_id)
-            # Accounts come in pages; the figures of the server itself are the same on each.
-            self._jsz.setdefault(_key(identity), jsz)
-            self._pages.append((identity.name, jsz, exchange))
+            # A server asked in two ways tells the same twice: one copy of its streams is enough.
+            if _key(identity) not in self._jsz:
+                self._jsz[_key(identity)] = jsz
+                self._told.append((identity.name, jsz, exchange))
         elif exchange.endpoint is Endpoint.HEALTHZ:
             self._health[_key(identity)] = decode(body, Health)
         self._identity[_key(identity)] = identity
         self._asked_at[_key(identity)] = exchange.asked_at
-        self._asked_all = self._asked_all or exchange.access is Access.SYSTEM
+        self.asked_all = self.asked_all or exchange.access is Access.SYSTEM
 
     def _add_accounts(self, server: str, jsz: JszReply, exchange: Exchange, several_domains: bool) -> None:
         at = jsz.now or exchange.asked_at
@@ -110,7 +111,7 @@ class ServerReplies:
         """Whether any server was asked for its streams and answered, be it that it has none."""
         return any(
             jsz.streams == 0 or any(account.stream_detail is not None for account in jsz.account_details or ())
-            for _, jsz, _ in self._pages
+            for _, jsz, _ in self._told
         )
 
     def servers(self) -> Servers | None:
@@ -118,7 +119,7 @@ class ServerReplies:
         if not self._identity:
             return None
         found = [self._server(key) for key in self._identity]
-        return Servers(tuple(sorted(found, key=lambda server: server.name)), complete=self._asked_all)
+        return Servers(tuple(sorted(found, key=lambda server: server.name)), complete=self.asked_all)
 
     def _server(self, key: str) -> Server:
         identity, varz, jsz = self._identity[key], self._varz.get(key), self._jsz.get(key)
@@ -136,7 +137,7 @@ class ServerReplies:
 
     def silent_servers(self) -> list[Gap]:
         """Members of the meta group that gave no answer. Only the system account asks all of them."""
-        if not self._asked_all:
+        if not self.asked_all:
             return []
         names = {key: identity.name for key, identity in self._identity.items()}
         return silent_members(names.values(), ((names[key], jsz) for key, jsz in self._jsz.items()))

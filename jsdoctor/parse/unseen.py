@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from jsdoctor.model.exchange import Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.snapshot import SilentAsset, Stream
 from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
 from jsdoctor.parse.replies import JszReply, RefusedError, ReplyError
@@ -77,23 +78,26 @@ def _unnamed(count: int) -> Gap:
     )
 
 
-def unheard(stream: Stream) -> list[Gap]:
+def unheard(stream: Stream, asked_all: bool) -> list[Gap]:
     """Gaps for a stream, or for consumers of it, whose leader is known and was not heard."""
     if stream.has_leader and not stream.from_leader:
-        return [_unheard(stream.subject, stream.cluster.leader if stream.cluster else "")]
+        return [_unheard(stream.subject, stream.cluster, asked_all)]
     return [
-        _unheard(consumer.subject, consumer.cluster.leader if consumer.cluster else "")
+        _unheard(consumer.subject, consumer.cluster, asked_all)
         for consumer in stream.consumers
         if stream.from_leader and consumer.has_leader and not consumer.from_leader
     ]
 
 
-def _unheard(subject: Subject, leader: str) -> Gap:
+def _unheard(subject: Subject, cluster: Cluster | None, asked_all: bool) -> Gap:
+    leader = cluster.leader if cluster else ""
+    wait = f"run again in some seconds: the others elect a new leader if {leader} is gone"
+    ask = f"add the monitoring URL of {leader} (--monitor), or use a login of the system account"
     return Gap(
         kind=subject.kind,
         subject=subject,
         reason=f"its leader {leader} was not heard",
-        how_to_get="ask that server too (--monitor), or use a login of the system account",
+        how_to_get=wait if asked_all else ask,
     )
 
 

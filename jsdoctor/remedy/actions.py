@@ -54,4 +54,5 @@ def command(*words: str) -> str:
 @action("none", Risk.MANUAL)
 def _nothing(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """There is nothing to type: the page tells what to do."""
+    del subject, values
     return ()

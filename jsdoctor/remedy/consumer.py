@@ -18,3 +18,37 @@ def consumer_edit(subject: Subject, *flags: str) -> str:
 @action("consumer.raise_max_ack_pending", Risk.SAFE)
 def _raise_max_ack_pending(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     return (consumer_edit(subject, f"--max-pending={values['max_ack_pending']}"),)
+
+
+@action("consumer.inspect", Risk.MANUAL)
+def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look at the consumer and its stream: what to do next is for a person to decide."""
+    return (
+        command("nats", "consumer", "info", subject.stream, subject.name),
+        command("nats", "stream", "info", subject.stream),
+    )
+
+
+@action("consumer.raise_ack_wait", Risk.SAFE)
+def _raise_ack_wait(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The CLI refuses `--wait` where there is a backoff: its first step is the wait, so the steps are raised."""
+    wait = f"{values['ack_wait_s']}s"
+    if steps := values.get("backoff_steps"):
+        longest = f"{values['backoff_max_s']}s"
+        flags = ("--backoff=linear", f"--backoff-steps={steps}", f"--backoff-min={wait}", f"--backoff-max={longest}")
+        return (consumer_edit(subject, *flags),)
+    return (consumer_edit(subject, f"--wait={wait}"),)
+
+
+@action("consumer.raise_inactive_threshold", Risk.SAFE)
+def _raise_inactive_threshold(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    return (consumer_edit(subject, f"--inactive-threshold={values['inactive_threshold_s']}s"),)
+
+
+@action("consumer.resume", Risk.MANUAL)
+def _resume(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Somebody paused it: ask why before resuming."""
+    return (
+        command("nats", "consumer", "info", subject.stream, subject.name),
+        command("nats", "consumer", "resume", subject.stream, subject.name, "-f"),
+    )

@@ -11,57 +11,73 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.finding import Outcome, Subject
-from jsdoctor.model.report import SCHEMA, Report, Result, RuleVerdict
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.report import SCHEMA, Report, Result, RuleVerdict, Source
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.plain import plain
 from jsdoctor.render.wording import rfc3339
 
-_UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
+_UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
 def render_json(report: Report, options: RenderOptions) -> str:
     """One JSON object and a newline. Order: worst severity first, then code, then subject."""
-    return dumps(
+
+    def raw(value: object) -> msgspec.Raw:
+        return _raw(value, options.ascii_only)
+
+    # Piece by piece: the objects of tens of thousands of results need never exist at the same time.
+    return _laid_out(
         {
             "schema": SCHEMA,
-            "jsdoctor": report.version,
+            "jsdoctor": raw(report.version),
             "started": rfc3339(report.started),
             "finished": rfc3339(report.finished),
-            "sources": [
-                {"kind": source.kind, "name": source.name, "collected_at": rfc3339(source.collected_at)}
-                for source in report.sources
+            "sources": [raw(_source(source)) for source in report.sources],
+            "results": [raw(_result(result)) for result in by_urgency(report.results)],
+            "rules": [
+                raw(_rule(verdict)) for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code)
             ],
-            "results": [_result(result) for result in by_urgency(report.results)],
-            "rules": [_rule(verdict) for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code)],
-            "gaps": [
-                {
-                    "kind": gap.kind,
-                    "subject": _subject(gap.subject),
-                    "reason": gap.reason,
-                    "how_to_get": gap.how_to_get,
-                    "requested": gap.requested,
-                }
-                for gap in gaps_in_order(report.gaps)
-            ],
-            "summary": _summary(report),
-        },
-        options.ascii_only,
+            "gaps": [raw(_gap(gap)) for gap in gaps_in_order(report.gaps)],
+            "summary": raw(_summary(report)),
+        }
     )
 
 
 def dumps(document: object, ascii_only: bool = False) -> str:
     """Indented JSON and a newline. What does not print, or with `ascii_only` is not ASCII, is escaped as JSON does."""
-    compact = json.dumps(plain(document), ensure_ascii=False, allow_nan=False).encode()
-    text = msgspec.json.format(compact, indent=2).decode()
-    return _UNUSUAL.sub(lambda found: _escaped(found[0], ascii_only), text) + "\n"
+    return _laid_out(_raw(document, ascii_only))
+
+
+def _laid_out(document: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _raw(value: object, ascii_only: bool) -> msgspec.Raw:
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    return msgspec.Raw(_UNUSUAL.sub(lambda found: _escaped(found[0], ascii_only), text).encode())
 
 
 def _escaped(character: str, ascii_only: bool) -> str:
     if character.isprintable() and not ascii_only:
         return character
     return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", character.encode("utf-16-be")))
+
+
+def _source(source: Source) -> dict[str, object]:
+    return {"kind": source.kind, "name": source.name, "collected_at": rfc3339(source.collected_at)}
+
+
+def _gap(gap: Gap) -> dict[str, object]:
+    return {
+        "kind": gap.kind,
+        "subject": _subject(gap.subject),
+        "reason": gap.reason,
+        "how_to_get": gap.how_to_get,
+        "requested": gap.requested,
+    }
 
 
 def _result(result: Result) -> dict[str, object]:

@@ -9,7 +9,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for every format; each format takes what it can use. Renderers never look at the environment.
 
     `width` is in columns. `ascii_only` is for outputs that cannot show Unicode. `verbose` 1 adds the evidence and what
-    became of each rule, 2 all of the evidence. `quiet` leaves nothing but one line per finding.
+    became of each rule, 2 all of the evidence and what passed. `quiet` leaves nothing but one line per finding.
     `max_examples` bounds every list of a person's report; 0 means no bound. Formats for machines are never cut.
     """
 

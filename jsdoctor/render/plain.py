@@ -13,11 +13,14 @@ import msgspec
 from jsdoctor.render.escape import without_lone_surrogates
 from jsdoctor.render.wording import rfc3339
 
+_AS_IT_IS = frozenset((bool, int, type(None)))
 _MAX_COMPACT = 200
 
 
 def plain(value: object) -> object:
     """The value as JSON types. A number that is not finite becomes null, anything unknown its text."""
+    if type(value) in _AS_IT_IS or (isinstance(value, str) and value.isascii()):
+        return value
     match value:
         case Mapping():
             return {str(plain(key)): plain(member) for key, member in value.items()}
@@ -27,24 +30,22 @@ def plain(value: object) -> object:
             return [plain(member) for member in sorted(value, key=repr)]
         case msgspec.Struct():
             return plain(msgspec.structs.asdict(value))
-        case _:
-            return _scalar(value)
+    return _scalar(value)
 
 
 def _scalar(value: object) -> object:
     match value:
         case str():
             return without_lone_surrogates(value)
-        case float() if not math.isfinite(value):
-            return None
-        case None | bool() | int() | float():
-            return value
+        case float():
+            return value if math.isfinite(value) else None
         case datetime():
             return rfc3339(value)
         case bytes():
             return value.decode("utf-8", "backslashreplace")
-        case _:
-            return without_lone_surrogates(str(value))
+        case int():
+            return int(value)
+    return without_lone_surrogates(str(value))
 
 
 def compact(value: object) -> str:

@@ -29,7 +29,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     write_gaps(page, report, options)
     write_not_evaluated(page, report, options)
     if options.verbose:
-        _write_rules(page, report)
+        _write_rules(page, report, options)
     if options.max_examples and any(len(block) > options.max_examples for block in blocks):
         page.blank()
         page.line((f"Lists end after {options.max_examples}; --max-examples 0 shows everything.", "dim"))
@@ -67,11 +67,16 @@ def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
         page.unwrapped(f"check failed {result.rule.code}: {result.finding.message}")
 
 
-def _write_rules(page: Page, report: Report) -> None:
+def _write_rules(page: Page, report: Report, options: RenderOptions) -> None:
     page.blank()
     page.line(("Rules", "bold"))
+    healthy: dict[str, list[str]] = {}
+    for result in with_outcome(report.results, Outcome.PASS) if options.verbose > 1 else ():
+        healthy.setdefault(result.rule.code, []).append(result.finding.subject.label)
     for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code):
         page.line(f"{verdict.rule.code} {verdict.rule.slug}: {_outcome(verdict)}", indent=2)
+        if names := healthy.get(verdict.rule.code):
+            page.line(f"healthy: {listed(names, options.max_examples)}", indent=4)
 
 
 def _outcome(verdict: RuleVerdict) -> str:

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import gc
 import json
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -12,8 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from jsdoctor.demo.server import find_binary
+from jsdoctor.collect.connection import Connection, connect
+from jsdoctor.collect.problems import ConnectProblem, Problem
+from jsdoctor.collect.settings import ConnectionOptions, resolve
 from tests.collect.certificates import Certificates
+from tests.servers import DEFAULT_VERSION, server_binary
 
 T = TypeVar("T")
 _START_S = 15.0
@@ -28,8 +33,18 @@ class RunningServer(NamedTuple):
     process: subprocess.Popen[bytes]
 
 
-StartServer = Callable[[str], RunningServer]
+StartServer = Callable[..., RunningServer]
 RunQuietly = Callable[[Coroutine[Any, Any, T]], T]
+Attempt = Callable[..., Any]
+Refused = Callable[..., Problem]
+
+SECRET = "s3cr3t-Word"
+USERS = f"authorization {{ users: [{{user: bob, password: '{SECRET}'}}] }}\n"
+
+
+def tls_block(pair: tuple[Path, Path], more: str = "") -> str:
+    """Server configuration for TLS with this certificate and key."""
+    return f'tls {{ cert_file: "{pair[0]}", key_file: "{pair[1]}", {more} }}\n'
 
 
 @pytest.fixture
@@ -37,16 +52,16 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
     """Start a nats-server with this configuration on free ports of 127.0.0.1; all stop when the test ends."""
     with contextlib.ExitStack() as running:
 
-        def start(config: str) -> RunningServer:
+        def start(config: str, version: str = DEFAULT_VERSION) -> RunningServer:
             directory = tmp_path / f"server{len(list(tmp_path.glob('server*')))}"
             directory.mkdir()
-            return running.enter_context(_server(config, directory))
+            return running.enter_context(_server(config, directory, server_binary(version)))
 
         yield start
 
 
 @contextlib.contextmanager
-def _server(config: str, directory: Path) -> Iterator[RunningServer]:
+def _server(config: str, directory: Path, binary: Path) -> Iterator[RunningServer]:
     log = directory / "server.log"
     # Port -1 is one that the kernel has just found free; the server writes which to a file in ports_file_dir.
     config_file = directory / "server.conf"
@@ -54,7 +69,7 @@ def _server(config: str, directory: Path) -> Iterator[RunningServer]:
         f'listen: "127.0.0.1:-1"\nports_file_dir: "{directory}"\nlog_file: "{log}"\ntrace: true\n{config}'
     )
     process = subprocess.Popen(
-        [find_binary(), "-c", config_file], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [binary, "-c", config_file], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
         deadline = time.monotonic() + _START_S
@@ -105,3 +120,73 @@ def run_quietly(capfd: pytest.CaptureFixture[str]) -> RunQuietly[Any]:
             assert capfd.readouterr() == ("", "")
 
     return run
+
+
+async def _info(connection: Connection) -> dict[str, Any]:
+    return dict(connection.server_info)
+
+
+@pytest.fixture
+def attempt(run_quietly: RunQuietly[Any], tmp_path: Path) -> Attempt:
+    """Connect with these options as the command line would, and return what `use` makes of the connection."""
+
+    def run(use: Callable[[Connection], Any] = _info, *, environ: dict[str, str] | None = None, **options: Any) -> Any:
+        async def main() -> Any:
+            settings = resolve(ConnectionOptions(**{"timeout": 5.0} | options), environ or {}, tmp_path / "config")
+            assert SECRET not in repr(settings)
+            async with connect(settings) as connection:
+                return await use(connection)
+
+        return run_quietly(main())
+
+    return run
+
+
+@pytest.fixture
+def refused(attempt: Attempt) -> Refused:
+    """The problem that connecting with these options ends in. No secret may be in it."""
+
+    def run(kind: type[Problem] = ConnectProblem, **options: Any) -> Problem:
+        with pytest.raises(kind) as caught:
+            attempt(**options)
+        problem = caught.value
+        told = f"{problem} {problem.message} {problem.hint} {problem!r}"
+        assert SECRET not in told
+        assert problem.hint
+        assert "\n" not in told
+        return problem
+
+    return run
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections (the kernel does) and on which nobody ever answers."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        yield sock.getsockname()[1]
+
+
+@pytest.fixture
+def ssh_like_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                connection, _ = sock.accept()
+                with connection:
+                    connection.sendall(b"SSH-2.0-\x1b[31mtest\r\n")
+                    connection.recv(1)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        yield sock.getsockname()[1]
+        sock.shutdown(socket.SHUT_RDWR)
+        thread.join()

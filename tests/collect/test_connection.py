@@ -1,74 +1,19 @@
 """Connecting to real servers, and the one clear sentence when that does not work."""
 
-import contextlib
 import socket
-import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import nkeys
 import pytest
 from nats import errors
 
-from jsdoctor.collect.connection import Connection, connect
-from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
-from jsdoctor.collect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connection import Connection
+from jsdoctor.collect.problems import UsageProblem
 from tests.collect.certificates import Certificates
-from tests.collect.conftest import RunQuietly, StartServer
+from tests.collect.conftest import SECRET, USERS, Attempt, Refused, StartServer, tls_block
 from tests.collect.operator_mode import Key, Operator, creds
 
 pytestmark = pytest.mark.real
-
-SECRET = "s3cr3t-Word"
-USERS = f"authorization {{ users: [{{user: bob, password: '{SECRET}'}}] }}\n"
-
-Attempt = Callable[..., Any]
-
-
-async def _info(connection: Connection) -> dict[str, Any]:
-    return dict(connection.server_info)
-
-
-@pytest.fixture
-def attempt(run_quietly: RunQuietly[Any], tmp_path: Path) -> Attempt:
-    """Connect with these options as the command line would, and return what `use` makes of the connection."""
-
-    def run(use: Callable[[Connection], Any] = _info, *, environ: dict[str, str] | None = None, **options: Any) -> Any:
-        async def main() -> Any:
-            settings = resolve(ConnectionOptions(**{"timeout": 5.0} | options), environ or {}, tmp_path / "config")
-            assert SECRET not in repr(settings)
-            async with connect(settings) as connection:
-                return await use(connection)
-
-        return run_quietly(main())
-
-    return run
-
-
-@pytest.fixture
-def refused(attempt: Attempt) -> Callable[..., Problem]:
-    """The problem that connecting with these options ends in. No secret may be in it."""
-
-    def run(kind: type[Problem] = ConnectProblem, **options: Any) -> Problem:
-        with pytest.raises(kind) as caught:
-            attempt(**options)
-        problem = caught.value
-        told = f"{problem} {problem.message} {problem.hint} {problem!r}"
-        assert SECRET not in told
-        assert problem.hint
-        assert "\n" not in told
-        return problem
-
-    return run
-
-
-Refused = Callable[..., Problem]
-
-
-def tls_block(pair: tuple[Path, Path], more: str = "") -> str:
-    return f'tls {{ cert_file: "{pair[0]}", key_file: "{pair[1]}", {more} }}\n'
-
 
 # --- it works ---------------------------------------------------------------------------------------------------
 
@@ -392,6 +337,28 @@ def test_certificate_files_that_cannot_be_used(
     assert expected in refused(UsageProblem, server=f"127.0.0.1:{closed_port}", **options).message
 
 
+def test_every_supported_server_says_no_in_words_we_know(
+    start_server: StartServer, attempt: Attempt, refused: Refused, server_version: str
+) -> None:
+    may = 'permissions: {publish: "ok", subscribe: ">"}'
+    server = start_server(
+        f'authorization {{ users: [{{user: bob, password: "{SECRET}", {may}}}] }}\n'
+        'cluster { name: c, listen: "127.0.0.1:-1" }\n',
+        server_version,
+    )
+
+    async def ask(connection: Connection) -> tuple[str, str | None]:
+        await connection.client.publish("Denied", b"")
+        await connection.client.flush()
+        return connection.server_info["version"], connection.denial("Denied")
+
+    words = 'Permissions Violation for Publish to "Denied"'
+    assert attempt(ask, server=f"bob:{SECRET}@127.0.0.1:{server.port}") == (server_version, words)
+    assert "wrong user or password" in refused(server=f"bob:{SECRET}x@127.0.0.1:{server.port}").message
+    assert "requires a login" in refused(server=f"127.0.0.1:{server.port}").message
+    assert "not a client port" in refused(server=f"127.0.0.1:{server.ports['cluster']}").message
+
+
 # --- after the login --------------------------------------------------------------------------------------------
 
 
@@ -427,39 +394,3 @@ def test_a_lost_server_ends_requests_instead_of_blocking(start_server: StartServ
         return True
 
     assert attempt(lose, server=f"127.0.0.1:{server.port}")
-
-
-# --- ports without NATS behind them -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def closed_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
-@pytest.fixture
-def silent_port() -> Iterator[int]:
-    """A port that accepts connections (the kernel does) and on which nobody ever answers."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        yield sock.getsockname()[1]
-
-
-@pytest.fixture
-def ssh_like_port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-
-        def greet() -> None:
-            with contextlib.suppress(OSError):
-                connection, _ = sock.accept()
-                with connection:
-                    connection.sendall(b"SSH-2.0-\x1b[31mtest\r\n")
-                    connection.recv(1)
-
-        thread = threading.Thread(target=greet)
-        thread.start()
-        yield sock.getsockname()[1]
-        sock.shutdown(socket.SHUT_RDWR)
-        thread.join()

@@ -17,9 +17,8 @@ from jsdoctor.collect.credentials import LoginKind
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.server_urls import redact
 from jsdoctor.collect.settings import ConnectionOptions, ConnectionSettings, resolve
+from tests.collect.conftest import SECRET
 from tests.collect.operator_mode import Key, Operator, creds
-
-SECRET = "s3cr3t-Word"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The ward: one deployment in which every fault of `plants_*.py` is planted, one `jsdoctor check` that must find them all.
+"""The ward: a deployment with every fault of `plants_*.py` planted in it, and one check that must find them all.
 
 A plant makes one fault on streams of its own (named after the rule), so that all of them fit beside each other on one
 server; a cure takes it away again. A run of the ward costs two checks for all rules together.
@@ -140,7 +140,7 @@ for module in pkgutil.iter_modules(tests.real.__path__):
 def run_check(*arguments: str) -> tuple[int, Json]:
     """`jsdoctor check … --format json` as a user runs it: exit code and report."""
     command = [sys.executable, "-m", "jsdoctor", "check", "--format", "json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout, f"exit {done.returncode}: {done.stderr}"
     return done.returncode, json.loads(done.stdout)

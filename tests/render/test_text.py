@@ -241,7 +241,10 @@ def test_verbose_adds_evidence_and_what_became_of_each_rule() -> None:
 
 def test_passes_that_were_kept_are_not_listed_as_findings() -> None:
     kept = Result(reports.META, Finding(subject=CLUSTER, outcome=Outcome.PASS, severity=Severity.CRITICAL))
-    assert "Nothing found by 1 rule · 1 passed" in text(reports.report(results=[kept]))
+    report = reports.report(results=[kept])
+    assert "Nothing found by 1 rule · 1 passed" in text(report)
+    assert "healthy: cluster" in text(report, verbose=2)
+    assert "healthy: cluster" not in text(report, verbose=1)
 
 
 @given(report=any_report, options=any_options)

@@ -20,7 +20,7 @@ Options of both factories (they are those of `Cluster.launch`)::
     extra_config: str = ""              appended to every node's configuration file (top level)
     jetstream: str                      inside the `jetstream {}` block, in place of the limits 256M / 2G
     app_account: str = ""               inside account APP, e.g. 'jetstream: {max_streams: 3}' or exports
-    second_account: bool = False        adds account OTHER with JetStream, user other/other
+    accounts: str = ""                  more accounts, inside the `accounts {}` block
     node_config: Callable[[str], str]   called with the node's name ("n1"), its answer is appended to that node's file
 
 What is in every deployment: account SYS (user sys/sys, the system account), account APP (user app/app, JetStream

@@ -46,7 +46,7 @@ class Cluster:
         extra_config: str = "",
         jetstream: str = LIMITS,
         app_account: str = "",
-        second_account: bool = False,
+        accounts: str = "",
         node_config: Callable[[str], str] | None = None,
     ) -> Self:
         """Start *nodes* servers below *directory* and return when the deployment is ready for JetStream."""
@@ -55,7 +55,7 @@ class Cluster:
             name = f"C-{uuid.uuid4().hex[:8]}" if nodes > 1 else None
             names = [f"n{number}" for number in range(1, nodes + 1)]
             routes = dict(zip(names, free_ports(nodes), strict=True)) if name else {}
-            shared = _accounts(app_account, second_account=second_account) + extra_config
+            shared = _accounts(app_account, accounts) + extra_config
             configs = {
                 node: _node(node, jetstream)
                 + _routes(node, name, routes)
@@ -192,15 +192,13 @@ def _node(name: str, jetstream: str) -> str:
     return f"server_name: {name}\njetstream {{\n  store_dir: store\n  {jetstream}\n}}\n"
 
 
-def _accounts(app_account: str, *, second_account: bool) -> str:
+def _accounts(app_account: str, more: str) -> str:
     def account(name: str, body: str) -> str:
         user = name.lower()
         return f"  {name}: {{ users: [{{ user: {user}, password: {user} }}]\n{body}\n  }}\n"
 
     jetstream = "" if "jetstream" in app_account else "jetstream: enabled\n"
-    accounts = account("SYS", "") + account("APP", jetstream + app_account)
-    if second_account:
-        accounts += account("OTHER", "jetstream: enabled")
+    accounts = account("SYS", "") + account("APP", jetstream + app_account) + more
     return f"system_account: SYS\naccounts {{\n{accounts}}}\n"
 
 

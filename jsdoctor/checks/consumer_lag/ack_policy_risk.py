@@ -1,0 +1,59 @@
+"""JSD412: an acknowledgement policy under which messages are lost or skipped without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+
+_OWN_STREAMS = "$MQTT_"
+"""Streams that the server itself keeps; it reads some of them without acknowledgements by design (server: mqtt.go)."""
+
+
+@check("consumer_lag.ack_policy_risk")
+def ack_policy_risk(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """`none` acknowledges what is sent, `all` everything below what is acknowledged (server: consumer.go).
+
+    Ephemeral consumers without acknowledgements (ordered consumers, watchers) repair themselves and are left alone.
+    """
+    for stream, consumer in snapshots.last.led_consumers():
+        if stream.name.startswith(_OWN_STREAMS):
+            continue
+        risk = _risk(stream, consumer)
+        if risk is None:
+            yield passed(consumer.subject)
+            continue
+        severity, message = risk
+        yield Finding(
+            subject=consumer.subject,
+            severity=severity,
+            message=message,
+            evidence=(
+                consumer.observed("config.ack_policy", consumer.config.ack_policy),
+                stream.observed("config.retention", stream.config.retention),
+                consumer.observed("config.deliver_group", consumer.config.deliver_group),
+            ),
+        )
+
+
+def _risk(stream: Stream, consumer: Consumer) -> tuple[Severity, str] | None:
+    config, deletes = consumer.config, stream.config.retention == "interest"
+    if config.ack_policy == "none" and config.durable_name:
+        if deletes:
+            return Severity.WARNING, (
+                "a message counts as acknowledged when it is sent and the stream then deletes it: "
+                "what a client loses in a crash or a broken connection is gone for good"
+            )
+        return Severity.INFO, (
+            "a message counts as acknowledged when it is sent: "
+            "what a client loses in a crash or a broken connection is never sent to this durable again"
+        )
+    if config.ack_policy == "all" and config.deliver_group:
+        gone = ", and the stream deletes them" if deletes else ""
+        return Severity.WARNING, (
+            f"members of queue group {config.deliver_group!r} share this consumer, and an acknowledgement by one covers "
+            f"all earlier messages, also those that another still works on: these are never sent again{gone}"
+        )
+    return None

@@ -1,0 +1,97 @@
+"""JSD407: a consumer whose deliver policy made it start elsewhere than its owner asked, or will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+
+_SKIPS_BACKLOG = ("new", "last")
+
+
+@check("consumer_lag.deliver_policy_trap")
+def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """The policy acts once, at creation (server: consumer.go selectStartingSeqNo): judged while nothing was delivered.
+
+    Until then `delivered.stream_seq + 1` is where the server really starts the consumer.
+    """
+    settle_ns = params.integer("settle")
+    known = {(c.account, c.stream, c.name) for look in snapshots.snapshots[:-1] for _, c in look.led_consumers()}
+    for stream, consumer in snapshots.last.led_consumers():
+        if (start := _misplaced_start(stream, consumer)) is not None:
+            # A stream that was read just before the consumer came may have grown to that sequence meanwhile.
+            if (consumer.account, consumer.stream, consumer.name) in known or _age_ns(consumer) >= settle_ns:
+                yield _start_finding(stream, consumer, start)
+            else:
+                yield unknown(consumer.subject, "the consumer was created a moment ago", "run the check again")
+        elif _forgets_its_place(consumer):
+            yield _forgetting_finding(consumer)
+        else:
+            yield passed(consumer.subject)
+
+
+def _misplaced_start(stream: Stream, consumer: Consumer) -> str | None:
+    """What is wrong with the start, in words; None when nothing is, or when it no longer matters."""
+    config, state = consumer.config, stream.state
+    if consumer.delivered.consumer_seq or config.deliver_policy != "by_start_sequence":
+        return None
+    asked, real = config.opt_start_seq, consumer.delivered.stream_seq + 1
+    if real > state.last_seq + 1:
+        waits = real - state.last_seq - 1
+        return (
+            f"waits for message {real:,} while the stream ends at {state.last_seq:,}: "
+            f"it will never get the next {waits:,} messages"
+        )
+    if asked > real:
+        return f"asks to start at message {asked:,} but the server starts it at {real:,}: it gets messages it did not ask for"
+    # Sequence 1 is how people say "from the beginning". A start above the stream's first comes from a reset.
+    if 1 < asked < real <= state.first_seq:
+        return f"asks to start at message {asked:,} but the stream begins at {state.first_seq:,}: what lay between is gone"
+    return None
+
+
+def _age_ns(consumer: Consumer) -> float:
+    return (consumer.at - consumer.created).total_seconds() * 1e9 if consumer.created else float("inf")
+
+
+def _start_finding(stream: Stream, consumer: Consumer, start: str) -> Finding:
+    return Finding(
+        subject=consumer.subject,
+        message=f"the consumer {start}",
+        evidence=(
+            consumer.observed("config.opt_start_seq", consumer.config.opt_start_seq),
+            consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
+            stream.observed("state.first_seq", stream.state.first_seq),
+            stream.observed("state.last_seq", stream.state.last_seq),
+        ),
+    )
+
+
+def _forgets_its_place(consumer: Consumer) -> bool:
+    config = consumer.config
+    return (
+        config.deliver_policy in _SKIPS_BACKLOG
+        and bool(config.durable_name)
+        and config.inactive_threshold_ns > 0
+        and config.ack_policy != "none"
+    )
+
+
+def _forgetting_finding(consumer: Consumer) -> Finding:
+    config = consumer.config
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        message=(
+            f"without a client for {span(config.inactive_threshold_ns)} this durable is deleted, and deliver policy "
+            f"{config.deliver_policy!r} then starts it anew at the end: messages published meanwhile are never delivered"
+        ),
+        evidence=(
+            consumer.observed("config.deliver_policy", config.deliver_policy),
+            consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
+        ),
+    )

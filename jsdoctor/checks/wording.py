@@ -1,0 +1,25 @@
+"""Words that messages of checks share."""
+
+from __future__ import annotations
+
+_UNITS = (
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("µs", 1_000),
+    ("ns", 1),
+)
+
+
+def span(duration_ns: int) -> str:
+    """A length of time as people say it, its two largest units: `1m30s`, `3d`, `250ms`."""
+    rest, parts = abs(duration_ns), []
+    for name, size in _UNITS:
+        whole, rest = divmod(rest, size)
+        if whole or parts:
+            parts.append(f"{whole}{name}" if whole else "")
+        if len(parts) == 2:
+            break
+    return ("-" if duration_ns < 0 else "") + ("".join(parts) or "0s")

@@ -1,0 +1,28 @@
+"""Runs `jsdoctor` in a process of its own, in an empty directory, without this machine's contexts and variables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def jsdoctor(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """The finished process. Fails the test when a traceback was shown."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("NATS_", "NO_COLOR", "FORCE_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "jsdoctor", *arguments],
+        cwd=cwd,
+        env={**clean, "XDG_CONFIG_HOME": str(cwd / "config"), **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done

@@ -1,0 +1,86 @@
+"""When nothing answers: one sentence, what to type next, exit 3, and for machines still a valid document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.invoke import jsdoctor
+from tests.servers import ClusterFactory
+from tests.servers.binaries import ROOT
+
+SCHEMA = json.loads((ROOT / "docs" / "schema" / "report-v1.json").read_text())
+
+
+def test_refused(tmp_path: Path) -> None:
+    done = jsdoctor("check", "-s", "nats://127.0.0.1:1", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "connection refused" in done.stderr
+
+
+def test_refused_for_machines(tmp_path: Path) -> None:
+    done = jsdoctor("check", "-s", "nats://127.0.0.1:1", "--format", "json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    jsonschema.validate(report, SCHEMA)
+    assert done.returncode == 3
+    assert {rule["outcome"] for rule in report["rules"]} <= {"not_evaluated", "fail"}
+    assert any(gap["requested"] and gap["kind"] == "connection" for gap in report["gaps"])
+
+
+def test_gaps_can_be_allowed(tmp_path: Path) -> None:
+    done = jsdoctor("check", "-s", "127.0.0.1:1", "--allow-gaps", "--ignore", "JSD901", cwd=tmp_path)
+    assert done.returncode == 0
+
+
+def test_monitoring_port_closed(tmp_path: Path) -> None:
+    done = jsdoctor("check", "--monitor", "http://127.0.0.1:1", cwd=tmp_path)
+    assert done.returncode in (1, 3)
+    assert "http://127.0.0.1:1" in done.stdout
+
+
+@pytest.mark.real
+def test_wrong_password(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    server = shared_cluster()
+    url = server.url("app").replace("app:app", "app:wr0ng")
+    done = jsdoctor("check", "-s", url, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "wr0ng" not in done.stderr + done.stdout
+    assert "authorization" in done.stderr.lower() or "password" in done.stderr.lower()
+
+
+@pytest.mark.real
+def test_plain_account_says_what_it_cannot_see(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    done = jsdoctor("check", "-s", shared_cluster().url("app"), "--format", "json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    jsonschema.validate(report, SCHEMA)
+    assert any("plain account" in gap["reason"] for gap in report["gaps"] if not gap["requested"])
+
+
+@pytest.mark.real
+def test_account_without_jetstream(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    server = cluster_factory(accounts="NOJS { users: [{user: bare, password: bare}] }\n")
+    done = jsdoctor("check", "-s", server.url("app").replace("app:app", "bare:bare"), "--format", "json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert done.returncode in (1, 3)
+    assert any(gap["requested"] for gap in report["gaps"])
+
+
+@pytest.mark.real
+def test_user_without_permissions(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    denied = '{user: mute, password: mute, permissions: {publish: {deny: ["$JS.>"]}}}'
+    server = cluster_factory(accounts=f"MUTE {{ jetstream: enabled, users: [{denied}] }}\n")
+    url = server.url("app").replace("app:app", "mute:mute")
+    done = jsdoctor("check", "-s", url, "--timeout", "2s", "--format", "json", cwd=tmp_path, timeout=20)
+    report = json.loads(done.stdout)
+    assert done.returncode in (1, 3)
+    assert any("$JS.API" in gap["reason"] + gap["how_to_get"] for gap in report["gaps"] if gap["requested"])
+
+
+@pytest.mark.real
+def test_a_rule_named_without_its_evidence_is_inconclusive(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    url = shared_cluster().url("app")
+    assert jsdoctor("check", "-s", url, "--select", "JSD801", cwd=tmp_path).returncode == 3
+    assert jsdoctor("check", "-s", url, "--select", "JSD8", cwd=tmp_path).returncode == 0

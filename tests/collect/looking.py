@@ -1,0 +1,92 @@
+"""Looking at a deployment as `jsdoctor check` does, and at what a look consists of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jsdoctor.collect.connection import Connection, connect
+from jsdoctor.collect.gather import gather
+from jsdoctor.collect.settings import ConnectionOptions, resolve
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Sample
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.parse.assemble import assemble
+from tests.deployment import api
+
+NET_S = 60.0  # what hangs, fails; nothing is measured by it
+PLAN = CollectionPlan(samples=2, interval_s=0.2, timeout_s=5.0)
+ONCE = msgspec.structs.replace(PLAN, samples=1)
+
+
+def look(
+    url: str | None,
+    monitors: Iterable[str] = (),
+    plan: CollectionPlan = PLAN,
+    *,
+    net_s: float = NET_S,
+    **options: Any,
+) -> tuple[Sample, ...]:
+    """What `gather` brings in from that deployment."""
+
+    async def main() -> tuple[Sample, ...]:
+        async with asyncio.timeout(net_s):
+            if url is None:
+                return await gather(None, monitors, plan, **options)
+            samples: tuple[Sample, ...] = await connected(url, lambda c: gather(c, monitors, plan, **options))
+            return samples
+
+    return asyncio.run(main())
+
+
+async def connected(url: str, use: Callable[[Connection], Awaitable[Any]]) -> Any:
+    """What `use` makes of a connection to that server."""
+    settings = resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))
+    async with connect(settings) as connection:
+        return await use(connection)
+
+
+def asked(sample: Sample) -> Counter[str]:
+    """How many replies a sample holds, by endpoint."""
+    return Counter(exchange.endpoint.value for exchange in sample.exchanges)
+
+
+def bodies(sample: Sample, endpoint: str) -> list[Any]:
+    """The decoded replies of one endpoint."""
+    return [json.loads(e.body) for e in sample.exchanges if e.endpoint.value == endpoint]
+
+
+def gaps(samples: Iterable[Sample]) -> list[Gap]:
+    """Everything that was asked for and could not be had, collected or assembled."""
+    return [gap for gap in assemble(list(samples)).gaps if gap.requested]
+
+
+def missing(samples: Iterable[Sample]) -> list[tuple[str, str]]:
+    """The same as kind and subject."""
+    return sorted((gap.kind, gap.subject.label) for gap in gaps(samples))
+
+
+def seen(evidence: EvidenceSet) -> ClusterSnapshot:
+    """The newest snapshot."""
+    series = evidence.get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    return series.last
+
+
+def streams(samples: Iterable[Sample]) -> dict[str, Stream]:
+    """The streams of the newest snapshot by name."""
+    return {stream.name: stream for stream in seen(assemble(list(samples))).streams}
+
+
+async def leaders(client: Any) -> dict[str, str]:
+    """Which server leads each stream of the account."""
+    listed = (await api(client, "STREAM.LIST"))["streams"]
+    return {stream["config"]["name"]: stream["cluster"]["leader"] for stream in listed}

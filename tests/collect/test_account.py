@@ -1,0 +1,303 @@
+"""Collection through the JetStream API of a plain account, on real servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from jsdoctor.collect.account import AccountSource
+from jsdoctor.collect.ask import Asker
+from jsdoctor.collect.connection import Connection
+from jsdoctor.collect.haul import Haul
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.server import Accounts
+from jsdoctor.parse.assemble import assemble
+from tests.collect.conftest import StartServer
+from tests.collect.looking import NET_S, ONCE, PLAN, asked, connected, gaps, leaders, look, missing, seen, streams
+from tests.deployment import add_consumer, add_stream, furnish
+from tests.deployment import streams as furniture
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+
+pytestmark = pytest.mark.real
+NIGHTLY_UNLESS_DEFAULT = [
+    pytest.param(version, marks=[] if version == DEFAULT_VERSION else pytest.mark.nightly) for version in VERSIONS
+]
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_requests_are_few_and_change_nothing(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
+    cluster = shared_cluster(server_version, nodes, extra_config="# collection\n")
+    asyncio.run(furnish(cluster.url("app"), nodes))
+    samples, calls = asyncio.run(_audited(cluster))
+    found = streams(samples)
+    assert {stream["name"] for stream in furniture(nodes)} <= found.keys()
+    with_consumers = {name for name, stream in found.items() if stream.state.consumer_count}
+    assert {"ORDERS", "WORK"} <= with_consumers < found.keys()
+    # The servers' own record of every API call in these two samples, and there is no other call.
+    lists = {f"$JS.API.CONSUMER.LIST.{name}": 2 for name in with_consumers}
+    assert calls == Counter({"$JS.API.INFO": 1, "$JS.API.STREAM.LIST": 2, **lists})
+    assert [asked(sample) for sample in samples] == [
+        {"CONNECT": 1, "USER.INFO": 1, "INFO": 1, "STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},
+        {"STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},
+    ]
+    assert gaps(samples) == []
+    assert {stream.account for stream in found.values()} == {"APP"}
+    assert all(stream.from_leader and stream.consumers_seen for stream in found.values())
+    assert all(len(stream.consumers) == stream.state.consumer_count for stream in found.values())
+    accounts = assemble(samples).get(Accounts)
+    assert isinstance(accounts, Accounts)
+    assert [(account.name, account.tiers[0].streams) for account in accounts.accounts] == [("APP", len(found))]
+
+
+def test_pages_of_streams_and_consumers(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory()
+
+    async def fill() -> None:
+        client = await nats.connect(cluster.servers("app"))
+        await asyncio.gather(*(add_stream(client, f"S{number}", storage="memory") for number in range(600)))
+        await asyncio.gather(*(add_consumer(client, "S7", f"c{number}", mem_storage=True) for number in range(300)))
+        await client.close()
+
+    asyncio.run(fill())
+    samples = look(cluster.url("app"))
+    assert [asked(sample)["STREAM.LIST"] for sample in samples] == [3, 3]
+    assert [asked(sample)["CONSUMER.LIST"] for sample in samples] == [2, 2]
+    found = streams(samples)
+    assert len(found) == 600
+    assert len(found["S7"].consumers) == 300
+    assert found["S7"].consumers_seen
+    assert gaps(samples) == []
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_streams_of_a_killed_server_are_silent_assets(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, nodes=3)
+    led = asyncio.run(_six_r1(cluster))
+    meta = cluster.meta_leader()
+    victim = next(leader for leader in led.values() if leader != meta)
+    cluster.kill(victim)
+    samples = look(_survivors(cluster, victim))
+    lost = {name for name, leader in led.items() if leader == victim}
+    for sample in samples:
+        lists = [e.target for e in sample.exchanges if e.endpoint == "CONSUMER.LIST"]
+        assert sorted(lists) == [f"$JS.API.CONSUMER.LIST.{name}" for name in sorted(led.keys() - lost)]
+    assert {asset.subject.name for asset in seen(assemble(samples)).silent} == lost
+    assert {("stream", f"APP > {name}") for name in lost} == set(missing(samples))
+    assert streams(samples).keys() == led.keys() - lost
+
+
+def test_streams_of_a_stopped_server_keep_their_name_and_are_not_judged(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    led = asyncio.run(_six_r1(cluster))
+    meta = cluster.meta_leader()
+    victim = next(leader for leader in led.values() if leader != meta)
+    cluster.stop(victim)  # a clean shutdown is known at once: the list then has its streams, with an empty state
+    samples = look(_survivors(cluster, victim), plan=ONCE)
+    lost = {name for name, leader in led.items() if leader == victim}
+    assert {asset.subject.name for asset in seen(assemble(samples)).silent} == lost
+    for name, stream in streams(samples).items():
+        assert (stream.from_leader, stream.consumers_seen) == (name not in lost, name not in lost)
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_without_a_meta_leader_there_is_one_clear_gap(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, nodes=3)
+    asyncio.run(_six_r1(cluster))
+    cluster.kill("n2")
+    cluster.kill("n3")
+    samples = look(cluster.servers("app")[0], plan=type(PLAN)(timeout_s=1.0))
+    assert len(samples) == 1  # no second look at what does not answer
+    told = {(gap.kind, gap.subject.label) for gap in gaps(samples)}
+    assert told in ({("access", "APP")}, {("stream", "APP"), ("endpoint", "APP")})
+
+
+def test_an_account_without_jetstream(start_server: StartServer, tmp_path: Path) -> None:
+    users = "accounts { A: { users: [{user: a, password: a}] }, B: { users: [{user: b, password: b}], jetstream: on } }"
+    server = start_server(f"jetstream: {{ store_dir: '{tmp_path}' }}\n{users}\n")
+    samples = look(f"nats://a:a@127.0.0.1:{server.port}")
+    assert [gap.reason for gap in gaps(samples)] == ["JetStream is not enabled for this account (error 10039)"]
+    assert missing(samples) == [("access", "A")]
+
+
+def test_a_server_without_jetstream(start_server: StartServer) -> None:
+    server = start_server("")
+    samples = look(f"nats://127.0.0.1:{server.port}")
+    (gap,) = gaps(samples)
+    assert gap.reason == "no JetStream answers at $JS.API"
+    assert "--js-domain" in gap.how_to_get
+
+
+DENY = {
+    "stream list": ('publish: { deny: "$JS.API.STREAM.LIST" }', [("access", "$JS.API.STREAM.LIST")]),
+    "consumer list": ('publish: { deny: "$JS.API.CONSUMER.LIST.>" }', [("access", "$JS.API.CONSUMER.LIST.*")]),
+    "one consumer list": ('publish: { deny: "$JS.API.CONSUMER.LIST.S1" }', [("access", "$JS.API.CONSUMER.LIST.*")]),
+    "account info": ('publish: { deny: "$JS.API.INFO" }', [("access", "$JS.API.INFO")]),
+    "everything": ('publish: { allow: "nothing" }', [("access", "$JS.API.INFO"), ("access", "$JS.API.STREAM.LIST")]),
+    "inbox": ('subscribe: { deny: "_INBOX.>" }', [("access", "cluster")]),
+    "who we are": ('publish: { deny: "$SYS.>" }', []),
+}
+
+
+@pytest.mark.parametrize("denied", DENY)
+def test_a_missing_permission_is_named(start_server: StartServer, tmp_path: Path, denied: str) -> None:
+    permissions, expected = DENY[denied]
+    users = f"{{user: a, password: a}}, {{user: b, password: b, permissions: {{ {permissions} }}}}"
+    server = start_server(
+        f"jetstream: {{ store_dir: '{tmp_path}' }}\naccounts: {{ A: {{ users: [{users}], jetstream: on }} }}"
+    )
+
+    async def fill() -> None:
+        client = await nats.connect(f"nats://a:a@127.0.0.1:{server.port}")
+        for number in range(40):
+            await add_stream(client, f"S{number}", storage="memory")
+            await add_consumer(client, f"S{number}", "c", mem_storage=True)
+        await client.close()
+
+    asyncio.run(fill())
+    # A timeout longer than the net: a denial is no reason to wait.
+    samples = look(f"nats://b:b@127.0.0.1:{server.port}", plan=type(PLAN)(interval_s=0.1, timeout_s=2 * NET_S))
+    assert missing(samples) == expected
+    for gap in gaps(samples):
+        assert "ermissions Violation" in gap.reason
+        assert "allow" in gap.how_to_get
+    if denied == "consumer list":
+        assert not any(stream.consumers_seen for stream in streams(samples).values())
+        assert "of 40 streams (S0, S1, S10 and 37 more)" in gaps(samples)[0].reason
+    if denied == "one consumer list":
+        assert [name for name, stream in streams(samples).items() if not stream.consumers_seen] == ["S1"]
+        assert "of stream S1" in gaps(samples)[0].reason
+    if denied == "who we are":
+        assert len(streams(samples)) == 40
+
+
+def test_a_server_that_falls_silent_costs_one_timeout_per_round(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory()
+
+    async def use(connection: Connection) -> tuple[AccountSource, list[Haul]]:
+        for number in range(60):
+            await add_stream(connection.client, f"S{number}", storage="memory")
+            await add_consumer(connection.client, f"S{number}", "c", mem_storage=True)
+        source = AccountSource(Asker(connection, 1.0), "$JS.API", PLAN)
+        hauls = [await source.sample()]
+        cluster.pause("n1")
+        hauls.append(await source.sample())
+        return source, hauls
+
+    try:
+        source, (whole, silent) = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
+    finally:
+        cluster.resume("n1")
+    assert (len(whole.exchanges), whole.gaps) == (63, [])
+    assert source.exhausted
+    assert silent.exchanges == []
+    late = {gap.subject for gap in silent.gaps if gap.reason.startswith("no answer to $JS.API.CONSUMER.LIST.S")}
+    listed = {gap.subject for gap in silent.gaps if "$JS.API.STREAM.LIST" in gap.reason}
+    (rest,) = [gap for gap in silent.gaps if "were not asked for" in gap.reason]
+    assert listed == {Subject(kind="account", name="APP")}
+    # The rest was given up when nothing had been answered for a timeout: three rounds of at most sixteen went out.
+    assert 16 <= len(late) < 60
+    assert f"of {60 - len(late)} streams (" in rest.reason
+
+
+def test_a_lost_connection_is_one_gap(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory()
+
+    async def use(connection: Connection) -> Haul:
+        for number in range(40):
+            await add_stream(connection.client, f"S{number}", storage="memory")
+            await add_consumer(connection.client, f"S{number}", "c", mem_storage=True)
+        source = AccountSource(Asker(connection, 2 * NET_S), "$JS.API", PLAN)
+        await source.sample()
+        cluster.kill("n1")
+        return await source.sample()
+
+    haul: Haul = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
+    assert haul.exchanges == []
+    assert {(gap.kind, gap.subject.kind) for gap in haul.gaps} <= {("connection", "cluster"), ("consumer", "cluster")}
+    assert ("connection", "cluster") in {(gap.kind, gap.subject.kind) for gap in haul.gaps}
+
+
+def test_another_domain_over_a_leaf_node(start_server: StartServer, tmp_path: Path) -> None:
+    """The hub's streams through the leaf, by the hub's API prefix; the leaf's own by the default one."""
+    app = "accounts: { APP: { users: [{user: app, password: app}], jetstream: on } }\n"
+    hub = start_server(
+        f"server_name: hub\n{app}jetstream: {{ store_dir: '{tmp_path}/hub', domain: hub }}\n"
+        'leafnodes: { listen: "127.0.0.1:-1" }\n'
+    )
+    remote = f"{{ url: 'nats-leaf://app:app@127.0.0.1:{hub.ports['leafnodes']}', account: APP }}"
+    leaf = start_server(
+        f"server_name: leaf\n{app}jetstream: {{ store_dir: '{tmp_path}/leaf', domain: leaf }}\n"
+        f"leafnodes: {{ remotes: [{remote}] }}\n"
+    )
+
+    async def fill() -> None:
+        for server, name in ((hub, "AT_HUB"), (leaf, "AT_LEAF")):
+            client = await nats.connect(f"nats://app:app@127.0.0.1:{server.port}")
+            await add_stream(client, name, subjects=[name], storage="memory")
+            await add_consumer(client, name, "c", mem_storage=True)
+            await client.close()
+        client = await nats.connect(f"nats://app:app@127.0.0.1:{leaf.port}")
+        for _ in range(100):  # the leaf connects in its own time
+            with_hub = await client.request("$JS.hub.API.INFO", timeout=5) if await _reaches_hub(client) else None
+            if with_hub:
+                break
+            await asyncio.sleep(0.1)
+        await client.close()
+
+    asyncio.run(fill())
+    url = f"nats://app:app@127.0.0.1:{leaf.port}"
+    through = look(url, plan=ONCE, js_api_prefix="$JS.hub.API")
+    assert (streams(through).keys(), missing(through)) == ({"AT_HUB"}, [])
+    assert [consumer.name for consumer in streams(through)["AT_HUB"].consumers] == ["c"]
+    assert streams(look(url, plan=ONCE)).keys() == {"AT_LEAF"}
+    (gap,) = gaps(look(url, plan=ONCE, js_api_prefix="$JS.elsewhere.API"))
+    assert "$JS.elsewhere.API" in gap.reason
+
+
+async def _reaches_hub(client: Any) -> bool:
+    try:
+        await client.request("$JS.hub.API.INFO", timeout=5)
+    except nats.errors.NoRespondersError:
+        return False
+    return True
+
+
+async def _audited(cluster: Cluster) -> tuple[Any, Counter[str]]:
+    """Two samples, and every JetStream API request that servers reported meanwhile, by subject."""
+    client = await nats.connect(cluster.servers("app"))
+    calls: Counter[str] = Counter()
+
+    async def note(message: Any) -> None:
+        calls[json.loads(message.data)["subject"]] += 1
+
+    await client.subscribe("$JS.EVENT.ADVISORY.API", cb=note)
+    await client.flush()
+    samples = await asyncio.to_thread(look, cluster.url("app"))
+    expected = sum(e.target.startswith("$JS.API") for sample in samples for e in sample.exchanges)
+    for _ in range(100):  # advisories of other nodes come by way of routes
+        if calls.total() >= expected:
+            break
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.2)  # one too many would come late as well
+    await client.close()
+    return samples, calls
+
+
+async def _six_r1(cluster: Cluster) -> dict[str, str]:
+    client = await nats.connect(cluster.servers("app"))
+    for number in range(6):
+        await add_stream(client, f"R1-{number}", subjects=[f"r1.{number}"])
+        await add_consumer(client, f"R1-{number}", "worker")
+    led = await leaders(client)
+    await client.close()
+    return led
+
+
+def _survivors(cluster: Cluster, victim: str) -> str:
+    return ",".join(url for name, url in zip(cluster.names, cluster.servers("app"), strict=True) if name != victim)

@@ -1,0 +1,226 @@
+"""Collection through the system account, on real servers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from jsdoctor.collect.ask import Asker
+from jsdoctor.collect.connection import Connection
+from jsdoctor.collect.haul import Haul
+from jsdoctor.collect.system import SystemSource, find_servers
+from jsdoctor.model.server import Accounts, Servers
+from jsdoctor.model.trend import Trend
+from jsdoctor.parse.assemble import assemble
+from tests.collect.conftest import StartServer
+from tests.collect.looking import NET_S, ONCE, PLAN, asked, bodies, connected, gaps, leaders, look, missing, streams
+from tests.deployment import add_consumer, add_stream, furnish
+from tests.deployment import streams as furniture
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
+
+pytestmark = pytest.mark.real
+NIGHTLY_UNLESS_DEFAULT = [
+    pytest.param(version, marks=[] if version == DEFAULT_VERSION else pytest.mark.nightly) for version in VERSIONS
+]
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
+    cluster = shared_cluster(server_version, nodes, extra_config="# collection\n")
+    asyncio.run(furnish(cluster.url("app"), nodes))
+    first, second = samples = look(cluster.url("sys"))
+    assert asked(first) == {"CONNECT": 1, "JSZ": nodes, "VARZ": nodes, "HEALTHZ": nodes}
+    assert asked(second) == {"JSZ": nodes}
+    assert gaps(samples) == []
+    evidence = assemble(samples)
+    found = streams(samples)
+    assert {stream["name"] for stream in furniture(nodes)} <= found.keys()
+    assert all(stream.from_leader and stream.consumers_seen for stream in found.values())
+    assert all(consumer.from_leader for stream in found.values() for consumer in stream.consumers)
+    assert len(found["ORDERS"].replicas) == nodes
+    servers, trend = evidence.get(Servers), evidence.get(Trend)
+    assert isinstance(servers, Servers)
+    assert isinstance(trend, Trend)
+    assert [server.name for server in servers.servers] == cluster.names
+    assert all(s.varz and s.jetstream and s.health and s.version == server_version for s in servers.servers)
+    assert len(list(trend.streams())) == len(found)
+
+
+def test_no_jetstream_api_is_called(shared_cluster: ClusterFactory) -> None:
+    cluster = shared_cluster(extra_config="# collection\n")
+
+    async def main() -> list[Any]:
+        calls: list[Any] = []
+        client = await nats.connect(cluster.servers("sys"))
+
+        async def note(message: Any) -> None:
+            calls.append(message.subject)
+
+        await client.subscribe("$JS.>", cb=note)
+        await client.flush()
+        await asyncio.to_thread(look, cluster.url("sys"))
+        await client.flush()
+        await client.close()
+        return calls
+
+    assert asyncio.run(main()) == []
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_a_killed_server_is_a_gap_and_is_not_waited_for(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, nodes=3)
+    victim, led = _plant(cluster)
+    cluster.kill(victim)
+    # A timeout longer than the net: waiting for the dead one even once would be caught in it.
+    samples = look(_survivors(cluster, victim), plan=_patient(2 * NET_S))
+    assert ("server", victim) in missing(samples)
+    assert [asked(sample)["JSZ"] for sample in samples] == [2, 2]
+    found = streams(samples)
+    assert found.keys() == {name for name, leader in led.items() if leader != victim}
+    assert all(stream.from_leader for stream in found.values())
+
+
+def test_the_dead_meta_leader_of_2_10_is_counted_where_nobody_names_it(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory("2.10.26", nodes=3)
+    leader = cluster.meta_leader()
+    assert leader is not None
+    cluster.kill(leader)
+    samples = look(_survivors(cluster, leader), plan=ONCE)
+    assert "server" in {kind for kind, _ in missing(samples)}
+
+
+def test_a_server_that_falls_silent_costs_its_timeout_once(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    url = cluster.servers("sys")[0]
+
+    async def use(connection: Connection) -> list[Haul]:
+        asker = Asker(connection, 1.0)
+        source = SystemSource(asker, await find_servers(asker), PLAN)
+        hauls = [await source.sample()]
+        cluster.pause("n3")
+        hauls.append(await source.sample())
+        asker.timeout_s = 2 * NET_S
+        hauls.append(await source.sample())
+        assert not source.exhausted
+        return hauls
+
+    try:
+        whole, first, second = asyncio.run(asyncio.wait_for(connected(url, use), NET_S))
+    finally:
+        cluster.resume("n3")
+    assert (len(whole.exchanges), whole.gaps) == (9, [])
+    assert [gap.subject.name for gap in first.gaps] == ["n3"]
+    assert (len(first.exchanges), len(second.exchanges), second.gaps) == (2, 2, [])
+
+
+def test_a_silent_server_with_routes_up_is_a_gap(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    cluster.pause("n3")
+    samples = look(cluster.servers("sys")[0], plan=_patient(2 * NET_S, samples=1))
+    assert missing(samples) == [("server", "n3")]
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_without_quorum_nothing_is_judged_and_nothing_hangs(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, nodes=3)
+    asyncio.run(_add_r3(cluster))
+    cluster.kill("n2")
+    cluster.kill("n3")
+    wait_until(lambda: _leader_of(cluster, "n1") != "n1", "n1 to lead nothing", timeout=30)
+    samples = look(cluster.servers("sys")[0], plan=_patient(2 * NET_S))
+    told = missing(samples)
+    assert {("server", "n2"), ("server", "n3")} <= set(told) or ("server", "cluster") in told
+    stream = streams(samples)["R3"]
+    assert not stream.from_leader
+    assert not stream.has_leader or ("stream", "APP > R3") in told
+
+
+def test_replies_larger_than_a_megabyte_arrive(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory()
+
+    async def fill() -> None:
+        client = await nats.connect(cluster.servers("app"))
+        for number in range(12):
+            await add_stream(client, f"BIG{number}", storage="memory", metadata={"note": "x" * 100_000})
+        await client.close()
+
+    asyncio.run(fill())
+    samples = look(cluster.url("sys"), plan=ONCE)
+    assert max(len(exchange.body) for exchange in samples[0].exchanges) > 1 << 20
+    assert gaps(samples) == []
+    assert len(streams(samples)) == 12
+
+
+def test_more_accounts_than_a_page_holds(start_server: StartServer, server_version: str, tmp_path: Path) -> None:
+    names = [f"A{number:04d}" for number in range(1100)]  # the default page has 1,024, on 2.10 in random order
+    accounts = "\n".join(
+        f"{name}: {{ users: [{{ user: {name}, password: x }}], jetstream: enabled }}" for name in names
+    )
+    system = "SYS: { users: [{ user: sys, password: sys }] }"
+    config = f"jetstream: {{ store_dir: '{tmp_path}' }}\nsystem_account: SYS\naccounts {{\n{system}\n{accounts}\n}}\n"
+    server = start_server(f'http: "127.0.0.1:-1"\n{config}', version=server_version)
+    for source in (f"nats://sys:sys@127.0.0.1:{server.port}", f"http://127.0.0.1:{server.ports['monitoring']}"):
+        with_login = source.startswith("nats")
+        samples = look(source if with_login else None, () if with_login else [source], ONCE)
+        assert asked(samples[0])["JSZ"] == 1
+        accounts_seen = assemble(samples).get(Accounts)
+        assert isinstance(accounts_seen, Accounts)
+        assert [account.name for account in accounts_seen.accounts] == names
+
+
+def test_only_what_the_plan_wants_is_asked(shared_cluster: ClusterFactory) -> None:
+    cluster = shared_cluster(extra_config="# collection\n")
+    asyncio.run(furnish(cluster.url("app"), 1))
+    plan = type(PLAN)(samples=1, assets=False, consumers=False, servers=False, accounts=True)
+    (sample,) = look(cluster.url("sys"), plan=plan)
+    assert asked(sample) == {"CONNECT": 1, "JSZ": 1}
+    (reply,) = bodies(sample, "JSZ")
+    assert "stream_detail" not in reply["data"]["account_details"][0]
+    (sample,) = look(cluster.url("sys"), plan=type(PLAN)(samples=1, consumers=False))
+    (reply,) = bodies(sample, "JSZ")
+    shown = {stream["name"]: stream for stream in reply["data"]["account_details"][0]["stream_detail"]}
+    assert "consumer_detail" not in shown["ORDERS"]
+    assert not streams([sample])["ORDERS"].consumers_seen
+
+
+def _patient(timeout_s: float, samples: int = 2) -> Any:
+    return type(PLAN)(samples=samples, interval_s=0.1, timeout_s=timeout_s)
+
+
+def _survivors(cluster: Cluster, victim: str) -> str:
+    return ",".join(url for name, url in zip(cluster.names, cluster.servers("sys"), strict=True) if name != victim)
+
+
+def _plant(cluster: Cluster) -> tuple[str, dict[str, str]]:
+    """R1 streams until some server other than the meta leader leads one; that server, and who leads what."""
+
+    async def plant() -> dict[str, str]:
+        client = await nats.connect(cluster.servers("app"))
+        for number in range(6):
+            await add_stream(client, f"R1-{number}", subjects=[f"r1.{number}"])
+            await add_consumer(client, f"R1-{number}", "worker")
+        led = await leaders(client)
+        await client.close()
+        return led
+
+    led = asyncio.run(plant())
+    meta = cluster.meta_leader()
+    return next(leader for leader in led.values() if leader != meta), led
+
+
+async def _add_r3(cluster: Cluster) -> None:
+    client = await nats.connect(cluster.servers("app"))
+    await add_stream(client, "R3", subjects=["r3.>"], num_replicas=3)
+    await client.close()
+
+
+def _leader_of(cluster: Cluster, node: str) -> str:
+    time.sleep(0.2)
+    details = cluster.monitor(node, "/jsz?accounts=true&streams=true")["account_details"]
+    leader: str = details[0]["stream_detail"][0]["cluster"].get("leader", "")
+    return leader

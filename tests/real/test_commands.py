@@ -1,0 +1,87 @@
+"""Every command that jsdoctor prints is one that the real `nats` command accepts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.remedy.offer import with_offers
+from tests.deployment import furnish
+from tests.evidence import cases, evidence_of
+from tests.ruleset import actions, rules, run_rule
+from tests.servers import ClusterFactory
+
+pytestmark = pytest.mark.real
+
+
+def printed() -> dict[str, str]:
+    """Every command of every failing case, with the rule that prints it."""
+    found: dict[str, str] = {}
+    for rule in rules():
+        for case in cases(rule.code):
+            if case["kind"] in ("fires", "above"):
+                for result in with_offers(
+                    run_rule(rule.code, evidence_of(case), case.get("params")).results, actions()
+                ):
+                    for command in result.remedy.commands if result.remedy else ():
+                        found.setdefault(command, rule.code)
+    return found
+
+
+PRINTED = printed()
+NATS = sorted(command for command in PRINTED if command.startswith("nats "))
+EDITS = [c for c in NATS if c.split()[1:3] in (["stream", "edit"], ["consumer", "edit"])]
+# What people run on a host rather than against a server. Anything else that is no `nats` command is a mistake.
+HOST_COMMANDS = {"chronyc", "timedatectl", "systemctl", "df", "cp", "kubectl"}
+
+
+def run(nats_cli: Path, command: str, url: str) -> subprocess.CompletedProcess[str]:
+    words = [str(nats_cli), *shlex.split(command)[1:]]
+    environment = {**os.environ, "NATS_URL": url, "XDG_CONFIG_HOME": "/nonexistent", "NATS_TIMEOUT": "3s"}
+    return subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.parametrize("command", NATS)
+def test_syntax_is_accepted(nats_cli: Path, command: str) -> None:
+    """Against a closed port the command gets as far as connecting, and no farther: flags and arguments were right."""
+    done = run(nats_cli, command, "nats://127.0.0.1:1")
+    said = (done.stdout + done.stderr).lower()
+    assert "unknown long flag" not in said, said
+    assert "unknown short flag" not in said, said
+    assert "unexpected" not in said, said
+    assert "required" not in said, said
+    assert "connection refused" in said or "no servers available" in said or done.returncode == 0, said
+
+
+def test_other_commands_are_host_commands() -> None:
+    assert {shlex.split(c)[0] for c in PRINTED if c not in NATS} <= HOST_COMMANDS
+
+
+def test_no_command_asks_a_question() -> None:
+    assert [c for c in EDITS if "-f" not in shlex.split(c) and "--dry-run" not in c] == []
+
+
+@pytest.fixture(scope="module")
+def furnished(shared_cluster: ClusterFactory) -> str:
+    cluster = shared_cluster("2.15.1", 1, extra_config="# commands\n")
+    asyncio.run(furnish(cluster.url("app"), 1))
+    return cluster.url("app")
+
+
+@pytest.mark.parametrize("command", EDITS)
+def test_edits_work_on_a_real_server(nats_cli: Path, furnished: str, command: str) -> None:
+    """The recordings and this deployment have the same streams, so most printed edits can be run as they are.
+
+    Edits of what only a case knows (another name, more servers) are refused for that reason and no other.
+    """
+    done = run(nats_cli, command, furnished)
+    said = (done.stdout + done.stderr).lower()
+    not_here = ("not found" in said, "replicas > 1 not supported" in said)
+    assert done.returncode == 0 or any(not_here), said
