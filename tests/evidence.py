@@ -21,7 +21,7 @@
     age = { "state.first_ts" = "90s" } # a time that long before the reply's own clock ("-90s": in its future)
     remove = ["cluster.leader"]
     rename = "OTHER"                   # edit a copy of the asset under another name instead
-    drop = true                        # take the asset (or the server's replies) away
+    drop = true                        # take the asset (or the server's replies, with `endpoint` only those) away
     [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
     severity = "error"
@@ -214,7 +214,7 @@ def _targets(sample: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datet
                 yield sample["exchanges"], body if not edit.get("drop") else exchange, _clock(exchange)
         elif "server" in edit or edit.get("all_servers"):
             mine = exchange["access"] == "system" and edit.get("server") in (None, body["server"]["name"])
-            if mine and (edit.get("drop") or endpoint == edit.get("endpoint", "JSZ")):
+            if mine and endpoint == edit.get("endpoint", endpoint if edit.get("drop") else "JSZ"):
                 yield sample["exchanges"], exchange if edit.get("drop") else body["data"], _clock(exchange)
         elif endpoint == "JSZ":
             yield from _in_jsz(exchange, edit)

@@ -15,7 +15,8 @@ _UNITS = (
 
 def span(duration_ns: int) -> str:
     """A length of time as people say it, its two largest units: `1m30s`, `3d`, `250ms`."""
-    rest, parts = abs(duration_ns), []
+    rest = abs(duration_ns)
+    parts: list[str] = []
     for name, size in _UNITS:
         whole, rest = divmod(rest, size)
         if whole or parts:
@@ -23,3 +24,8 @@ def span(duration_ns: int) -> str:
         if len(parts) == 2:
             break
     return ("-" if duration_ns < 0 else "") + ("".join(parts) or "0s")
+
+
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: `1 message`, `4,200 messages`. For nouns that take an s."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

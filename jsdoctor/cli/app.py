@@ -14,6 +14,18 @@ from jsdoctor.cli.console import Color
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
+# A paragraph that begins with a backspace is not wrapped.
+CHECK_HELP = """Check a live JetStream deployment. Reads only; writes nothing to the cluster.
+
+\b
+Examples:
+  jsdoctor check                              the selected nats context
+  jsdoctor check --context prod-sys           system account: sees everything
+  jsdoctor check -s nats://app:pw@host:4222   plain account: its own streams
+  jsdoctor check --monitor http://host:8222   HTTP monitoring, once per server
+  jsdoctor check --select JSD4 --format json  consumer rules, as JSON
+"""
+
 app = typer.Typer(
     name="jsdoctor",
     help="Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown.",
@@ -54,7 +66,7 @@ def main(
     """Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown."""
 
 
-@app.command(context_settings=CONTEXT_SETTINGS)
+@app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
 def check(
     server: opt.Server = None,
     context: opt.Context = None,
@@ -90,16 +102,7 @@ def check(
     config: opt.Config = None,
     isolated: opt.Isolated = False,
 ) -> None:
-    r"""Check a live JetStream deployment. Reads only; writes nothing to the cluster.
-
-    \b
-    Examples:
-      jsdoctor check                                   the selected nats context, or nats://127.0.0.1:4222
-      jsdoctor check --context prod-sys                a login of the system account sees everything
-      jsdoctor check -s nats://app:secret@host:4222    a plain account sees its own streams and consumers
-      jsdoctor check --monitor http://host:8222        HTTP monitoring, one address per server
-      jsdoctor check --select JSD4 --format json       only consumer rules, for machines
-    """
+    """Check a live JetStream deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import CheckRequest, run_check
     from jsdoctor.cli.errors import guarded
     from jsdoctor.collect.settings import ConnectionOptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,9 @@ from jsdoctor.render.options import RenderOptions
 DEFAULT_SAMPLES = 2
 DEFAULT_INTERVAL_S = 2.0
 DEFAULT_MAX_EXAMPLES = 5
+_OBJECTS_BETWEEN_GARBAGE = 100_000
+"""Nearly all that a run makes it needs to its end. Looking for garbage at Python's usual pace takes a sixth of the
+time on a large cluster, and saves no memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,7 @@ class CheckRequest:
 
 def run_check(request: CheckRequest) -> ExitCode:
     """Check a deployment and write the report. Raises the problems that `cli.errors` knows how to say."""
+    gc.set_threshold(_OBJECTS_BETWEEN_GARBAGE)
     config = load_configuration(request.config, request.isolated)
     directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
     rulebook = open_rulebook(directories)

@@ -74,6 +74,7 @@ class AccountSource:
         self._with_consumers: set[str] = set()
         self._mute: set[str] = set()
         self._offsets: dict[str, list[int]] = {}
+        self._failures: list[tuple[NoReplyError, str, str]] = []
 
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
@@ -91,6 +92,9 @@ class AccountSource:
             asking.append(self._ask_assets(haul, progress))
         self._first = False
         await asyncio.gather(*asking)
+        # Only now is the account's name known for sure.
+        haul.gaps += [self._gap(*failure) for failure in self._failures]
+        self._failures.clear()
         self.exhausted = self.exhausted or not self._plan.assets
         return haul
 
@@ -108,7 +112,7 @@ class AccountSource:
         try:
             reply = await self._asker.one(subject)
         except NoReplyError as error:
-            haul.gaps.append(self._gap(error, "endpoint"))
+            self._failures.append((error, "endpoint", ""))
         else:
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
 
@@ -133,7 +137,7 @@ class AccountSource:
                 try:
                     reply = await self._asker.one(subject, _from(offset))
                 except NoReplyError as error:
-                    haul.gaps.append(self._gap(error, "stream"))
+                    self._failures.append((error, "stream", ""))
                     return None
             return _keep(haul, Endpoint.STREAM_LIST, subject, reply)
 
@@ -150,11 +154,12 @@ class AccountSource:
         haul.begun_at = asyncio.get_running_loop().time()
         tally = Tally(self._asker.timeout_s, haul.begun_at)
         await asyncio.gather(*(self._ask_consumers_of(haul, stream, tally) for stream in sorted(streams)))
-        if tally.denied:
-            haul.gaps.append(not_allowed(f"{self._prefix}.CONSUMER.LIST.*", tally.denied, tally.words))
-        if tally.skipped - tally.denied:
-            haul.gaps.append(not_asked(tally.skipped - tally.denied, self._asker.timeout_s))
-        self._mute |= tally.denied | tally.late | tally.skipped
+        denied = tally.denied | tally.skipped if tally.is_forbidden else tally.denied
+        if denied:
+            haul.gaps.append(not_allowed(f"{self._prefix}.CONSUMER.LIST.*", denied, tally.words))
+        if skipped := tally.skipped - denied:
+            haul.gaps.append(not_asked(skipped, self._asker.timeout_s))
+        self._mute |= denied | skipped | tally.late
 
     async def _ask_consumers_of(self, haul: Haul, stream: str, tally: Tally) -> None:
         loop = asyncio.get_running_loop()
@@ -170,7 +175,7 @@ class AccountSource:
                 except NoReplyError as error:
                     tally.failed(stream, error)
                     if error.why is not Why.DENIED:
-                        haul.gaps.append(self._gap(error, "consumer", stream))
+                        self._failures.append((error, "consumer", stream))
                     return None
             tally.heard(loop.time())
             return _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
@@ -188,7 +193,7 @@ class AccountSource:
         self._offsets[subject] = needed or [0]
         return [page for page in (*pages, *more) if page is not None]
 
-    def _gap(self, error: NoReplyError, kind: str, stream: str = "") -> Gap:
+    def _gap(self, error: NoReplyError, kind: str, stream: str) -> Gap:
         """The gap for a stream's consumers, or without a stream for the account."""
         if error.why is Why.NOBODY:
             return no_jetstream(self._prefix, self._account)

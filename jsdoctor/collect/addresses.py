@@ -15,12 +15,15 @@ _Addresses = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, A
 async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
     """A connected, non-blocking socket to the first address of the host that answers.
 
-    Raises OSError (`socket.gaierror` when the name is unknown, else that of the last address) and TimeoutError.
+    Raises OSError (`socket.gaierror` for the name, else that of the last address; TimeoutError is one).
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
-    async with asyncio.timeout_at(deadline):
-        addresses = await _look_up(host, port)
+    try:
+        async with asyncio.timeout_at(deadline):
+            addresses = await _look_up(host, port)
+    except TimeoutError:
+        raise socket.gaierror(socket.EAI_AGAIN, "no answer in time") from None
     last: OSError = OSError(f"{host} has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(addresses):
         # An address that swallows packets (IPv6 without a route) must leave time for those after it.

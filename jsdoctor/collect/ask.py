@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from time import monotonic_ns
 
 from nats import errors
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
 from jsdoctor.collect.connection import Connection
@@ -88,29 +91,20 @@ class Asker:
         With `quiet_s`, also until no reply has come for that long, or for thrice the longest time any took (far
         servers answer late). Raises NoReplyError when there is no reply at all.
         """
-        loop, client = asyncio.get_running_loop(), self._connection.client
+        client = self._connection.client
         replies: list[Reply] = []
         try:
             inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
-            asked_at, started = datetime.now(UTC), monotonic_ns()
-            await client.publish(subject, payload, reply=inbox.subject)
-            deadline = loop.time() + self.timeout_s
-            quiet_at = deadline
-            while (left_s := min(deadline, quiet_at) - loop.time()) > 0:
-                try:
-                    message = await inbox.next_msg(timeout=min(left_s, _LOOK_S))
-                except errors.TimeoutError:
-                    self._look(subject)
-                    continue
-                if message.headers and message.headers.get(Header.STATUS) == _NO_RESPONDERS:
-                    raise NoReplyError(Why.NOBODY, subject)
-                took_ns = monotonic_ns() - started
-                replies.append(Reply(asked_at, took_ns, message.data))
-                if is_last(replies[-1]):
-                    break
-                if quiet_s is not None:
-                    quiet_at = loop.time() + max(quiet_s, 3 * took_ns / 1e9)
-            await inbox.unsubscribe()
+            try:
+                asked_at, started = datetime.now(UTC), monotonic_ns()
+                await client.publish(subject, payload, reply=inbox.subject)
+                async with contextlib.aclosing(self._messages(inbox, subject, quiet_s)) as messages:
+                    async for message in messages:
+                        replies.append(Reply(asked_at, monotonic_ns() - started, message.data))
+                        if is_last(replies[-1]):
+                            break
+            finally:
+                await inbox.unsubscribe()
         except (errors.Error, OSError) as error:
             self._look(subject)
             if not replies:
@@ -118,6 +112,24 @@ class Asker:
         if not replies:
             raise NoReplyError(Why.LATE, subject)
         return replies
+
+    async def _messages(self, inbox: Subscription, subject: str, quiet_s: float | None) -> AsyncGenerator[Msg, None]:
+        """What arrives in the inbox until the time is over."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        deadline = quiet_at = started + self.timeout_s
+        while (left_s := min(deadline, quiet_at) - loop.time()) > 0:
+            try:
+                message = await inbox.next_msg(timeout=min(left_s, _LOOK_S))
+            except errors.TimeoutError:
+                self._look(subject)
+                continue
+            if message.headers and message.headers.get(Header.STATUS) == _NO_RESPONDERS:
+                raise NoReplyError(Why.NOBODY, subject)
+            yield message
+            now = loop.time()
+            if quiet_s is not None:
+                quiet_at = now + max(quiet_s, 3 * (now - started))
 
     def _look(self, subject: str) -> None:
         """Raise when it is known already that no reply will come."""

@@ -14,7 +14,11 @@ logging.getLogger("nats").addHandler(logging.NullHandler())
 
 
 class InfoClient(Client):
-    """`info` is the server's INFO with all later updates: nats-py keeps the first one only, and in private."""
+    """`info` is the server's INFO with all later updates: nats-py keeps the first one only, and in private.
+
+    Of `auth_required` the first word counts: with `no_auth_user` the greeting says that a stranger may come in, and to
+    whoever has logged in servers since 2.11 say that authentication is required (nats-server `client.go` processPing).
+    """
 
     def __init__(self, transport: GreetedTransport | None = None) -> None:
         super().__init__()
@@ -23,5 +27,6 @@ class InfoClient(Client):
             self._transport = transport
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        self.info.update(info)
+        asked = {"auth_required": self.info.get("auth_required", False)} if self.info else {}
+        self.info.update(info | asked)
         await super()._process_info(info, initial_connection)

@@ -44,8 +44,8 @@ class Connection:
 
     `client` is nats-py's; `url` the server we are on, without userinfo. `permission_errors` are the server's own
     words when it denied something (`Permissions Violation for Publish to "$JS.API.STREAM.LIST"`): that request gets
-    no reply and looks like a timeout otherwise. `errors` is what else went wrong outside of replies. `closed` is set
-    when the connection is gone, so that nobody has to wait for replies on it.
+    no reply and looks like a timeout otherwise. `errors` is what else went wrong outside of replies. The same words
+    are kept once. `closed` is set when the connection is gone, so that nobody has to wait for replies on it.
     """
 
     def __init__(self, url: str, transport: GreetedTransport | None = None) -> None:
@@ -81,20 +81,21 @@ class Connection:
 
         Raises what nats-py raises, and ConnectionResetError when the server hangs up after having accepted it.
         """
+        wait_s = max(math.ceil(budget_s), 1)  # the caller's deadline comes before it
         await self.client.connect(
             [attempt.server.url],
             name=CLIENT_NAME,
             error_cb=self._on_error,
             closed_cb=self._on_close,
             allow_reconnect=False,
-            connect_timeout=math.ceil(budget_s),
+            connect_timeout=wait_s,
             tls=attempt.tls.context,
             inbox_prefix=inbox_prefix,
             **login_options(attempt.login),
         )
         self._logged_in = True
         # One more round trip: brings the INFO that names our account, and an -ERR sent right after the PONG.
-        await self.client.flush(math.ceil(budget_s))
+        await self.client.flush(wait_s)
         if not self.client.is_connected:
             raise ConnectionResetError
 
@@ -107,18 +108,23 @@ class Connection:
             self._transport.abort()
 
     async def _on_close(self) -> None:
+        if self.client.last_error:  # an -ERR that makes nats-py close is told here only
+            self._note(self.client.last_error)
         self.closed.set()
 
     async def _on_error(self, error: Exception) -> None:
         if not self._logged_in:
             # nats-py would try again and again; raised here, it leaves connect().
             raise error
-        text = _words(error)
-        if text.startswith(_PERMISSIONS):
-            words = self._transport.refusals.get(text, text) if self._transport else text
-            self.permission_errors.append(printable(words))
-        else:
-            self.errors.append(printable(text or type(error).__name__))
+        self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        text = _words(error) or type(error).__name__
+        # Not cut short: `denial` looks for whole subjects in it.
+        words = printable(self._transport.refusals.get(text, text) if self._transport else text, limit=len(text))
+        known = self.permission_errors if text.startswith(_PERMISSIONS) else self.errors
+        if words not in known:
+            known.append(words)
 
 
 @contextlib.asynccontextmanager
@@ -179,9 +185,7 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Co
 
 def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> Refusal:
     """What it means that the server greeted us and then did not take us."""
-    info = connection.server_info
-    last = connection.client.last_error  # an -ERR that made nats-py close is only told there
-    said = "; ".join(connection.errors) or (_words(last) if isinstance(last, errors.Error) else "")
+    info, said = connection.server_info, "; ".join(connection.errors)
     if isinstance(error, ssl.SSLError):
         return tls_refusal(error, attempt.server, attempt.tls)
     if isinstance(error, TimeoutError) and not said:

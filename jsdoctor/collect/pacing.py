@@ -62,7 +62,12 @@ class Tally:
             self.late.add(stream)
             self._hopeless = self._hopeless or error.why in (Why.LOST, Why.NO_INBOX)
 
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether so many requests were denied, and none was answered, that all others would be denied too."""
+        return len(self.denied) >= _ENOUGH_DENIALS and not self._heard_any
+
     def is_in_vain(self, now: float) -> bool:
-        """Whether to stop: no way back, all of many requests denied, or nothing answered for a whole timeout."""
-        all_denied = len(self.denied) >= _ENOUGH_DENIALS and not self._heard_any
-        return self._hopeless or all_denied or (bool(self.late) and now - self._heard_at > self._timeout_s)
+        """Whether to stop: the connection is gone, everything is denied, or nothing was answered for a timeout."""
+        silent = bool(self.late) and now - self._heard_at > self._timeout_s
+        return self._hopeless or self.is_forbidden or silent

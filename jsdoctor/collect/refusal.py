@@ -30,11 +30,11 @@ class Refusal(Exception):  # noqa: N818 - what a server does to us, not a fault 
         self.hint = hint
 
 
-def printable(said: bytes | str) -> str:
-    """Text from the other side on one line, cut short, without control characters."""
+def printable(said: bytes | str, limit: int = _TEXT_SHOWN) -> str:
+    """Text from the other side on one line, without control characters, cut after `limit` characters."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else said
     line = "".join(c for c in " ".join(text.split()) if c.isprintable())
-    return line if len(line) <= _TEXT_SHOWN else f"{line[:_TEXT_SHOWN]}..."
+    return line if len(line) <= limit else f"{line[:limit]}..."
 
 
 def tcp_refusal(error: OSError, server: ServerUrl, waited_s: float) -> Refusal:

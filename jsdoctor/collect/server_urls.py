@@ -114,7 +114,7 @@ def _refusal(parts: SplitResult) -> str:
         port = 0
     if port == 0:
         return "the port is not a number from 1 to 65535"
-    if not parts.hostname:
+    if parts.hostname in (None, "", "none"):  # nats-py takes "none" for no host
         return "it names no host"
     if any(character.isspace() or not character.isprintable() for character in place):
         return "the host has a space or a control character in it"

@@ -15,7 +15,7 @@ import msgspec
 
 from jsdoctor.collect.ask import Asker, NoReplyError, Reply
 from jsdoctor.collect.haul import Haul, Progress, no_progress
-from jsdoctor.collect.unanswered import late, unanswered
+from jsdoctor.collect.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.finding import CLUSTER, Subject
@@ -66,9 +66,10 @@ async def find_servers(asker: Asker) -> Roster:
         present[pong.server.id] = pong.server.name
         routes.update(route.name for route in pong.statsz.routes or () if route.name)
         known = max(known, pong.statsz.active_servers)
-        return len(present) >= known > 0
+        return len(present) >= known > 0 and routes <= set(present.values())
 
-    # The count that servers give still has one that was killed some seconds ago: then silence has to tell.
+    # The count that servers give lags: for some seconds it misses one that has just come (its routes are up at once)
+    # and still has one that was killed. Where it cannot be met, silence has to tell.
     await asker.everyone(PING, b"", is_last, _QUIET_S)
     present.pop("", None)
     return Roster(present, frozenset(routes - set(present.values())))
@@ -100,8 +101,7 @@ class SystemSource:
             if self._plan.servers:
                 asking.append(self._ask(haul, Endpoint.VARZ, {}))
                 asking.append(self._ask(haul, Endpoint.HEALTHZ, {"details": True}))
-            subjects = [Subject(kind="server", name=name) for name in sorted(self._silent)]
-            haul.gaps += [late(PING, "server", subject, self._asker.timeout_s) for subject in subjects]
+            haul.gaps += [hanging(name) for name in sorted(self._silent)]
         self._first = False
         progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
         await asyncio.gather(*asking)

@@ -65,6 +65,16 @@ def late(asked: str, kind: str, subject: Subject, timeout_s: float) -> Gap:
     )
 
 
+def hanging(server: str) -> Gap:
+    """The gap for a server that said nothing when all others had answered."""
+    return Gap(
+        kind="server",
+        subject=Subject(kind="server", name=server),
+        reason=f"server {server} does not answer, though routes to it are up",
+        how_to_get="see in its log and its load whether it hangs, then run again",
+    )
+
+
 def no_jetstream(prefix: str, account: str) -> Gap:
     """The gap for an API prefix on which nobody listens."""
     return Gap(

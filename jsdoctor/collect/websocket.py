@@ -17,7 +17,7 @@ def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:
     if find_spec("aiohttp") is None:
         raise UsageProblem(
             f"{server.url}: NATS over WebSocket needs the package aiohttp, which is not installed",
-            "pip install aiohttp; or give the server's nats:// port",
+            "pip install 'jsdoctor[websocket]'; or give the server's nats:// port",
         )
     if tls.required and server.scheme == "ws":
         raise Refusal(Stage.TLS, "TLS was demanded, but ws:// has none", "give wss://, or no TLS option")

@@ -14,7 +14,7 @@ HOUR_NS = 3_600_000_000_000
 
 CONFIG = """
 server_name: clinic
-jetstream { max_memory_store: 64M, max_file_store: 512M }
+jetstream { store_dir: store, max_memory_store: 64M, max_file_store: 512M }
 accounts {
   SYS { users: [{user: sys, password: sys}] }
   SHOP { jetstream: enabled, users: [{user: shop, password: shop}] }
@@ -49,7 +49,7 @@ async def plant(url: str) -> None:
     try:
         bounded = {"max_age": 72 * HOUR_NS, "max_bytes": 16 << 20}
         await _stream(client, "ORDERS", subjects=["orders.new", "orders.paid", "orders.shipped"], **bounded)
-        await _consumer(client, "ORDERS", "billing", max_ack_pending=10)
+        await _consumer(client, "ORDERS", "billing", max_ack_pending=10, ack_wait=1_000_000_000)
         await _consumer(client, "ORDERS", "shipping", filter_subject="orders.shiped")
         await _stream(client, "PAYMENTS", subjects=["payments.>"], max_msgs=25, discard="new")
         await _stream(client, "AUDIT", subjects=["audit.>"])

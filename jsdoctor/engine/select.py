@@ -33,8 +33,8 @@ def select_rules(
         chosen = _codes(rules, select, "--select")
     chosen |= _codes(rules, extend_select, "--extend-select")
     chosen -= _codes(rules, ignore, "--ignore")
-    exact = {selector.upper() for selector in (*select, *extend_select)} | {*select, *extend_select}
-    named = frozenset(rule.code for rule in rules if rule.code in exact or rule.slug in exact)
+    exact = {selector.strip().lower() for selector in (*select, *extend_select)}
+    named = frozenset(rule.code for rule in rules if rule.code.lower() in exact or rule.slug in exact)
     kept = tuple(rule for rule in rules if rule.code in chosen and rule.status is not Status.RETIRED)
     if not kept:
         raise SelectionError("no rule is left to run: every selected rule is also ignored")

@@ -46,6 +46,10 @@ class Exchange(msgspec.Struct, frozen=True):
     round_trip_ns: int
     body: bytes
 
+    def __repr__(self) -> str:
+        # Not the body, which may be megabytes: asyncio.run spells out what its coroutine returned, to throw it away.
+        return f"Exchange({self.access.value} {self.endpoint.value} {self.target!r}, {len(self.body)} bytes)"
+
 
 class Sample(msgspec.Struct, frozen=True):
     """All exchanges of one look at the cluster, and what could not be had in it. `taken_at` is our clock."""

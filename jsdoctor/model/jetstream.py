@@ -155,6 +155,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     priority_policy: str = ""
     metadata: dict[str, str] = {}
     priority_groups: tuple[str, ...] = ()
+    rate_limit_bps: int = 0
 
     @property
     def is_push(self) -> bool:
@@ -168,7 +169,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
 
 
 class PriorityGroup(msgspec.Struct, frozen=True, gc=False):
-    """State of one priority group. `pinned_client_id` names the client that gets its messages; empty: nobody is pinned."""
+    """State of one priority group. `pinned_client_id` is the client that gets its messages; empty: nobody is pinned."""
 
     group: str = ""
     pinned_client_id: str = ""

@@ -175,7 +175,10 @@ class Servers(msgspec.Struct, frozen=True):
 
 
 class ConnectedServer(msgspec.Struct, frozen=True):
-    """The INFO line of the server we are connected to: any client sees it."""
+    """The INFO line of the server we are connected to: any client sees it.
+
+    `connect_urls` are the client addresses of all servers of the cluster; empty when they are not advertised.
+    """
 
     server_name: str = ""
     version: str = ""
@@ -188,6 +191,7 @@ class ConnectedServer(msgspec.Struct, frozen=True):
     tls_available: bool = False
     jetstream: bool = False
     domain: str = ""
+    connect_urls: tuple[str, ...] = ()
 
 
 class AccountLimits(msgspec.Struct, frozen=True, gc=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -57,13 +58,31 @@ class ConsumerHistory(msgspec.Struct, frozen=True):
         return max((self.last.at - self.first.at).total_seconds(), 1e-3)
 
 
-class Trend(msgspec.Struct, frozen=True):
-    """Two or more snapshots, oldest first. An asset counts when it is led and unreplaced in every one of them."""
+class Trend(msgspec.Struct, frozen=True, dict=True):
+    """Two or more snapshots, oldest first. An asset counts when it is led and unreplaced in every one of them.
+
+    Each rule on rates goes through all histories, so they are built once.
+    """
 
     snapshots: tuple[ClusterSnapshot, ...]
 
     def streams(self) -> Iterator[StreamHistory]:
         """Every stream that was there, and led, in all snapshots."""
+        return iter(self._stream_histories)
+
+    def consumers(self) -> Iterator[ConsumerHistory]:
+        """Every consumer that was there, and led, in all snapshots."""
+        return iter(self._consumer_histories)
+
+    @cached_property
+    def _stream_histories(self) -> tuple[StreamHistory, ...]:
+        return tuple(self._trace_streams())
+
+    @cached_property
+    def _consumer_histories(self) -> tuple[ConsumerHistory, ...]:
+        return tuple(self._trace_consumers())
+
+    def _trace_streams(self) -> Iterator[StreamHistory]:
         earlier = [_streams_by_key(snapshot) for snapshot in self.snapshots[:-1]]
         for stream in self.snapshots[-1].led_streams():
             readings = [index.get((stream.account, stream.name)) for index in earlier]
@@ -71,8 +90,7 @@ class Trend(msgspec.Struct, frozen=True):
             if len(same) == len(earlier):
                 yield StreamHistory((*same, stream))
 
-    def consumers(self) -> Iterator[ConsumerHistory]:
-        """Every consumer that was there, and led, in all snapshots."""
+    def _trace_consumers(self) -> Iterator[ConsumerHistory]:
         earlier = [_consumers_by_key(snapshot) for snapshot in self.snapshots[:-1]]
         for stream, consumer in self.snapshots[-1].led_consumers():
             found = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]

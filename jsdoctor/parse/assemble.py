@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.gap import Gap, Gaps
-from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
+from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.absence import why_absent
@@ -21,11 +21,12 @@ from jsdoctor.parse.unseen import silent_asset, unheard, unreadable
 
 
 class _Known:
-    """What an earlier sample told and later ones need: who answers at a monitoring address, whose account it is."""
+    """What an earlier sample told and later ones do not: who answers at a monitoring address; our own account."""
 
     def __init__(self) -> None:
         self.identities: dict[str, ServerIdentity] = {}
         self.account = ""
+        self.usage: Account | None = None
 
 
 def assemble(samples: Sequence[Sample]) -> EvidenceSet:
@@ -55,10 +56,10 @@ def _snapshot(
     servers, account = ServerReplies(), AccountReplies(known.account)
     servers.add_all(sample.exchanges, known.identities)
     account.add_all(sample.exchanges)
-    known.account = account.name
+    known.account, known.usage = account.name, account.account() or known.usage
     if found := servers.servers():
         present[Servers] = _joined(present.get(Servers), found)
-    if usage := _usage(servers, account):
+    if usage := _usage(servers, known.usage):
         present[Accounts] = usage
     gaps.extend((*servers.gaps, *account.gaps, *servers.silent_servers(), *map(silent_asset, account.silent)))
     if not (account.answered or servers.showed_assets):
@@ -74,10 +75,9 @@ def _snapshot(
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=tuple(account.silent))
 
 
-def _usage(servers: ServerReplies, account: AccountReplies) -> Accounts | None:
+def _usage(servers: ServerReplies, own: Account | None) -> Accounts | None:
     """All accounts that servers tell of; of our own account the API knows more."""
     found = servers.accounts()
-    own = account.account()
     ours = servers.names_of(own.name) if own else set()
     rows = [row for row in (found.accounts if found else ()) if row.name not in ours]
     rows += [own] if own else []

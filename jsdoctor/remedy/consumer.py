@@ -23,6 +23,7 @@ def _raise_max_ack_pending(subject: Subject, values: Mapping[str, Any]) -> tuple
 @action("consumer.inspect", Risk.MANUAL)
 def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Look at the consumer and its stream: what to do next is for a person to decide."""
+    del values
     return (
         command("nats", "consumer", "info", subject.stream, subject.name),
         command("nats", "stream", "info", subject.stream),
@@ -48,7 +49,18 @@ def _raise_inactive_threshold(subject: Subject, values: Mapping[str, Any]) -> tu
 @action("consumer.resume", Risk.MANUAL)
 def _resume(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Somebody paused it: ask why before resuming."""
+    del values
     return (
         command("nats", "consumer", "info", subject.stream, subject.name),
         command("nats", "consumer", "resume", subject.stream, subject.name, "-f"),
+    )
+
+
+@action("consumer.step_down", Risk.DISRUPTIVE)
+def _step_down(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Another server takes the consumer over; deliveries pause for a second or so, some messages come twice."""
+    del values
+    return (
+        command("nats", "consumer", "info", subject.stream, subject.name),
+        command("nats", "consumer", "cluster", "step-down", subject.stream, subject.name),
     )

@@ -20,7 +20,8 @@ from jsdoctor.model.exchange import Sample
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.parse.assemble import assemble
-from tests.deployment import api
+from tests.deployment import api, furnish
+from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
 
 NET_S = 60.0  # what hangs, fails; nothing is measured by it
 PLAN = CollectionPlan(samples=2, interval_s=0.2, timeout_s=5.0)
@@ -52,6 +53,14 @@ async def connected(url: str, use: Callable[[Connection], Awaitable[Any]]) -> An
     settings = resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))
     async with connect(settings) as connection:
         return await use(connection)
+
+
+def furnished(shared_cluster: ClusterFactory, version: str = DEFAULT_VERSION, nodes: int = 1) -> Cluster:
+    """A deployment with every habit that users have, the same one for all tests of a session. Only look at it."""
+    cluster = shared_cluster(version, nodes, extra_config="# collection\n")
+    if not any(cluster.monitor(name, "/jsz")["streams"] for name in cluster.names):
+        asyncio.run(furnish(cluster.url("app"), nodes))
+    return cluster
 
 
 def asked(sample: Sample) -> Counter[str]:

@@ -1,6 +1,7 @@
 """Connecting to real servers, and the one clear sentence when that does not work."""
 
 import socket
+import time
 from pathlib import Path
 
 import nkeys
@@ -349,7 +350,7 @@ def test_every_supported_server_says_no_in_words_we_know(
 
     async def ask(connection: Connection) -> tuple[str, str | None]:
         await connection.client.publish("Denied", b"")
-        await connection.client.flush()
+        await _heard(connection)
         return connection.server_info["version"], connection.denial("Denied")
 
     words = 'Permissions Violation for Publish to "Denied"'
@@ -363,7 +364,7 @@ def test_every_supported_server_says_no_in_words_we_know(
 
 
 def test_what_is_denied_can_be_told_from_what_is_late(start_server: StartServer, attempt: Attempt) -> None:
-    denied = "$JS.API.STREAM.LIST"
+    denied = f"$JS.API.CONSUMER.LIST.{'Long' * 40}"
     may = 'publish: "ok", subscribe: "_INBOX.>"'
     server = start_server(f"authorization {{ users: [{{user: a, password: b, permissions: {{{may}}}}}] }}\n")
 
@@ -371,8 +372,8 @@ def test_what_is_denied_can_be_told_from_what_is_late(start_server: StartServer,
         with pytest.raises(errors.TimeoutError):
             await connection.client.request(denied, b"", timeout=0.5)
         await connection.client.subscribe("Other")
-        await connection.client.flush()
-        return connection.permission_errors, connection.denial(denied), connection.denial("$JS.API.STREAM")
+        await _heard(connection)
+        return connection.permission_errors, connection.denial(denied), connection.denial("$JS.API.CONSUMER.LIST")
 
     words, publish, other = attempt(ask, server=f"a:b@127.0.0.1:{server.port}")
     assert words == [
@@ -381,6 +382,20 @@ def test_what_is_denied_can_be_told_from_what_is_late(start_server: StartServer,
     ]
     assert publish == words[0]
     assert other is None
+
+
+def test_a_server_that_ends_the_session_says_why(start_server: StartServer, attempt: Attempt, tmp_path: Path) -> None:
+    operator = Operator()
+    server = start_server(operator.config)
+    expires = int(time.time()) + 2
+    (tmp_path / "user.creds").write_text(creds(*operator.user(operator.app, expires)))
+
+    async def outlive(connection: Connection) -> list[str]:
+        await connection.closed.wait()
+        return connection.errors
+
+    words = attempt(outlive, server=f"127.0.0.1:{server.port}", creds=str(tmp_path / "user.creds"))
+    assert words == ["User Authentication Expired"]
 
 
 def test_a_lost_server_ends_requests_instead_of_blocking(start_server: StartServer, attempt: Attempt) -> None:
@@ -394,3 +409,9 @@ def test_a_lost_server_ends_requests_instead_of_blocking(start_server: StartServ
         return True
 
     assert attempt(lose, server=f"127.0.0.1:{server.port}")
+
+
+async def _heard(connection: Connection) -> None:
+    """Until the server's answers to all that was sent are in: nats-py's PING overtakes what it still holds, once."""
+    await connection.client.flush()
+    await connection.client.flush()

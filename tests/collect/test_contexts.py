@@ -340,6 +340,7 @@ def test_secure_schemes_demand_tls(settings: Settings, text: str) -> None:
         ("h:abc", "not a number from 1 to 65535"),
         ("h:0", "not a number from 1 to 65535"),
         ("nats://", "names no host"),
+        ("none:4222", "names no host"),
         ("::1:4222", "brackets"),
         ("[::1", "cannot be read"),
         ("nats://h:1/path", "nothing may follow the port"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,30 @@ from jsdoctor.collect.ask import Asker
 from jsdoctor.collect.connection import Connection
 from jsdoctor.collect.haul import Haul
 from jsdoctor.collect.system import SystemSource, find_servers
+from jsdoctor.demo.server import free_ports
+from jsdoctor.model.exchange import Sample
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from tests.collect.conftest import StartServer
-from tests.collect.looking import NET_S, ONCE, PLAN, asked, bodies, connected, gaps, leaders, look, missing, streams
-from tests.deployment import add_consumer, add_stream, furnish
+from tests.collect.looking import (
+    NET_S,
+    ONCE,
+    PLAN,
+    asked,
+    bodies,
+    connected,
+    furnished,
+    gaps,
+    leaders,
+    look,
+    missing,
+    seen,
+    streams,
+)
+from tests.deployment import add_consumer, add_stream
 from tests.deployment import streams as furniture
-from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
 
 pytestmark = pytest.mark.real
 NIGHTLY_UNLESS_DEFAULT = [
@@ -31,8 +46,7 @@ NIGHTLY_UNLESS_DEFAULT = [
 
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
-    cluster = shared_cluster(server_version, nodes, extra_config="# collection\n")
-    asyncio.run(furnish(cluster.url("app"), nodes))
+    cluster = furnished(shared_cluster, server_version, nodes)
     first, second = samples = look(cluster.url("sys"))
     assert asked(first) == {"CONNECT": 1, "JSZ": nodes, "VARZ": nodes, "HEALTHZ": nodes}
     assert asked(second) == {"JSZ": nodes}
@@ -52,7 +66,7 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
 
 
 def test_no_jetstream_api_is_called(shared_cluster: ClusterFactory) -> None:
-    cluster = shared_cluster(extra_config="# collection\n")
+    cluster = furnished(shared_cluster)
 
     async def main() -> list[Any]:
         calls: list[Any] = []
@@ -128,13 +142,14 @@ def test_a_silent_server_with_routes_up_is_a_gap(cluster_factory: ClusterFactory
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
 def test_without_quorum_nothing_is_judged_and_nothing_hangs(cluster_factory: ClusterFactory, version: str) -> None:
     cluster = cluster_factory(version, nodes=3)
-    asyncio.run(_add_r3(cluster))
-    cluster.kill("n2")
-    cluster.kill("n3")
-    wait_until(lambda: _leader_of(cluster, "n1") != "n1", "n1 to lead nothing", timeout=30)
-    samples = look(cluster.servers("sys")[0], plan=_patient(2 * NET_S))
+    leader = asyncio.run(_r3_leader(cluster))
+    survivor = next(name for name in cluster.names if name != leader)
+    lost = set(cluster.names) - {survivor}
+    for name in lost:
+        cluster.kill(name)
+    samples = look(cluster.servers("sys")[cluster.names.index(survivor)], plan=_patient(2 * NET_S))
     told = missing(samples)
-    assert {("server", "n2"), ("server", "n3")} <= set(told) or ("server", "cluster") in told
+    assert {("server", name) for name in lost} <= set(told) or ("server", "cluster") in told
     stream = streams(samples)["R3"]
     assert not stream.from_leader
     assert not stream.has_leader or ("stream", "APP > R3") in told
@@ -174,8 +189,7 @@ def test_more_accounts_than_a_page_holds(start_server: StartServer, server_versi
 
 
 def test_only_what_the_plan_wants_is_asked(shared_cluster: ClusterFactory) -> None:
-    cluster = shared_cluster(extra_config="# collection\n")
-    asyncio.run(furnish(cluster.url("app"), 1))
+    cluster = furnished(shared_cluster)
     plan = type(PLAN)(samples=1, assets=False, consumers=False, servers=False, accounts=True)
     (sample,) = look(cluster.url("sys"), plan=plan)
     assert asked(sample) == {"CONNECT": 1, "JSZ": 1}
@@ -186,6 +200,46 @@ def test_only_what_the_plan_wants_is_asked(shared_cluster: ClusterFactory) -> No
     shown = {stream["name"]: stream for stream in reply["data"]["account_details"][0]["stream_detail"]}
     assert "consumer_detail" not in shown["ORDERS"]
     assert not streams([sample])["ORDERS"].consumers_seen
+
+
+def test_streams_of_the_same_name_in_two_domains_are_not_one(start_server: StartServer, tmp_path: Path) -> None:
+    """Over a leaf node the system account reaches both domains; what is there twice is no pair of replicas."""
+    (port,) = free_ports(1)
+    accounts = (
+        "system_account: SYS\naccounts: { SYS: { users: [{user: sys, password: sys}] },"
+        " APP: { users: [{user: app, password: app}], jetstream: on } }\n"
+    )
+    remotes = ", ".join(
+        f"{{ url: 'nats-leaf://{user}:{user}@127.0.0.1:{port}', account: {user.upper()} }}" for user in ("sys", "app")
+    )
+    leafnodes = {"hub": f"listen: '127.0.0.1:{port}'", "leaf": f"remotes: [{remotes}]"}
+
+    async def main() -> tuple[Sample, ...]:
+        servers = {}
+        for name, how in leafnodes.items():
+            store = f"jetstream: {{ store_dir: '{tmp_path}/{name}', domain: {name} }}"
+            servers[name] = start_server(f"server_name: {name}\n{store}\n{accounts}leafnodes: {{ {how} }}\n")
+            client = await nats.connect(f"nats://app:app@127.0.0.1:{servers[name].port}")
+            await add_stream(client, "ORDERS", subjects=["orders"], storage="memory")
+            for _ in range(3 if name == "hub" else 1):
+                await client.publish("orders", b"x")  # the streams differ, as replicas must not
+            await client.flush()
+            await client.close()
+        url = f"nats://sys:sys@127.0.0.1:{servers['hub'].port}"
+        samples: tuple[Sample, ...] = ()
+        for _ in range(100):  # the leaf connects in its own time
+            samples = await asyncio.to_thread(look, url, (), ONCE)
+            if asked(samples[0])["JSZ"] == 2:
+                break
+            await asyncio.sleep(0.1)
+        return samples
+
+    samples = asyncio.run(main())
+    assert asked(samples[0]) == {"CONNECT": 1, "JSZ": 2, "VARZ": 2, "HEALTHZ": 2}
+    found = seen(assemble(samples)).streams
+    assert [(stream.account, stream.answered_by) for stream in found] == [("APP@hub", "hub"), ("APP@leaf", "leaf")]
+    assert all(len(stream.replicas) == 1 for stream in found)
+    assert missing(samples) == []
 
 
 def _patient(timeout_s: float, samples: int = 2) -> Any:
@@ -213,14 +267,9 @@ def _plant(cluster: Cluster) -> tuple[str, dict[str, str]]:
     return next(leader for leader in led.values() if leader != meta), led
 
 
-async def _add_r3(cluster: Cluster) -> None:
+async def _r3_leader(cluster: Cluster) -> str:
     client = await nats.connect(cluster.servers("app"))
     await add_stream(client, "R3", subjects=["r3.>"], num_replicas=3)
+    led = await leaders(client)
     await client.close()
-
-
-def _leader_of(cluster: Cluster, node: str) -> str:
-    time.sleep(0.2)
-    details = cluster.monitor(node, "/jsz?accounts=true&streams=true")["account_details"]
-    leader: str = details[0]["stream_detail"][0]["cluster"].get("leader", "")
-    return leader
+    return led["R3"]

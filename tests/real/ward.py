@@ -59,9 +59,16 @@ class Site:
         return await api(self.client, subject, body)
 
     async def publish(self, subject: str, count: int, size: int = 64) -> None:
-        """`count` acknowledged messages."""
+        """`count` acknowledged messages. Tries again while our server does not know a stream that was just created."""
         for _ in range(count):
-            await self.client.request(subject, b"x" * size, timeout=10)
+            for attempt in range(40):
+                try:
+                    await self.client.request(subject, b"x" * size, timeout=10)
+                    break
+                except nats.errors.NoRespondersError:
+                    if attempt == 39:
+                        raise
+                    await asyncio.sleep(0.1)
 
     async def fetch(self, stream: str, consumer: str, count: int, ack: bool = True) -> int:
         """Fetch up to `count` messages; acknowledges them unless told otherwise. Returns how many came."""

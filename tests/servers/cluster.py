@@ -146,6 +146,7 @@ class Cluster:
     def pause(self, name: str) -> None:
         """Suspend *name* (SIGSTOP): its connections stay open and nothing answers."""
         os.kill(self.node(name).pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.node(name).pid, os.WSTOPPED)  # it answers until all its threads have stopped
         self._paused.add(name)
 
     def resume(self, name: str) -> None:

@@ -1,46 +1,95 @@
-"""JSD403: a consumer whose unacknowledged messages have reached `max_ack_pending` gets nothing new."""
+"""JSD403: a consumer whose unacknowledged messages have reached `max_ack_pending`, and stay: it gets nothing new."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.progress import (
+    histories,
+    key,
+    moved,
+    patience_ns,
+    quiet_ns,
+    still_ns,
+    unacknowledged_ns,
+)
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.checks.wording import counted, span
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
+from jsdoctor.model.trend import ConsumerHistory, Trend
 
 
 @check("consumer_lag.ack_pending_at_limit")
-def ack_pending_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
     """At the limit the server delivers nothing new and tells nobody (server: consumer.go getNextMsg, errMaxAckPending).
 
-    Only matters while messages wait: a consumer at its limit with nothing pending holds nothing back.
+    Consumers that work at their limit are healthy: one message at a time, or whole batches. A limit is a fault when
+    what fills it is neither acknowledged nor redelivered with success for longer than a worker may hold a message.
     """
     warn_at, fail_at = params.number("warn_fraction"), params.number("max_fraction")
+    seen = histories(trend)
     for _, consumer in snapshots.last.led_consumers():
         limit = consumer.config.max_ack_pending
-        if limit <= 0 or consumer.config.ack_policy == "none":
+        if limit <= 0 or consumer.config.ack_policy == "none" or consumer.paused:
             continue
         used = consumer.num_ack_pending / limit
         if used < warn_at or consumer.num_pending == 0:
             yield passed(consumer.subject)
             continue
-        stopped = used >= fail_at
-        yield Finding(
-            subject=consumer.subject,
-            severity=None if stopped else Severity.WARNING,
-            message=(
-                f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged"
-                + (": delivery has stopped" if stopped else ": delivery stops at the limit")
-                + f", {consumer.num_pending:,} messages wait"
-            ),
-            measured=used,
-            threshold=fail_at if stopped else warn_at,
-            unit="ratio",
-            evidence=(
-                consumer.observed("num_ack_pending", consumer.num_ack_pending),
-                consumer.observed("config.max_ack_pending", limit),
-                consumer.observed("num_pending", consumer.num_pending),
-            ),
-            remedy={"max_ack_pending": 2 * limit},
-        )
+        at_limit = used >= fail_at
+        why = _held(consumer, seen.get(key(consumer)), at_limit)
+        if why is None:
+            wait = f"run with --interval {patience_ns(consumer) // 1_000_000_000 + 1}s"
+            yield unknown(consumer.subject, "its leader does not know when anything was acknowledged last", wait)
+        elif not why:
+            yield passed(consumer.subject)
+        else:
+            yield _finding(consumer, used, fail_at if at_limit else warn_at, why, at_limit)
+
+
+_SERIAL = 1
+"""With this limit somebody wants one message after the other: raising it would break that."""
+
+
+def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> str | None:
+    """Why the slots stay taken, in words; empty when they do not, None when nobody knows."""
+    patience = patience_ns(consumer)
+    unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
+    if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > patience:
+        return f"all of them were delivered more than once, and none acknowledged for {span(unacknowledged or 0)}"
+    if not at_limit or (history and moved(history)):
+        return ""
+    if history and still_ns(history) > patience:
+        return f"none was acknowledged for {span(still_ns(history))}"
+    if quiet is None:
+        return None
+    return f"none was acknowledged for {span(quiet)}" if quiet > patience else ""
+
+
+def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_limit: bool) -> Finding:
+    limit = consumer.config.max_ack_pending
+    # More places help where workers are missing places, not where the same messages fail again and again.
+    raises = consumer.config.durable_name and limit > _SERIAL and consumer.num_redelivered < consumer.num_ack_pending
+    return Finding(
+        subject=consumer.subject,
+        severity=None if at_limit else Severity.WARNING,
+        message=(
+            f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged, {why}: "
+            + ("delivery has stopped" if at_limit else "delivery stops at the limit")
+            + f", {counted(consumer.num_pending, 'message')} waiting"
+        ),
+        measured=used,
+        threshold=threshold,
+        unit="ratio",
+        evidence=(
+            consumer.observed("num_ack_pending", consumer.num_ack_pending),
+            consumer.observed("config.max_ack_pending", limit),
+            consumer.observed("num_pending", consumer.num_pending),
+            consumer.observed("num_redelivered", consumer.num_redelivered),
+            consumer.observed("ack_floor.last_active", consumer.ack_floor.last_active),
+            consumer.observed("delivered.last_active", consumer.delivered.last_active),
+        ),
+        remedy={"max_ack_pending": 2 * limit} if raises else {"action": "consumer.inspect"},
+    )

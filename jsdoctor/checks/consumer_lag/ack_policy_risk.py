@@ -53,7 +53,7 @@ def _risk(stream: Stream, consumer: Consumer) -> tuple[Severity, str] | None:
     if config.ack_policy == "all" and config.deliver_group:
         gone = ", and the stream deletes them" if deletes else ""
         return Severity.WARNING, (
-            f"members of queue group {config.deliver_group!r} share this consumer, and an acknowledgement by one covers "
-            f"all earlier messages, also those that another still works on: these are never sent again{gone}"
+            f"members of queue group {config.deliver_group!r} share this consumer, and an acknowledgement by one "
+            f"covers all earlier messages, also those that another still works on: these are never sent again{gone}"
         )
     return None

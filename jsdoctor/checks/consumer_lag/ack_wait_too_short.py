@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
+from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
@@ -29,8 +29,14 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
         if config.ack_wait_ns >= shortest:
             yield passed(consumer.subject)
             continue
-        whence = "the first step of its backoff, which takes the place of ack_wait" if config.backoff_ns else "its ack_wait"
-        again = f"; {consumer.num_redelivered:,} messages are being sent again now" if consumer.num_redelivered else ""
+        whence = (
+            "the first step of its backoff, which takes the place of ack_wait" if config.backoff_ns else "its ack_wait"
+        )
+        again = (
+            f"; sent again right now: {counted(consumer.num_redelivered, 'message')}"
+            if consumer.num_redelivered
+            else ""
+        )
         yield Finding(
             subject=consumer.subject,
             message=(

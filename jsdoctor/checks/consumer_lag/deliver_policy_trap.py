@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
+from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -44,13 +44,18 @@ def _misplaced_start(stream: Stream, consumer: Consumer) -> str | None:
         waits = real - state.last_seq - 1
         return (
             f"waits for message {real:,} while the stream ends at {state.last_seq:,}: "
-            f"it will never get the next {waits:,} messages"
+            f"it will never get the {counted(waits, 'message')} before that"
         )
     if asked > real:
-        return f"asks to start at message {asked:,} but the server starts it at {real:,}: it gets messages it did not ask for"
+        return (
+            f"asks to start at message {asked:,} but the server starts it at {real:,}: "
+            "it gets messages that it did not ask for"
+        )
     # Sequence 1 is how people say "from the beginning". A start above the stream's first comes from a reset.
     if 1 < asked < real <= state.first_seq:
-        return f"asks to start at message {asked:,} but the stream begins at {state.first_seq:,}: what lay between is gone"
+        return (
+            f"asks to start at message {asked:,} but the stream begins at {state.first_seq:,}: what lay between is gone"
+        )
     return None
 
 
@@ -88,7 +93,7 @@ def _forgetting_finding(consumer: Consumer) -> Finding:
         severity=Severity.INFO,
         message=(
             f"without a client for {span(config.inactive_threshold_ns)} this durable is deleted, and deliver policy "
-            f"{config.deliver_policy!r} then starts it anew at the end: messages published meanwhile are never delivered"
+            f"{config.deliver_policy!r} then starts it anew at the end: messages published meanwhile are skipped"
         ),
         evidence=(
             consumer.observed("config.deliver_policy", config.deliver_policy),

@@ -1,0 +1,108 @@
+"""The commands that are measured, and proof that each did the whole job: a fast answer about less is no answer."""
+
+import re
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from bench.process import CannotMeasureError, Run, run
+from tests.servers import ROOT
+
+NATS = ROOT / ".cache" / "bin" / "nats"
+JSDOCTOR = Path(sysconfig.get_path("scripts")) / "jsdoctor"
+NO_WAITING = ("--interval", "1ms")
+"""Two samples back to back: the same work as by default, without the two seconds between them."""
+
+_FOUND_SOMETHING_OR_NOTHING = (0, 1)
+_SEEN = re.compile(r"([\d,]+) streams?, ([\d,]+) consumers?, ")
+
+
+class _Summary(msgspec.Struct):
+    headline: str
+    findings: dict[str, int]
+
+
+class _Rule(msgspec.Struct):
+    outcome: str
+
+
+class _Report(msgspec.Struct):
+    summary: _Summary
+    rules: list[_Rule]
+
+
+class _Analysis(msgspec.Struct):
+    outcomes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A run of `jsdoctor check --format json`."""
+
+    run: Run
+    headline: str
+    findings: int
+    rules: int
+    rules_failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A run of `nats audit gather` and `nats audit analyze`. `outcomes` counts the checks by outcome."""
+
+    gather: Run
+    analyze: Run
+    outcomes: dict[str, int]
+
+    @property
+    def seconds(self) -> float:
+        """Both together."""
+        return self.gather.seconds + self.analyze.seconds
+
+
+def check_text(url: str) -> Run:
+    """`jsdoctor check` with its default options and report."""
+    return run(_check(url), _FOUND_SOMETHING_OR_NOTHING)
+
+
+def check_json(url: str, streams: int, consumers: int, *options: str) -> Checked:
+    """`jsdoctor check --format json`. Raises CannotMeasureError unless it saw that many streams and consumers."""
+    done = run([*_check(url), "--format", "json", *options], _FOUND_SOMETHING_OR_NOTHING)
+    report = msgspec.json.decode(done.stdout, type=_Report)
+    seen = _SEEN.match(report.summary.headline)
+    if not seen or [int(number.replace(",", "")) for number in seen.groups()] != [streams, consumers]:
+        raise CannotMeasureError(f"jsdoctor saw something else than what was created: {report.summary.headline}")
+    failed = sum(rule.outcome == "fail" for rule in report.rules)
+    return Checked(done, report.summary.headline, sum(report.summary.findings.values()), len(report.rules), failed)
+
+
+def audit(url: str, copies: int, archive: Path, *options: str) -> Audited:
+    """`nats audit gather` and `analyze`. Raises CannotMeasureError unless all *copies* of streams are archived."""
+    gather = run(
+        [_nats(), "--no-context", "--server", url, "audit", "gather", "--no-progress", "--output", archive, *options]
+    )
+    analyze = run([_nats(), "--no-context", "audit", "analyze", "--json", archive])
+    with zipfile.ZipFile(archive) as content:
+        archived = sum("/stream_info/" in name for name in content.namelist())
+    archive.unlink()
+    if archived != copies:
+        raise CannotMeasureError(f"`nats audit gather {' '.join(options)}` archived {archived} of {copies} streams")
+    return Audited(gather, analyze, msgspec.json.decode(analyze.stdout, type=_Analysis).outcomes)
+
+
+def nats_version() -> str:
+    """The version of the nats command, in its own words."""
+    return run([_nats(), "--version"]).stdout.decode().strip()
+
+
+def _nats() -> Path:
+    if not NATS.exists():
+        raise CannotMeasureError(f"the nats command is not at {NATS}: run `make natscli`, which needs Go")
+    return NATS
+
+
+def _check(url: str) -> list[str | Path]:
+    return [JSDOCTOR, "check", "--isolated", "--no-context", "--server", url]

@@ -1,0 +1,40 @@
+"""How much to measure, and the deployment that the benchmarks share."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from bench.deployment import Deployment
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Sizes of the large cluster, and how often each thing is measured there and at the start."""
+
+    streams: int = 1000
+    consumers_per_stream: int = 10
+    rounds: int = 3
+    start_rounds: int = 25
+
+
+class Site:
+    """Launches one deployment when it is first asked for: creating it takes longer than measuring it."""
+
+    def __init__(self, settings: Settings, running: contextlib.ExitStack) -> None:
+        self.settings = settings
+        self._running = running
+        self._deployment: Deployment | None = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, settings: Settings) -> Iterator[Self]:
+        """A site whose deployment, if there was one, is taken down at the end."""
+        with contextlib.ExitStack() as running:
+            yield cls(settings, running)
+
+    def deployment(self) -> Deployment:
+        """The deployment, empty when it is new. It only grows."""
+        if self._deployment is None:
+            self._deployment = self._running.enter_context(Deployment.launch(self.settings.consumers_per_stream))
+        return self._deployment

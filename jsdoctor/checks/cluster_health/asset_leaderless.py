@@ -1,0 +1,74 @@
+"""JSD702: a stream or consumer that no server leads, or whose leader has lost its majority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.cluster_health.leadership import Absence, Asset, History, lost_majority
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SilentAsset, SnapshotSeries, Stream
+
+_AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
+
+
+@check("cluster_health.asset_leaderless")
+def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """A group without a leader takes nothing and gives nothing (server: raft.go, jetstream_cluster.go)."""
+    silence_ns = params.integer("silence")
+    history = History(snapshots)
+    for stream in snapshots.last.streams:
+        yield _judged(stream, stream, history, silence_ns)
+        if stream.from_leader:
+            for consumer in stream.consumers:
+                yield _judged(consumer, stream, history, silence_ns)
+    always = set.intersection(*({asset.subject for asset in look.silent} for look in snapshots.snapshots))
+    for silent in snapshots.last.silent:
+        yield _silent(silent, None if silent.subject in always else Severity.ERROR)
+
+
+def _judged(asset: Asset, stream: Stream, history: History, silence_ns: int) -> Finding:
+    subject = asset.subject
+    if asset.has_leader and not asset.from_leader:
+        leader = asset.cluster.leader if asset.cluster else ""
+        return unknown(subject, f"its leader {leader} was not heard", "see the gaps of this run")
+    if asset.has_leader:
+        return lost_majority(asset, history, silence_ns) or passed(subject)
+    if any(earlier.has_leader for earlier in history.before(asset)):
+        return passed(subject)
+    absence = Absence(asset, stream)
+    if not absence.is_lasting(silence_ns):
+        if absence.age_ns < silence_ns:
+            return unknown(subject, f"it has no leader and was created {span(absence.age_ns)} ago", _AGAIN)
+        if history.count(asset) == 1:
+            return unknown(subject, "it has no leader in the only look: an election may be going on", _AGAIN)
+        return _leaderless(absence, f"for {span(history.watched_ns(asset))} at least, {_AGAIN}", Severity.ERROR)
+    return _leaderless(absence, absence.why(silence_ns), None)
+
+
+def _leaderless(absence: Absence, why: str, severity: Severity | None) -> Finding:
+    asset = absence.asset
+    what = "cannot be published to or read" if asset is absence.stream else "delivers nothing"
+    return Finding(
+        subject=asset.subject,
+        severity=severity,
+        message=f"it has no leader and {what}: {why}",
+        measured=len(absence.answering) or None,
+        threshold=absence.needed if absence.answering else None,
+        unit="count" if absence.answering else None,
+        evidence=(
+            Observation(asset.answered_by, "cluster.leader", None, asset.at),
+            *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
+        ),
+    )
+
+
+def _silent(asset: SilentAsset, severity: Severity | None) -> Finding:
+    return Finding(
+        subject=asset.subject,
+        severity=severity,
+        message=f"it exists and no server answers for it: {asset.reason}",
+        evidence=(Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),),
+    )

@@ -1,0 +1,116 @@
+"""Whether an asset is led over several samples: for how long it is not, and whether it can be again."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TypeAlias
+
+from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silent_peers
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding
+from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+
+Asset: TypeAlias = Stream | Consumer
+
+
+class History:
+    """Earlier readings of the same asset, found by name and incarnation. Indexed only when first asked for."""
+
+    def __init__(self, snapshots: SnapshotSeries) -> None:
+        self._snapshots = snapshots.snapshots[:-1]
+
+    @cached_property
+    def _index(self) -> list[dict[tuple[str, str, str], Asset]]:
+        return [_by_key(snapshot) for snapshot in self._snapshots]
+
+    def before(self, asset: Asset) -> list[Asset]:
+        """Its readings in the samples before the last, oldest first."""
+        found = [index.get(_key(asset)) for index in self._index]
+        return [earlier for earlier in found if earlier is not None and earlier.created == asset.created]
+
+    def count(self, asset: Asset) -> int:
+        """In how many samples it was seen."""
+        return 1 + len(self.before(asset))
+
+    def watched_ns(self, asset: Asset) -> int:
+        """Time between its first and its last reading."""
+        readings = [*self.before(asset), asset]
+        return max(0, int((readings[-1].at - readings[0].at).total_seconds() * 1e9))
+
+
+def _key(asset: Asset) -> tuple[str, str, str]:
+    return (asset.account, asset.stream, asset.name) if isinstance(asset, Consumer) else (asset.account, asset.name, "")
+
+
+def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
+    found: dict[tuple[str, str, str], Asset] = {}
+    for stream in snapshot.streams:
+        found[_key(stream)] = stream
+        found |= {_key(consumer): consumer for consumer in stream.consumers}
+    return found
+
+
+class Absence:
+    """A leaderless asset. `peers`: its members as one of them sees them; `answering`: those that showed a copy."""
+
+    def __init__(self, asset: Asset, stream: Stream) -> None:
+        self.asset, self.stream = asset, stream
+        replicas = asset.cluster.replicas if asset.cluster else ()
+        self.peers: tuple[Peer, ...] = tuple(peer for peer in replicas if peer.name != asset.answered_by)
+        self.answering = {replica.server for replica in asset.replicas} | ({asset.answered_by} - {""})
+
+    @property
+    def needed(self) -> int:
+        """How many members must take part in an election."""
+        of_stream = self.stream.config.num_replicas
+        configured = of_stream if self.asset is self.stream else self.asset.config.num_replicas or of_stream
+        return quorum(max(configured, len(self.peers) + self._itself))
+
+    @property
+    def _itself(self) -> int:
+        """The answering member is not among `peers`; the JetStream API does not tell which one that is."""
+        return 1 if self.asset.answered_by else 0
+
+    @property
+    def age_ns(self) -> int:
+        """Time since the asset was created; very long when unknown."""
+        created = self.asset.created
+        return 1 << 62 if created is None else int((self.asset.at - created).total_seconds() * 1e9)
+
+    def _quiet_ns(self) -> int:
+        """For how long no member has been heard at least; 0 when the server does not tell."""
+        return min((peer.active_ns for peer in self.peers if peer.active_ns > 0), default=0)
+
+    def _too_few(self) -> bool:
+        online = sum(not peer.offline for peer in self.peers) + self._itself
+        return 0 < len(self.answering) < self.needed or online < self.needed
+
+    def is_lasting(self, silence_ns: int) -> bool:
+        """Whether this is more than an election: too few members are left, or nobody was heard for `silence_ns`."""
+        return self._too_few() or self._quiet_ns() >= silence_ns
+
+    def why(self, silence_ns: int) -> str:
+        """What keeps it from having a leader."""
+        if self._too_few():
+            return f"{len(self.answering) or 'too few'} of its members answer and {self.needed} are needed to elect one"
+        return f"its members have not heard from a leader for {span(max(self._quiet_ns(), silence_ns))}"
+
+
+def lost_majority(asset: Asset, history: History, silence_ns: int) -> Finding | None:
+    """A leader that no longer hears a majority: it takes no message any more and steps down within some seconds."""
+    peers = asset.cluster.replicas if asset.cluster else ()
+    if not peers or sum(is_heard(peer, silence_ns) for peer in peers) + 1 >= quorum(len(peers) + 1):
+        return None
+    readings = [e.cluster.replicas for e in history.before(asset) if e.from_leader and e.cluster]
+    heard = len(peers) + 1 - len(silent_peers([*readings, peers], silence_ns))
+    if heard >= quorum(len(peers) + 1):
+        return None
+    return Finding(
+        subject=asset.subject,
+        message=f"its leader hears only {heard - 1} of {len(peers)} other members: nothing can be stored any more",
+        measured=heard,
+        threshold=quorum(len(peers) + 1),
+        unit="count",
+        evidence=tuple(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in peers),
+    )

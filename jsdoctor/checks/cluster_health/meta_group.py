@@ -1,0 +1,80 @@
+"""The meta group of each JetStream domain over all samples: its members, the leaders they name, who is silent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from jsdoctor.checks.cluster_health.raft import silent_peers
+from jsdoctor.model.finding import CLUSTER, Observation, Subject
+from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.server import Server, Servers
+
+
+class MetaLooks(msgspec.Struct, frozen=True):
+    """One domain's meta group: in each sample, oldest first, the answering servers that belong to it."""
+
+    domain: str
+    looks: tuple[tuple[Server, ...], ...]
+
+    @property
+    def subject(self) -> Subject:
+        """The cluster; with a name only where there are domains."""
+        return Subject(kind="cluster", name=self.domain) if self.domain else CLUSTER
+
+    @property
+    def last(self) -> tuple[Server, ...]:
+        """The members in the newest sample."""
+        return self.looks[-1]
+
+    @property
+    def size(self) -> int:
+        """How many peers count for the quorum: every one that was added and not removed, the dead ones too."""
+        return max((server.meta.cluster_size for server in self.last if server.meta), default=0)
+
+    def named(self) -> list[set[str]]:
+        """The leaders that the members name, per sample."""
+        return [{server.meta.leader for server in look if server.meta and server.meta.leader} for look in self.looks]
+
+    def silent(self, silence_ns: int) -> tuple[Peer, ...] | None:
+        """Peers that the leader does not hear; None when the leader's own answer is not there.
+
+        Followers report each other as never seen, so the leader's word is the only one that counts (raft.go Peers).
+        """
+        views = [view for look in self.looks if (view := leader_of(look))]
+        if leader_of(self.last) is None:
+            return None
+        leader = views[-1].name
+        same = [view.meta.replicas for view in views if view.name == leader and view.meta]
+        return silent_peers(same, silence_ns)
+
+    def observed(self) -> tuple[Observation, ...]:
+        """Which leader every member names, in the newest sample."""
+        return tuple(
+            server.observed("meta_cluster.leader", server.meta.leader or None) for server in self.last if server.meta
+        )
+
+
+def leader_of(look: Iterable[Server]) -> Server | None:
+    """The server that says of itself that it leads."""
+    return next((server for server in look if server.meta and server.meta.leader == server.name), None)
+
+
+def meta_groups(servers: Servers) -> list[MetaLooks]:
+    """The meta group of every domain that the newest sample shows. Single servers have none."""
+    by_domain: dict[str, list[tuple[Server, ...]]] = defaultdict(list)
+    for look in servers.looks:
+        members: dict[str, list[Server]] = defaultdict(list)
+        for server in look:
+            if server.meta and server.jetstream and not server.jetstream.disabled:
+                members[server.jetstream.config.domain if server.jetstream.config else ""].append(server)
+        for domain, found in members.items():
+            by_domain[domain].append(tuple(found))
+    shown = {
+        (server.jetstream.config.domain if server.jetstream.config else "")
+        for server in servers.servers
+        if server.meta and server.jetstream
+    }
+    return [MetaLooks(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]

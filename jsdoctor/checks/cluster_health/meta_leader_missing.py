@@ -1,0 +1,87 @@
+"""JSD701: the meta group has no leader, or several, or a leader without a majority behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.cluster_health.meta_group import MetaLooks, leader_of, meta_groups
+from jsdoctor.checks.cluster_health.raft import quorum
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
+
+_AGAIN = "run again in some seconds"
+
+
+@check("cluster_health.meta_leader_missing")
+def meta_leader_missing(servers: Servers, params: Params) -> Iterator[Finding]:
+    """Without a meta leader nothing can be created, changed, deleted or listed (server: jetstream_cluster.go)."""
+    silence_ns, start_ns = params.integer("silence"), params.integer("start_up")
+    for group in meta_groups(servers):
+        named = group.named()
+        if not any(named):
+            yield _missing(group, start_ns)
+        elif len(named[-1]) > 1:
+            yield _several(group, set.intersection(*named))
+        elif not named[-1]:
+            yield unknown(
+                group.subject, "the meta leader was lost between two samples: an election is going on", _AGAIN
+            )
+        elif leader_of(group.last) is None and servers.complete:
+            name = next(iter(named[-1]))
+            yield unknown(group.subject, f"{name} is named as meta leader and did not answer", _AGAIN)
+        else:
+            yield _with_leader(group, silence_ns)
+
+
+def _missing(group: MetaLooks, start_ns: int) -> Finding:
+    if all(_uptime_ns(server) < start_ns for server in group.last):
+        return unknown(group.subject, "no meta leader yet: every server that answered has just started", _AGAIN)
+    return Finding(
+        subject=group.subject,
+        message=f"no meta leader: {len(group.last)} of {group.size} members answer, {quorum(group.size)} are needed to"
+        " elect one; until then no stream or consumer can be created, changed, listed or moved",
+        confidence=Confidence.HIGH if len(group.looks) > 1 else Confidence.MEDIUM,
+        measured=len(group.last),
+        threshold=quorum(group.size),
+        unit="count",
+        evidence=group.observed(),
+    )
+
+
+def _several(group: MetaLooks, always: set[str]) -> Finding:
+    if len(group.looks) == 1 or len(always) < 2:
+        return unknown(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
+    return Finding(
+        subject=group.subject,
+        message=f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only the"
+        " side with a majority can change anything",
+        measured=len(always),
+        threshold=1,
+        unit="count",
+        evidence=group.observed(),
+    )
+
+
+def _with_leader(group: MetaLooks, silence_ns: int) -> Finding:
+    silent = group.silent(silence_ns)
+    heard = group.size - len(silent or ())
+    if silent is None or heard >= quorum(group.size):
+        return passed(group.subject)
+    return Finding(
+        subject=group.subject,
+        message=f"the meta leader hears only {heard - 1} of {group.size - 1} other members: without a majority nothing"
+        " can be created or changed, and it is about to step down",
+        measured=heard,
+        threshold=quorum(group.size),
+        unit="count",
+        evidence=group.observed(),
+    )
+
+
+def _uptime_ns(server: Server) -> int:
+    """Time since the server started; very long when it did not say."""
+    if server.varz is None or server.varz.start is None:
+        return 1 << 62
+    return int((server.at - server.varz.start).total_seconds() * 1e9)

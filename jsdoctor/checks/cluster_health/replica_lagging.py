@@ -1,0 +1,104 @@
+"""JSD704: a replica that is behind its leader and does not catch up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.checks.cluster_health.raft import is_heard, label
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+
+_SHRINKING = 0.9
+
+
+class _Lag(msgspec.Struct, frozen=True):
+    """One peer's lag in every reading, and how many entries the group took in meanwhile."""
+
+    peer: Peer
+    first: int
+    smallest: int
+    taken_in: int
+    elapsed_s: float
+
+    @property
+    def behind_ns(self) -> int:
+        """How long the leader needs to take in as much as the peer lacks; very long when it takes in nothing."""
+        return int(self.peer.lag * self.elapsed_s * 1e9 / self.taken_in) if self.taken_in > 0 else 1 << 62
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing at all came and the peer still does not get what it lacks."""
+        return self.taken_in == 0 and self.first == self.peer.lag and self.elapsed_s >= 1
+
+
+@check("cluster_health.replica_lagging")
+def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
+    """Lag counts Raft entries, not messages (server: raft.go Peers). Only the leader's figures mean anything."""
+    warn, fail = params.integer("warn_lag"), params.integer("fail_lag")
+    share, delay_ns, silence_ns = params.number("min_share"), params.integer("max_delay"), params.integer("silence")
+    for history in _histories(trend):
+        last = history.last
+        if last.cluster is None or not last.cluster.replicas:
+            continue
+        late = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
+        if not late:
+            yield passed(last.subject)
+            continue
+        worst = max(late, key=lambda lag: lag.peer.lag)
+        yield Finding(
+            subject=last.subject,
+            severity=None if worst.smallest >= fail else Severity.WARNING,
+            message=_message(late, worst),
+            measured=worst.peer.lag,
+            threshold=fail if worst.smallest >= fail else None if worst.is_stuck else _least(warn, share * _size(last)),
+            unit="count",
+            evidence=tuple(last.observed(f"cluster.replicas[{label(lag.peer)}].lag", lag.peer.lag) for lag in late),
+        )
+
+
+def _histories(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
+    yield from trend.streams()
+    yield from trend.consumers()
+
+
+def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator[_Lag]:
+    """Peers that the leader hears and that lagged in every reading. Silent ones are JSD703's."""
+    readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
+    for peer in readings[-1]:
+        if peer.lag <= 0 or peer.current or not is_heard(peer, silence_ns):
+            continue
+        lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
+        if min(lags) > 0 and lags[-1] >= _SHRINKING * lags[0]:
+            yield _Lag(peer, lags[0], min(lags), _size(history.last) - _size(history.first), history.elapsed_s)
+
+
+def _size(asset: Stream | Consumer) -> int:
+    """How many entries the group has taken in, about: messages of a stream, deliveries and acks of a consumer."""
+    if isinstance(asset, Stream):
+        return asset.state.last_seq
+    return asset.delivered.consumer_seq + asset.ack_floor.consumer_seq
+
+
+def _is_behind(lag: _Lag, warn: int, share: float, delay_ns: int) -> bool:
+    """By an absolute number, by a share of the whole, or at all when nothing is going on."""
+    return lag.is_stuck or (lag.behind_ns >= delay_ns and lag.smallest >= _least(warn, share))
+
+
+def _least(warn: int, share: float) -> int:
+    return min(warn, max(int(share), 10))
+
+
+def _message(late: Sequence[_Lag], worst: _Lag) -> str:
+    names = ", ".join(sorted(label(lag.peer) for lag in late))
+    pace = f" ({span(worst.behind_ns)} of what the leader takes in)" if worst.taken_in > 0 else ""
+    return (
+        f"the replica on {names} is {worst.peer.lag:,} entries behind{pace} and does not catch up:"
+        " if the leader is lost, it cannot take over at once"
+    )

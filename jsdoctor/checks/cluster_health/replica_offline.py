@@ -1,0 +1,110 @@
+"""JSD703: a member of a stream, a consumer or the meta group that its leader does not hear."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.cluster_health.leadership import History
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
+from jsdoctor.checks.cluster_health.silence import Census, Unheard, census, under_replicated
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+_SHOWN = 3
+
+
+@check("cluster_health.replica_offline")
+def replica_offline(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
+    """One finding for a server that nobody hears, whatever it holds; else one for each asset that misses a replica.
+
+    Only leaders are asked: followers report each other as never seen (server: raft.go Peers).
+    """
+    found = census(snapshots, servers, params.integer("silence"))
+    answered = {server.name: server for server in (servers.servers if servers else ())}
+    of_asset: dict[Subject, list[Unheard]] = {}
+    for name, all_ in sorted(found.unheard.items()):
+        is_up = name in found.heard or _takes_part(answered.get(name))
+        if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
+            yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
+        for unheard in all_:
+            if is_up and unheard.asset:
+                of_asset.setdefault(unheard.asset.subject, []).append(unheard)
+    yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
+    yield from _others(found)
+    history = History(snapshots)
+    for stream in snapshots.last.led_streams():
+        if stream.subject not in of_asset and under_replicated(stream, history):
+            yield _unplaced(stream)
+
+
+def _takes_part(server: Server | None) -> bool:
+    return server is not None and server.jetstream is not None and not server.jetstream.disabled
+
+
+def _others(found: Census) -> Iterator[Finding]:
+    for name in sorted(found.heard - found.unheard.keys()):
+        yield passed(Subject(kind="server", name=name))
+    for name in sorted(found.undecided):
+        yield unknown(Subject(kind="server", name=name), "not heard in the only look", "run with --samples 2 or more")
+
+
+def _server_finding(name: str, all_: Sequence[Unheard], answered: Server | None, long_ns: int) -> Finding:
+    longest = max(unheard.peer.active_ns for unheard in all_)
+    flagged = any(unheard.peer.offline for unheard in all_)
+    nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
+    who = f"peer {name}, whose name no server knows any more," if nameless else name
+    since = f"for {span(longest)}" if longest else "since their leaders took over"
+    off = answered is not None and answered.jetstream is not None and answered.jetstream.disabled
+    state = f"{who} answers, but its JetStream is off" if off else f"{who} has not been heard {since}"
+    return Finding(
+        subject=Subject(kind="server", name=name),
+        severity=None if flagged or longest >= long_ns else Severity.WARNING,
+        message=f"{state}: {_holdings(all_)} with one member less",
+        measured=longest or None,
+        threshold=long_ns if longest >= long_ns else None,
+        unit="duration" if longest else None,
+        evidence=_evidence(all_),
+    )
+
+
+def _holdings(all_: Sequence[Unheard]) -> str:
+    counts = Counter(unheard.asset.subject.kind for unheard in all_ if unheard.asset)
+    parts = [f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in sorted(counts.items(), reverse=True)]
+    if any(unheard.asset is None for unheard in all_):
+        parts.insert(0, "the meta group")
+    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+    return f"{listed} {'run' if len(parts) > 1 or sum(counts.values()) > 1 else 'runs'}"
+
+
+def _asset_finding(subject: Subject, missing: Sequence[Unheard]) -> Finding:
+    names = ", ".join(sorted(unheard.peer.name for unheard in missing))
+    longest = max(unheard.peer.active_ns for unheard in missing)
+    since = f"for {span(longest)}" if longest else "since its leader took over"
+    return Finding(
+        subject=subject,
+        message=f"its replica on {names} has not been heard {since}, though that server is up: the replica stopped",
+        measured=longest or None,
+        unit="duration" if longest else None,
+        evidence=_evidence(missing),
+    )
+
+
+def _unplaced(stream: Stream) -> Finding:
+    have, want = 1 + len(stream.cluster.replicas if stream.cluster else ()), stream.config.num_replicas
+    return Finding(
+        subject=stream.subject,
+        message=f"{have} of {want} replicas are placed: no server was found for the others",
+        measured=have,
+        threshold=want,
+        unit="count",
+        evidence=(stream.observed("config.num_replicas", want),),
+    )
+
+
+def _evidence(all_: Sequence[Unheard]) -> tuple[Observation, ...]:
+    return tuple(observation for unheard in all_[:_SHOWN] for observation in unheard.observed)

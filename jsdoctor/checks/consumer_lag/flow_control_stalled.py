@@ -1,0 +1,52 @@
+"""JSD417: a push consumer with flow control whose subscriber does not answer: it is bound and gets nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, quiet_ns, still_ns
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import counted, span
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.trend import Trend
+
+
+@check("consumer_lag.flow_control_stalled")
+def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
+    """Past its window the server sends nothing until FlowControl is answered (server: consumer.go deliverMsg).
+
+    A slow handler answers late, between two messages; so the silence must be longer than a handler takes.
+    """
+    still_for = params.integer("still_for")
+    for history in trend.consumers():
+        last, config = history.last, history.last.config
+        by_design = last.paused or is_full(last) or delivers_by_design_late(last)
+        if by_design or not (config.is_push and config.flow_control):
+            continue
+        stalled = all(r.push_bound and r.num_pending > 0 for r in history.readings) and not moved(history)
+        if stalled and quiet_ns(last) is None and still_ns(history) < still_for:
+            reason = "it got nothing between the looks, and its leader does not know when it last did"
+            yield unknown(last.subject, reason, f"run with --interval {still_for // 1_000_000_000 + 1}s")
+            continue
+        if not stalled or still_ns(history) < still_for:
+            yield passed(last.subject)
+            continue
+        yield Finding(
+            subject=last.subject,
+            message=(
+                f"a subscriber is bound but got nothing for {span(still_ns(history))} with "
+                f"{counted(last.num_pending, 'message')} waiting: it does not answer flow control, so no more is sent"
+            ),
+            measured=still_ns(history),
+            threshold=still_for,
+            unit="duration",
+            evidence=(
+                last.observed("push_bound", last.push_bound),
+                last.observed("config.flow_control", config.flow_control),
+                last.observed("num_pending", last.num_pending),
+                last.observed("num_ack_pending", last.num_ack_pending),
+                last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
+                last.observed("delivered.last_active", last.delivered.last_active),
+            ),
+        )

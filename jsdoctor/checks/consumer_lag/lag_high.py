@@ -1,0 +1,61 @@
+"""JSD401: a consumer that works, is far behind, and does not catch up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+
+@check("consumer_lag.lag_high")
+def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
+    """Judges consumers that acknowledge: those that stand still, are full, paused or fall back have rules of their own.
+
+    Many pending messages are no lag where they are gone in seconds, nor where they become fewer.
+    """
+    warn_at, fail_at = params.integer("warn_pending"), params.integer("error_pending")
+    long_s, patience_s = params.integer("min_wait") / 1e9, params.integer("catch_up") / 1e9
+    for history in trend.consumers():
+        last = history.last
+        if last.paused:
+            continue
+        if last.num_pending < warn_at:
+            yield passed(last.subject)
+            continue
+        rates = flow(history)
+        if rates is None or not acknowledged(history) or rates.done <= 0 or grows(history, rates):
+            continue
+        catching_up = rates.growth < 0 and last.num_pending / -rates.growth <= patience_s
+        if catching_up or wait_s(last, rates) < long_s:
+            yield passed(last.subject)
+        else:
+            yield _finding(history, rates, warn_at, fail_at)
+
+
+def _finding(history: ConsumerHistory, rates: Flow, warn_at: int, fail_at: int) -> Finding:
+    last = history.last
+    severe = last.num_pending >= fail_at
+    return Finding(
+        subject=last.subject,
+        severity=Severity.ERROR if severe else None,
+        message=(
+            f"{last.num_pending:,} messages wait and the number does not fall: "
+            f"{rates.done:,.1f}/s are acknowledged, {rates.arriving:,.1f}/s arrive, "
+            f"a new message waits {span(int(wait_s(last, rates)) * 1_000_000_000)} for its turn"
+        ),
+        measured=last.num_pending,
+        threshold=fail_at if severe else warn_at,
+        unit="count",
+        evidence=(
+            history.first.observed("num_pending", history.first.num_pending),
+            last.observed("num_pending", last.num_pending),
+            history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
+            last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
+            last.observed("num_ack_pending", last.num_ack_pending),
+        ),
+    )

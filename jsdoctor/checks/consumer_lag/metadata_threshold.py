@@ -1,0 +1,90 @@
+"""JSD415: a consumer past a threshold that its owner wrote into its metadata (`io.nats.monitor.*`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds, read_thresholds
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Observation, passed, unknown
+from jsdoctor.model.jetstream import SequencePair
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
+
+_COUNTS = {
+    "outstanding-ack-critical": ("num_ack_pending", "messages are unacknowledged"),
+    "waiting-critical": ("num_waiting", "pull requests wait"),
+    "unprocessed-critical": ("num_pending", "messages wait"),
+    "redelivery-critical": ("num_redelivered", "messages are being sent again"),
+}
+_TIMES = {"last-delivery-critical": ("delivered", "delivery"), "last-ack-critical": ("ack_floor", "acknowledgement")}
+KEYS = dict.fromkeys(_COUNTS, Kind.COUNT) | dict.fromkeys(_TIMES, Kind.DURATION) | {"pinned": Kind.FLAG}
+
+Breach = tuple[str, Observation]
+"""What is wrong in words, and the reading behind it."""
+
+
+@check("consumer_lag.metadata_threshold")
+def metadata_threshold(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """At or past a threshold is a breach, as in the `nats` CLI (jsm.go monitor/consumer.go).
+
+    Times are measured by the clock of the server that answered, so that old captures say what was true then.
+    """
+    for _, consumer in snapshots.last.led_consumers():
+        if not consumer.config.metadata or (wanted := read_thresholds(consumer.config.metadata, KEYS)) is None:
+            continue
+        times, unseen = _late(consumer, wanted)
+        breaches = [*_too_many(consumer, wanted), *times, *_not_pinned(consumer, wanted)]
+        if breaches:
+            yield Finding(
+                subject=consumer.subject,
+                message="; ".join(words for words, _ in breaches) + ": its own metadata calls that critical",
+                evidence=tuple(reading for _, reading in breaches),
+            )
+        elif wanted.unreadable:
+            key, expected = next(iter(wanted.unreadable.items()))
+            yield unknown(consumer.subject, f"its metadata {PREFIX}{key} is not {expected}", "correct the metadata")
+        elif unseen:
+            yield unknown(consumer.subject, unseen, "run the check again once it has been active")
+        else:
+            yield passed(consumer.subject)
+
+
+def _too_many(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
+    for key, limit in wanted.counts.items():
+        path, words = _COUNTS[key]
+        measured: int = getattr(consumer, path)
+        if measured >= limit:
+            yield f"{measured:,} {words}, its limit is {limit:,}", consumer.observed(path, measured)
+
+
+def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
+    """What was last done too long ago, and, where a restart took the time of it away, that it cannot be told."""
+    breaches, unseen = [], ""
+    for key, limit_ns in wanted.durations_ns.items():
+        path, words = _TIMES[key]
+        pair: SequencePair = getattr(consumer, path)
+        since = pair.last_active or (consumer.created if pair.consumer_seq == 0 else None)
+        if since is None:
+            unseen = f"when the last {words} was is not known: the server forgets it when it restarts"
+        elif (ago_ns := _ns_between(since, consumer.at)) >= limit_ns:
+            said = f"the last {words} was {span(ago_ns)} ago" if pair.last_active else f"no {words} in {span(ago_ns)}"
+            breaches.append((f"{said}, its limit is {span(limit_ns)}", consumer.observed(f"{path}.last_active", since)))
+    return breaches, unseen
+
+
+def _ns_between(earlier: datetime, later: datetime) -> int:
+    return round((later - earlier).total_seconds() * 1e9)
+
+
+def _not_pinned(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
+    if "pinned" not in wanted.flags:
+        return
+    policy, groups = consumer.config.priority_policy, consumer.config.priority_groups
+    if policy != "pinned_client" or not groups:
+        yield "it pins no clients", consumer.observed("config.priority_policy", policy)
+        return
+    pinned = sum(bool(group.pinned_client_id) for group in consumer.priority_groups)
+    if pinned != len(groups):
+        yield f"{pinned} of {len(groups)} groups have a pinned client", consumer.observed("priority_groups", pinned)

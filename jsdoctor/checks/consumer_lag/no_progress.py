@@ -1,0 +1,65 @@
+"""JSD404: messages wait, clients wait for messages, and the server delivers none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, still_ns
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import counted, span
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+_SHORTEST_LOOK_S = 1.0
+"""Two looks closer than this do not tell a stuck server from a slow one."""
+
+
+@check("consumer_lag.no_progress")
+def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
+    """A healthy server answers a waiting pull within milliseconds (server: consumer.go loopAndGatherMsgs).
+
+    Full, paused, rate-limited, replaying and prioritised consumers hold messages back by design; a push consumer with
+    flow control waits for its subscriber, which is another rule.
+    """
+    still_for = params.integer("still_for")
+    for history in trend.consumers():
+        last, config = history.last, history.last.config
+        by_design = last.paused or is_full(last) or delivers_by_design_late(last)
+        if by_design or (config.is_push and config.flow_control):
+            continue
+        looks = [
+            r.num_pending > 0 and (r.push_bound if config.is_push else r.num_waiting > 0) for r in history.readings
+        ]
+        nothing_left = last.delivered.stream_seq >= history.stream.state.last_seq
+        if not looks[-1] or nothing_left or moved(history):
+            yield passed(last.subject)
+        elif still_ns(history) < still_for or history.elapsed_s < _SHORTEST_LOOK_S or not all(looks):
+            still = "messages and clients wait and nothing was delivered, but not for long enough to tell"
+            yield unknown(last.subject, still, f"run with --interval {still_for // 1_000_000_000 + 1}s")
+        else:
+            yield _finding(history, still_for)
+
+
+def _finding(history: ConsumerHistory, still_for: int) -> Finding:
+    last, clustered = history.last, bool(history.last.cluster and history.last.cluster.replicas)
+    clients = "a subscriber" if last.config.is_push else counted(last.num_waiting, "pull request")
+    return Finding(
+        subject=last.subject,
+        message=(
+            f"{counted(last.num_pending, 'message')} and {clients} wait, yet nothing was delivered for "
+            f"{span(still_ns(history))}: the fault is the server's, not the clients'"
+        ),
+        measured=still_ns(history),
+        threshold=still_for,
+        unit="duration",
+        evidence=(
+            last.observed("num_pending", last.num_pending),
+            last.observed("push_bound" if last.config.is_push else "num_waiting", last.push_bound or last.num_waiting),
+            history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
+            last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
+            last.observed("delivered.last_active", last.delivered.last_active),
+            history.stream.observed("state.last_seq", history.stream.state.last_seq),
+        ),
+        remedy={} if clustered else {"action": "consumer.inspect"},
+    )

@@ -1,0 +1,64 @@
+"""JSD406: one consumer is far behind others that get the same messages: the delay is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import acknowledged, flow, histories, key
+from jsdoctor.checks.consumer_lag.siblings import Siblings
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+
+@check("consumer_lag.overlapping_filter_laggard")
+def overlapping_filter_laggard(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+    """Consumers of a limits stream do not disturb each other, so siblings that keep up clear stream and servers.
+
+    A sibling counts when its filters let everything through that the laggard's do, and it has delivered something.
+    """
+    minimum, factor = params.integer("min_pending"), params.number("factor")
+    seen = histories(trend)
+    for stream in snapshots.last.led_streams():
+        consumers = [c for c in stream.consumers if c.from_leader and not c.paused]
+        if stream.config.retention != "limits" or len(consumers) < 2:
+            continue
+        behind = any(consumer.num_pending >= minimum for consumer in consumers)
+        siblings = Siblings(c for c in consumers if behind and c.delivered.consumer_seq)
+        for consumer in consumers:
+            if consumer.num_pending < minimum:
+                yield passed(consumer.subject)
+            elif _falls_behind(seen.get(key(consumer)), trend is not None):
+                typical, count = siblings.typical_lag(consumer)
+                far = count > 0 and consumer.num_pending >= factor * max(typical, 1.0)
+                yield _finding(stream, consumer, typical, count, minimum) if far else passed(consumer.subject)
+
+
+def _falls_behind(history: ConsumerHistory | None, looked_twice: bool) -> bool:
+    """Whether the consumer works and does not catch up; after a single look that is not known and assumed."""
+    if history is None:
+        return not looked_twice
+    rates = flow(history)
+    return acknowledged(history) and rates is not None and rates.growth >= 0
+
+
+def _finding(stream: Stream, consumer: Consumer, typical: float, count: int, minimum: int) -> Finding:
+    others = f"{count:,} other consumers that get" if count > 1 else "another consumer that gets"
+    return Finding(
+        subject=consumer.subject,
+        message=(
+            f"{consumer.num_pending:,} messages behind, while {others} the same messages "
+            f"{'are' if count > 1 else 'is'} {typical:,.0f} behind: the delay is this consumer's own, "
+            "consumers of one stream do not hold each other up"
+        ),
+        measured=consumer.num_pending,
+        threshold=minimum,
+        unit="count",
+        evidence=(
+            consumer.observed("num_pending", consumer.num_pending),
+            consumer.observed("config.filters", list(consumer.config.filters)),
+            stream.observed("state.consumer_count", stream.state.consumer_count),
+        ),
+    )

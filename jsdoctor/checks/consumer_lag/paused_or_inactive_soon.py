@@ -1,0 +1,82 @@
+"""JSD414: a consumer that delivers nothing because it is paused, or a durable that a short absence deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.wording import counted, span
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+
+_NS_PER_S = 1_000_000_000
+_WEEK_NS = 7 * 86_400 * _NS_PER_S
+_OWN_STREAMS = "$MQTT_"
+"""The server sets the threshold of its MQTT sessions itself, from its configuration (server: mqtt.go)."""
+
+
+@check("consumer_lag.paused_or_inactive_soon")
+def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """A durable with an inactivity threshold goes like an ephemeral (server: consumer.go updateInactiveThreshold)."""
+    shortest = params.integer("min_inactive_threshold")
+    for stream, consumer in snapshots.last.led_consumers():
+        config = consumer.config
+        deleted_soon = (
+            0 < config.inactive_threshold_ns < shortest
+            and bool(config.durable_name)
+            and not stream.name.startswith(_OWN_STREAMS)
+        )
+        if deleted_soon:
+            yield _short_lived(stream, consumer, shortest)
+        elif consumer.paused:
+            yield _paused(consumer)
+        else:
+            yield passed(consumer.subject)
+
+
+def _short_lived(stream: Stream, consumer: Consumer, shortest: int) -> Finding:
+    config = consumer.config
+    here = consumer.push_bound if config.is_push else consumer.num_waiting > 0
+    then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
+    return Finding(
+        subject=consumer.subject,
+        message=(
+            f"this durable and its position are deleted{then} once no client has asked for messages for "
+            f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now")
+        ),
+        measured=config.inactive_threshold_ns,
+        threshold=shortest,
+        unit="duration",
+        evidence=(
+            consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
+            consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
+        ),
+        remedy=_longer_life(stream, consumer),
+    )
+
+
+def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:
+    """A week, or what the stream allows its consumers; the CLI has no word for "never"."""
+    allowed = stream.config.consumer_limits.inactive_threshold_ns or _WEEK_NS
+    wanted = min(_WEEK_NS, allowed)
+    if wanted <= consumer.config.inactive_threshold_ns:
+        return {"action": "consumer.inspect"}
+    return {"inactive_threshold_s": wanted // _NS_PER_S}
+
+
+def _paused(consumer: Consumer) -> Finding:
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        message=(
+            f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "
+            f"waiting meanwhile: {counted(consumer.num_pending, 'message')}"
+        ),
+        evidence=(
+            consumer.observed("paused", True),
+            consumer.observed("pause_remaining", consumer.pause_remaining_ns),
+            consumer.observed("num_pending", consumer.num_pending),
+        ),
+        remedy={"action": "consumer.resume"},
+    )

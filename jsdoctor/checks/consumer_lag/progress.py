@@ -1,0 +1,144 @@
+"""What a consumer did between looks: whether it got or acknowledged anything, how fast, and how long it has been quiet.
+
+One sick consumer is one rule's business. `JSD403` speaks for consumers that are full, `JSD404`, `JSD405` and `JSD417`
+for those that stand still, `JSD401` and `JSD402` for those that move. Paused ones are `JSD414`'s.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import pairwise
+
+import msgspec
+
+from jsdoctor.model.jetstream import SequencePair
+from jsdoctor.model.snapshot import Consumer
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+Key = tuple[str, str, str]
+
+_MATERIAL_SHARE = 0.05
+"""A lag that grows by less than this share of what arrived is level: arrivals and acknowledgements are never even."""
+
+
+def key(consumer: Consumer) -> Key:
+    """Account, stream and name."""
+    return consumer.account, consumer.stream, consumer.name
+
+
+def histories(trend: Trend | None) -> dict[Key, ConsumerHistory]:
+    """The history of every consumer that has one; empty after a single look."""
+    return {key(history.last): history for history in trend.consumers()} if trend else {}
+
+
+def is_full(consumer: Consumer) -> bool:
+    """Whether the ack-pending limit keeps new messages back (server: consumer.go getNextMsg, errMaxAckPending)."""
+    return consumer.config.ack_policy != "none" and 0 < consumer.config.max_ack_pending <= consumer.num_ack_pending
+
+
+def moved(history: ConsumerHistory) -> bool:
+    """Whether the consumer delivered, acknowledged or heard of its workers between the first and the last look."""
+    first, last = history.first, history.last
+    return (
+        first.num_ack_pending != last.num_ack_pending
+        or _changed(first.delivered, last.delivered)
+        or _changed(first.ack_floor, last.ack_floor)
+    )
+
+
+def acknowledged(history: ConsumerHistory) -> bool:
+    """Whether anything was acknowledged between the first and the last look; without acknowledgements: delivered."""
+    first, last = history.first, history.last
+    return last.num_ack_pending < first.num_ack_pending or _changed(first.ack_floor, last.ack_floor)
+
+
+def _changed(before: SequencePair, after: SequencePair) -> bool:
+    # A new leader does not know when its consumer was last active: a time that vanished is no sign of life.
+    stirred = after.last_active is not None and after.last_active != before.last_active
+    return stirred or (before.consumer_seq, before.stream_seq) != (after.consumer_seq, after.stream_seq)
+
+
+def quiet_ns(consumer: Consumer) -> int | None:
+    """How long no message was delivered or acknowledged and no worker reported progress; None when nobody knows.
+
+    Only the leader remembers, and only since it leads. "In progress" from a worker counts as a delivery there
+    (server: consumer.go progressUpdate, updateDelivered).
+    """
+    known = [pair.last_active for pair in (consumer.delivered, consumer.ack_floor) if pair.last_active]
+    return _since_ns(consumer, max(known) if known else _nothing_since(consumer, consumer.delivered))
+
+
+def unacknowledged_ns(consumer: Consumer) -> int | None:
+    """How long nothing was acknowledged; None when nobody knows."""
+    floor = consumer.ack_floor
+    return _since_ns(consumer, floor.last_active or _nothing_since(consumer, floor))
+
+
+def _nothing_since(consumer: Consumer, pair: SequencePair) -> datetime | None:
+    if pair.consumer_seq == 0:
+        return consumer.created
+    return consumer.cluster.leader_since if consumer.cluster else None
+
+
+def _since_ns(consumer: Consumer, moment: datetime | None) -> int | None:
+    return None if moment is None else max(0, int((consumer.at - moment).total_seconds() * 1e9))
+
+
+def still_ns(history: ConsumerHistory) -> int:
+    """How long the consumer has stood still for sure: at least the time between the looks."""
+    return max(int(history.elapsed_s * 1e9), quiet_ns(history.last) or 0)
+
+
+def patience_ns(consumer: Consumer) -> int:
+    """How long a worker may hold a message in silence: the longest wait before a redelivery."""
+    return max((consumer.config.ack_wait_ns, *consumer.config.backoff_ns))
+
+
+def delivers_by_design_late(consumer: Consumer) -> bool:
+    """Whether the configuration itself holds messages back while clients wait for them."""
+    config = consumer.config
+    priority = config.priority_policy not in ("", "none")
+    return priority or config.replay_policy == "original" or config.rate_limit_bps > 0
+
+
+class Flow(msgspec.Struct, frozen=True, gc=False):
+    """Messages per second that came for a consumer, and that its clients were done with."""
+
+    arriving: float
+    done: float
+
+    @property
+    def growth(self) -> float:
+        """By how many messages a second the backlog grows; negative when it falls."""
+        return self.arriving - self.done
+
+
+def backlog(consumer: Consumer) -> int:
+    """Everything that clients are not done with. Fetching a batch does not change it; acknowledging does."""
+    return consumer.num_pending + consumer.num_ack_pending
+
+
+def flow(history: ConsumerHistory) -> Flow | None:
+    """The rates between the first and the last look; None when the consumer was reset in between.
+
+    The share of redeliveries among what a filtered consumer delivered is not known exactly: `done` is rather too high.
+    """
+    first, last = history.first, history.last
+    by_consumer = last.delivered.consumer_seq - first.delivered.consumer_seq
+    by_stream = last.delivered.stream_seq - first.delivered.stream_seq
+    if by_consumer < 0 or by_stream < 0:
+        return None
+    done = max(0, min(by_consumer, by_stream) - last.num_ack_pending + first.num_ack_pending)
+    growth = backlog(last) - backlog(first)
+    return Flow(arriving=max(0, growth + done) / history.elapsed_s, done=done / history.elapsed_s)
+
+
+def grows(history: ConsumerHistory, rates: Flow) -> bool:
+    """Whether the backlog became larger from every look to the next, and by more than chance."""
+    rising = all(backlog(after) > backlog(before) for before, after in pairwise(history.readings))
+    return rising and rates.growth >= _MATERIAL_SHARE * rates.arriving
+
+
+def wait_s(consumer: Consumer, rates: Flow) -> float:
+    """How long a message that arrives now waits for its turn, in seconds."""
+    return consumer.num_pending / rates.done if rates.done else float("inf")

@@ -1,0 +1,67 @@
+"""JSD408: much of what a consumer delivers are messages that it had delivered before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import acknowledged, is_full
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+
+@check("consumer_lag.redelivery_high")
+def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
+    """Every delivery has a consumer sequence of its own, every message one stream sequence: the difference came again.
+
+    Filters and deleted messages make stream sequences jump, so the count is a lower bound. `num_redelivered` is no
+    counter: it tells how many messages are unacknowledged after several deliveries, and is 0 between two of them.
+    """
+    warn_at, fail_at = params.number("warn_share"), params.number("error_share")
+    enough = params.integer("min_deliveries")
+    for history in trend.consumers():
+        first, last = history.first, history.last
+        if is_full(last) and last.num_pending and not acknowledged(history):
+            continue
+        deliveries = last.delivered.consumer_seq - first.delivered.consumer_seq
+        again = _again(first, last)
+        share = again / deliveries if deliveries > 0 else 0.0
+        if share < warn_at or not _again(history.readings[-2], last):
+            yield passed(last.subject)
+        elif deliveries < enough:
+            reason = f"{again:,} of only {deliveries:,} deliveries between the looks were repeated: too few for a share"
+            yield unknown(last.subject, reason, "run with a longer --interval, e.g. 30s")
+        else:
+            yield _finding(history, again, deliveries, fail_at if share >= fail_at else warn_at, share >= fail_at)
+
+
+def _again(before: Consumer, after: Consumer) -> int:
+    by_consumer = after.delivered.consumer_seq - before.delivered.consumer_seq
+    by_stream = after.delivered.stream_seq - before.delivered.stream_seq
+    # A reset consumer begins to count anew and goes through old messages on purpose.
+    return by_consumer - by_stream if by_consumer > by_stream >= 0 else 0
+
+
+def _finding(history: ConsumerHistory, again: int, deliveries: int, threshold: float, severe: bool) -> Finding:
+    first, last = history.first, history.last
+    return Finding(
+        subject=last.subject,
+        severity=Severity.ERROR if severe else None,
+        message=(
+            f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their messages "
+            "were not acknowledged in time, or were refused"
+        ),
+        measured=again / deliveries,
+        threshold=threshold,
+        unit="ratio",
+        evidence=(
+            first.observed("delivered.consumer_seq", first.delivered.consumer_seq),
+            last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
+            first.observed("delivered.stream_seq", first.delivered.stream_seq),
+            last.observed("delivered.stream_seq", last.delivered.stream_seq),
+            last.observed("config.ack_wait", last.config.ack_wait_ns),
+            last.observed("num_redelivered", last.num_redelivered),
+        ),
+    )

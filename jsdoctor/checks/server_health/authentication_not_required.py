@@ -1,0 +1,87 @@
+"""JSD810: a server that lets everybody in, or sends passwords in clear text, or an account without limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers, Varz
+
+
+@check("server_health.authentication_not_required")
+def authentication_not_required(
+    servers: Servers | None, connected: ConnectedServer | None, accounts: Accounts | None
+) -> Iterator[Finding]:
+    """One finding at most for each server: open, else reachable from other hosts without TLS."""
+    known = {server.name: server for server in (servers.servers if servers else ())}
+    for server in known.values():
+        if server.varz:
+            own = connected if connected and connected.server_name == server.name else None
+            yield _of_server(server, server.varz, own)
+        else:
+            yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
+    if connected and connected.server_name not in known:
+        yield _judged(
+            Subject(kind="server", name=connected.server_name),
+            connected.host,
+            connected.auth_required,
+            connected.tls_required or connected.tls_available,
+            Observation("INFO", "auth_required", connected.auth_required),
+        )
+    yield from _unlimited(accounts.accounts if accounts else ())
+
+
+def _of_server(server: Server, varz: Varz, connected: ConnectedServer | None) -> Finding:
+    """With `no_auth_user` the variables say that authentication is required, and the greeting says that it is not."""
+    tls = varz.tls_required or varz.tls_cert_not_after is not None
+    if connected:
+        auth, tls = connected.auth_required, tls or connected.tls_available
+    else:
+        auth = varz.auth_required
+    return _judged(server.subject, varz.host, auth, tls, server.observed("auth_required", auth))
+
+
+def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observation) -> Finding:
+    local = _is_local(host)
+    evidence = (seen, Observation(seen.source, "host", host, seen.at))
+    if not auth:
+        reach = "every process of this machine" if local else "everybody who reaches its port"
+        return Finding(
+            subject=subject,
+            severity=Severity.INFO if local else None,
+            message=f"it asks nobody who they are: {reach} may read, publish and delete every stream of that account",
+            evidence=evidence,
+        )
+    if not tls and not local:
+        return Finding(
+            subject=subject,
+            severity=Severity.INFO,
+            message="it has no TLS: passwords and messages cross the network in clear text",
+            evidence=evidence,
+        )
+    return passed(subject)
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _unlimited(accounts: tuple[Account, ...]) -> Iterator[Finding]:
+    """Only where several accounts share the servers: one without limits can then use up what the others need."""
+    users = [a for a in accounts if a.tiers and any(tier.streams or tier.storage or tier.memory for tier in a.tiers)]
+    for account in users if len(users) > 1 else ():
+        if any(tier.limits.max_storage > 0 or tier.limits.max_memory > 0 for tier in account.tiers):
+            yield passed(account.subject)
+            continue
+        yield Finding(
+            subject=account.subject,
+            severity=Severity.INFO,
+            message=f"it has no JetStream limits and shares its servers with {len(users) - 1:,} other accounts:"
+            " it can use up their storage",
+            evidence=(Observation(account.source, "limits.max_storage", -1, account.at),),
+        )

@@ -1,0 +1,48 @@
+"""A server's own health check: what failed, and how much that weighs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from jsdoctor.model.server import HealthError, Server
+
+NOT_ENABLED = "JetStream not enabled"
+"""The server has a jetstream block in its configuration, and JetStream is off (server: monitor.go healthz)."""
+
+_OF_ASSETS = ("STREAM", "CONSUMER")
+_WRITE_ERROR = "stream write error"
+_SHOWN = 3
+
+
+def uptime_ns(server: Server) -> int | None:
+    """Time since the server started when it was asked for its variables; None when it was not."""
+    if server.varz is None or server.varz.start is None:
+        return None
+    return int(((server.varz.now or server.at) - server.varz.start).total_seconds() * 1e9)
+
+
+def is_jetstream_off(server: Server) -> bool:
+    """Whether JetStream is configured and off. A server without a jetstream block passes its health check."""
+    return server.health is not None and any(NOT_ENABLED in error.error for error in reasons(server))
+
+
+def reasons(server: Server) -> tuple[HealthError, ...]:
+    """Every reason that the health check gave; older servers give one text instead of a list."""
+    health = server.health
+    if health is None:
+        return ()
+    return health.errors or ((HealthError(type="", error=health.error),) if health.error else ())
+
+
+def only_lagging_assets(errors: Iterable[HealthError]) -> bool:
+    """Whether all that is wrong are streams or consumers that are not current, which mends itself after a start."""
+    return all(error.type in _OF_ASSETS and _WRITE_ERROR not in error.error for error in errors)
+
+
+def summary(errors: tuple[HealthError, ...]) -> str:
+    """The reasons by type with the first few texts."""
+    kinds = ", ".join(f"{count:,} {kind or 'other'}" for kind, count in Counter(e.type for e in errors).items())
+    texts = "; ".join(dict.fromkeys(error.error for error in errors[:_SHOWN]))
+    more = f"; and {len(errors) - _SHOWN:,} more" if len(errors) > _SHOWN else ""
+    return f"{kinds}: {texts}{more}"

@@ -1,0 +1,62 @@
+"""JSD802: JetStream storage of a server or an account that is nearly used up or nearly promised away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.limits import Fill, of_account, of_server
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Account, Accounts, Server, Servers
+
+
+@check("server_health.jetstream_storage_near_limit")
+def jetstream_storage_near_limit(
+    servers: Servers | None, accounts: Accounts | None, params: Params
+) -> Iterator[Finding]:
+    """Three limits are often taken for each other: the server's, the account's, the stream's (that one is JSD602's)."""
+    for server in servers.servers if servers else ():
+        if server.jetstream is None:
+            yield unknown(server.subject, "its JetStream figures were not read", "see the gaps of this run")
+        elif not server.jetstream.disabled:
+            yield _judged(server, of_server(server.jetstream), params)
+    for account in accounts.accounts if accounts else ():
+        yield _judged(account, of_account(account), params)
+
+
+def _judged(holder: Server | Account, fills: Iterable[Fill], params: Params) -> Finding:
+    reserved_at, warn_at, fail_at = (params.number(n) for n in ("reserved_fraction", "warn_fraction", "max_fraction"))
+    late = [fill for fill in fills if fill.ratio >= (warn_at if fill.kind == "used" else reserved_at)]
+    if not late:
+        return passed(holder.subject)
+    worst = max(late, key=lambda fill: (fill.kind == "used", fill.ratio))
+    full = worst.kind == "used" and worst.ratio >= fail_at
+    limit = fail_at if full else warn_at if worst.kind == "used" else reserved_at
+    return Finding(
+        subject=holder.subject,
+        severity=None if full else Severity.WARNING,
+        message="; ".join(_words(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
+        measured=worst.ratio,
+        threshold=limit,
+        unit="ratio",
+        evidence=tuple(observation for fill in late for observation in _evidence(holder, fill)),
+    )
+
+
+def _words(holder: Server | Account, fill: Fill, fail_at: float) -> str:
+    of = "server" if isinstance(holder, Server) else "account"
+    text = f"{fill.value:,} of the {of}'s {fill.limit:,} bytes of {fill.what} are {fill.kind}"
+    if fill.kind == "reserved":
+        return f"{text} by max_bytes of its streams: a stream that asks for more than the rest is refused"
+    code = "10023" if of == "server" else "10002"
+    if fill.ratio >= fail_at:
+        now = "publishes are" if fill.ratio >= 1 else "soon publishes will be"
+        return f"{text}: {now} refused (error {code}) whatever the limits of the stream"
+    return f"{text}: at the limit publishes are refused (error {code})"
+
+
+def _evidence(holder: Server | Account, fill: Fill) -> Iterator[Observation]:
+    source = holder.name if isinstance(holder, Server) else holder.source
+    yield Observation(source, fill.path, fill.value, holder.at)
+    yield Observation(source, f"limit of {fill.what}", fill.limit, holder.at)

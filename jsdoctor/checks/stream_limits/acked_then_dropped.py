@@ -1,0 +1,66 @@
+"""JSD612: a message larger than the whole stream is acknowledged and gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.limits import histories
+from jsdoctor.checks.stream_limits.oversize import drops_now, emptied, largest_payload, lets_in_too_large
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.trend import Trend
+
+
+@check("stream_limits.acked_then_dropped")
+def acked_then_dropped(
+    snapshots: SnapshotSeries,
+    trend: Trend | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    params: Params,
+) -> Iterator[Finding]:
+    """Discard old makes room after storing: a message that does not fit at all goes the same way (server: filestore.go
+    storeMsg, enforceBytesLimit). `max_msg_size` refuses it instead, with error 10054.
+    """
+    payload, overhead = largest_payload(servers, connected), params.integer("overhead")
+    seen_before = histories(trend)
+    for stream in snapshots.last.led_streams():
+        config = stream.config
+        if config.max_bytes <= 0 or config.discard != "old" or config.sealed or config.mirror:
+            continue
+        risky = lets_in_too_large(config, payload, overhead)
+        if risky is None:
+            yield unknown(stream.subject, "no server told its max_payload", "use a login of the system account")
+        elif not risky:
+            yield passed(stream.subject)
+        elif drops_now(seen_before.get((stream.account, stream.name))):
+            yield _finding(stream, payload, None, "messages come in and the stream stays empty")
+        elif emptied(stream):
+            yield _finding(stream, payload, Severity.WARNING, "the stream is empty though messages were published")
+        else:
+            yield _finding(stream, payload, Severity.INFO, "")
+
+
+def _finding(stream: Stream, payload: int | None, severity: Severity | None, proof: str) -> Finding:
+    limit = stream.config.max_bytes
+    return Finding(
+        subject=stream.subject,
+        severity=severity,
+        message=(
+            f"messages larger than max_bytes ({limit:,} bytes) are acknowledged and deleted at once"
+            + (f": {proof}" if proof else "")
+        ),
+        measured=limit,
+        threshold=payload,
+        unit="bytes",
+        evidence=(
+            stream.observed("config.max_bytes", limit),
+            stream.observed("config.max_msg_size", stream.config.max_msg_size),
+            stream.observed("state.messages", stream.state.messages),
+            stream.observed("state.last_seq", stream.state.last_seq),
+        ),
+        remedy={"no_ack": stream.config.no_ack, "max_msg_size": max(limit - 1024, limit // 2)},
+    )

@@ -1,0 +1,78 @@
+"""JSD611: messages that max_age should have removed long ago are still stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.limits import histories
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.trend import StreamHistory, Trend
+
+_NS = 1_000_000_000
+_JITTER_NS = _NS
+"""A server notes its time before it reads its streams, and clocks of cluster members differ by milliseconds."""
+
+
+@check("stream_limits.expiry_stuck")
+def expiry_stuck(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+    """Expiry walks from the oldest sequence and ends at the first message that is young enough (server: filestore.go
+    expireMsgs), so one message dated in the future keeps all behind it. All times are the answering server's own.
+    """
+    slack_ns, slack_share = params.integer("overshoot"), params.number("overshoot_fraction")
+    seen_before = histories(trend)
+    for stream in snapshots.last.led_streams():
+        if not _expires(stream):
+            continue
+        allowed_ns = stream.config.max_age_ns + max(slack_ns, int(stream.config.max_age_ns * slack_share))
+        oldest_ns, newest_ns = _age_ns(stream, stream.state.first_ts), _age_ns(stream, stream.state.last_ts)
+        age_ns = max(oldest_ns, newest_ns)
+        if age_ns > allowed_ns and not _is_moving(seen_before.get((stream.account, stream.name))):
+            yield _stuck(stream, age_ns, allowed_ns, behind_future=oldest_ns < -_JITTER_NS)
+        elif oldest_ns < -_JITTER_NS:
+            yield unknown(
+                stream.subject,
+                f"its first message is dated {span(-oldest_ns)} in the future and hides how old those behind it are",
+                "see JSD108; `nats stream get` shows the times of the messages behind it",
+            )
+        else:
+            yield passed(stream.subject)
+
+
+def _expires(stream: Stream) -> bool:
+    """Mirrors keep the origin's times and count from arrival; with per-message TTL the head may rightly stay."""
+    config = stream.config
+    exempt = config.sealed or config.allow_msg_ttl or config.mirror is not None
+    return config.max_age_ns > 0 and stream.state.messages > 0 and not exempt
+
+
+def _age_ns(stream: Stream, moment: datetime | None) -> int:
+    return int((stream.at - moment).total_seconds() * _NS) if moment else 0
+
+
+def _is_moving(history: StreamHistory | None) -> bool:
+    """A long backlog takes a while to expire: as long as the head moves, nothing is stuck."""
+    return history is not None and history.last.state.first_seq > history.first.state.first_seq
+
+
+def _stuck(stream: Stream, age_ns: int, allowed_ns: int, behind_future: bool) -> Finding:
+    return Finding(
+        subject=stream.subject,
+        message=(
+            f"messages {span(age_ns)} old are still stored although max_age is {span(stream.config.max_age_ns)}"
+            + (": the first message is dated in the future and nothing behind it expires" if behind_future else "")
+        ),
+        measured=age_ns,
+        threshold=allowed_ns,
+        unit="duration",
+        evidence=(
+            stream.observed("config.max_age", stream.config.max_age_ns),
+            stream.observed("state.first_ts", stream.state.first_ts),
+            stream.observed("state.last_ts", stream.state.last_ts),
+        ),
+        remedy={"first_seq": stream.state.first_seq},
+    )

@@ -1,0 +1,91 @@
+"""How full a stream is against each of its limits, and how fast it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from jsdoctor.model.finding import Observation
+from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.trend import StreamHistory, Trend
+
+Histories = Mapping[tuple[str, str], StreamHistory]
+
+_NS = 1_000_000_000
+
+
+class Fill(msgspec.Struct, frozen=True):
+    """One limit of a stream and what is used of it. `no_room`: nothing more fits."""
+
+    noun: str
+    used: int
+    limit: int
+    used_path: str
+    limit_path: str
+    no_room: bool
+
+    @property
+    def share(self) -> float:
+        """The used part of the limit."""
+        return self.used / self.limit
+
+    @property
+    def key(self) -> str:
+        """The configuration's name of the limit."""
+        return self.limit_path.rpartition(".")[2]
+
+    def observed(self, stream: Stream) -> tuple[Observation, ...]:
+        """Both numbers as evidence."""
+        return (stream.observed(self.used_path, self.used), stream.observed(self.limit_path, self.limit))
+
+
+def storage_fills(stream: Stream) -> tuple[Fill, ...]:
+    """The stream against `max_msgs` and `max_bytes`, where it has them.
+
+    Bytes have no room when a message of average size does not fit (server: filestore.go storeRawMsg, ErrMaxBytes).
+    """
+    state, config, found = stream.state, stream.config, []
+    if config.max_msgs > 0:
+        full = state.messages >= config.max_msgs
+        found.append(Fill("messages", state.messages, config.max_msgs, "state.messages", "config.max_msgs", full))
+    if config.max_bytes > 0:
+        full = state.messages > 0 and config.max_bytes - state.bytes < state.bytes // state.messages
+        found.append(Fill("bytes", state.bytes, config.max_bytes, "state.bytes", "config.max_bytes", full))
+    return tuple(found)
+
+
+def consumer_fill(stream: Stream) -> Fill | None:
+    """The stream against `max_consumers`, where it has one."""
+    used, limit = stream.state.consumer_count, stream.config.max_consumers
+    if limit <= 0:
+        return None
+    return Fill("consumers", used, limit, "state.consumer_count", "config.max_consumers", used >= limit)
+
+
+def refuses_when_full(stream: Stream) -> bool:
+    """Whether a full stream turns new messages away. A sealed one turns all away, full or not: that is no limit."""
+    return stream.config.discard == "new" and not stream.config.sealed
+
+
+def histories(trend: Trend | None) -> Histories:
+    """Every stream's readings by account and name."""
+    return {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
+
+
+def time_to_full_ns(fill: Fill, history: StreamHistory | None) -> int | None:
+    """How long until the limit is reached at the present rate; None when it does not grow, or nobody measured."""
+    if history is None:
+        return None
+    before, after = (
+        getattr(reading.state, fill.used_path.rpartition(".")[2]) for reading in (history.first, history.last)
+    )
+    grown = after - before
+    if grown <= 0:
+        return None
+    return int((fill.limit - fill.used) / grown * history.elapsed_s * _NS)
+
+
+def larger_limits(stream: Stream, *fills: Fill) -> dict[str, object]:
+    """Values for the remedy that doubles the limits which are (nearly) reached."""
+    return {"no_ack": stream.config.no_ack} | {fill.key: 2 * fill.limit for fill in fills}

@@ -1,0 +1,37 @@
+"""JSD608: thresholds that operators wrote into the stream's own metadata (`io.nats.monitor.*`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.monitor_metadata import read_thresholds
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.stream_thresholds import KEYS, breaches
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.snapshot import SnapshotSeries
+
+
+@check("stream_limits.metadata_threshold")
+def metadata_threshold(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """The stream's own thresholds, compared as `nats server check stream` does (jsm.go monitor/stream.go).
+
+    One finding per stream: the worst breach leads, the others follow in its message.
+    """
+    for stream in snapshots.last.led_streams():
+        thresholds = read_thresholds(stream.config.metadata, KEYS)
+        if thresholds is None:
+            continue
+        found = sorted(breaches(stream, thresholds), key=lambda breach: -breach.severity.rank)
+        if not found:
+            yield passed(stream.subject)
+            continue
+        worst = found[0]
+        yield Finding(
+            subject=stream.subject,
+            severity=None if worst.severity is Severity.CRITICAL else worst.severity,
+            message="; ".join(breach.text for breach in found),
+            measured=worst.measured,
+            threshold=worst.threshold,
+            unit=worst.unit,
+            evidence=tuple(stream.observed(breach.path, breach.value) for breach in found),
+        )

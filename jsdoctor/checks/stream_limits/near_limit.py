@@ -1,0 +1,81 @@
+"""JSD602: a stream whose limit is near, where reaching it refuses messages or deletes work that nobody has done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.limits import (
+    Fill,
+    consumer_fill,
+    histories,
+    larger_limits,
+    refuses_when_full,
+    storage_fills,
+    time_to_full_ns,
+)
+from jsdoctor.checks.wording import span
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.trend import Trend
+
+
+@check("stream_limits.near_limit")
+def near_limit(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+    """A ring buffer (limits retention, discard old) is meant to be full: its messages and bytes are not judged.
+
+    Streams that refuse messages already belong to JSD603.
+    """
+    warn_at, fail_at = params.number("warn_fraction"), params.number("max_fraction")
+    min_consumers, readings = params.integer("min_consumers"), histories(trend)
+    for stream in snapshots.last.led_streams():
+        fills = _judged(stream, min_consumers)
+        if not fills or (refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))):
+            continue
+        worst = max(fills, key=lambda fill: fill.share)
+        if worst.share < warn_at:
+            yield passed(stream.subject)
+            continue
+        severe = worst.share >= fail_at
+        left_ns = time_to_full_ns(worst, readings.get((stream.account, stream.name)))
+        yield Finding(
+            subject=stream.subject,
+            severity=None if severe else Severity.WARNING,
+            message=(
+                f"{worst.used:,} of {worst.limit:,} {worst.noun} ({worst.key}) are used"
+                + (f", the rest lasts {span(left_ns)} at the present rate" if left_ns else "")
+                + f": {_consequence(stream, worst)}"
+            ),
+            measured=worst.share,
+            threshold=fail_at if severe else warn_at,
+            unit="ratio",
+            evidence=worst.observed(stream),
+            remedy=_remedy(stream, worst),
+        )
+
+
+def _judged(stream: Stream, min_consumers: int) -> list[Fill]:
+    if stream.config.sealed:
+        return []
+    matters = refuses_when_full(stream) or stream.config.retention != "limits"
+    fills = list(storage_fills(stream)) if matters else []
+    consumers = consumer_fill(stream)
+    # A small max_consumers is the exact number somebody wants; reaching it is the normal state.
+    if consumers and consumers.limit >= min_consumers:
+        fills.append(consumers)
+    return fills
+
+
+def _consequence(stream: Stream, fill: Fill) -> str:
+    if fill.noun == "consumers":
+        return "at the limit no further consumer can be created"
+    if refuses_when_full(stream):
+        return "at the limit new messages are refused"
+    return "at the limit each new message deletes the oldest one, processed or not"
+
+
+def _remedy(stream: Stream, fill: Fill) -> dict[str, object]:
+    if fill.noun == "consumers":
+        return {"action": "stream.look_at_consumers"}
+    return larger_limits(stream, fill)

@@ -1,0 +1,38 @@
+"""JSD610: a stream that acknowledges nothing leaves every publisher that waits without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+_SYSTEM_SUBJECTS = ("$JS.", "$SYS.")
+
+
+@check("stream_limits.no_ack")
+def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """With `no_ack` the message is stored and the publisher hears nothing (server: stream.go, `canRespond`).
+
+    Mirrors and pure aggregates have no publishers. Nobody waits on the server's own events, and a stream of `>` may
+    not acknowledge at all.
+    """
+    for stream in snapshots.last.streams:
+        if not stream.config.subjects or stream.config.mirror:
+            continue
+        if not stream.config.no_ack or _must_be_silent(stream):
+            yield passed(stream.subject)
+            continue
+        yield Finding(
+            subject=stream.subject,
+            message=(
+                "no_ack is set: a publisher that waits times out although its message is stored, "
+                "and stores it again with every retry"
+            ),
+            evidence=(stream.observed("config.no_ack", stream.config.no_ack),),
+        )
+
+
+def _must_be_silent(stream: Stream) -> bool:
+    return all(subject == ">" or subject.startswith(_SYSTEM_SUBJECTS) for subject in stream.config.subjects)

@@ -1,0 +1,94 @@
+"""JSD605: a number of replicas that does not protect: one, an even number, or more than there are servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.placement import Room, is_clustered
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+_SMALLEST_QUORUM = 3
+
+
+@check("stream_limits.replicas_risky")
+def replicas_risky(
+    snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None
+) -> Iterator[Finding]:
+    """A stream works while more than half of its replicas do (server: raft.go quorumNeeded).
+
+    Memory streams with one replica are caches, and mirrors have their origin: there, one replica is a choice.
+    """
+    room = Room(snapshots.last, servers, connected)
+    for stream in snapshots.last.streams:
+        if not is_clustered(stream):
+            continue
+        wanted, size = stream.config.num_replicas, room.servers_for(stream)
+        if size is not None and room.size_is_exact and wanted > size:
+            yield _too_few(stream, size)
+        elif wanted % 2 == 0:
+            yield _even(stream, size)
+        elif wanted > 1 or stream.config.storage == "memory" or stream.config.mirror:
+            yield passed(stream.subject)
+        elif size is None:
+            yield unknown(
+                stream.subject,
+                "it has one replica, and how many servers the cluster has was not seen",
+                "use a login of the system account",
+            )
+        elif size < _SMALLEST_QUORUM:
+            yield passed(stream.subject)
+        else:
+            yield _single(stream, size)
+
+
+def _too_few(stream: Stream, there: int) -> Finding:
+    return _finding(
+        stream,
+        f"R{stream.config.num_replicas} is configured and only {there} servers are there to hold it: "
+        "the next server that fails may take the stream with it",
+        there,
+        {"action": "stream.look_at_replicas"},
+        Severity.ERROR,
+    )
+
+
+def _even(stream: Stream, size: int | None) -> Finding:
+    wanted = stream.config.num_replicas
+    survives = wanted // 2 - 1
+    more = wanted + 1 if size is None or wanted < size else wanted - 1
+    return _finding(
+        stream,
+        f"R{wanted} survives the loss of {survives or 'no'} server{'s' if survives > 1 else ''}, no more than "
+        f"R{wanted - 1} does, and has one more server that may fail",
+        wanted,
+        {"replicas": more} if more >= _SMALLEST_QUORUM else {"action": "stream.look_at_replicas"},
+    )
+
+
+def _single(stream: Stream, size: int) -> Finding:
+    holder = f"server {stream.answered_by}" if stream.answered_by else "its one server"
+    return _finding(
+        stream,
+        f"R1 in a cluster of {size} or more servers: while {holder} is down the stream is gone, "
+        "and if its disk is lost so are the messages",
+        1,
+        {"replicas": _SMALLEST_QUORUM},
+    )
+
+
+def _finding(
+    stream: Stream, message: str, measured: int, remedy: dict[str, object], severity: Severity | None = None
+) -> Finding:
+    return Finding(
+        subject=stream.subject,
+        severity=severity,
+        message=message,
+        measured=measured,
+        threshold=stream.config.num_replicas if severity else _SMALLEST_QUORUM,
+        unit="count",
+        evidence=(stream.observed("config.num_replicas", stream.config.num_replicas),),
+        remedy={"no_ack": stream.config.no_ack, **remedy},
+    )

@@ -1,0 +1,66 @@
+"""Thresholds in metadata: what the peers accept is accepted, everything else is told, nothing crashes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.checks.monitor_metadata import ENABLED, PREFIX, Kind, Thresholds, parse_monitor_duration, read_thresholds
+
+KEYS = {"many": Kind.COUNT, "long": Kind.DURATION, "on": Kind.FLAG}
+HOUR_NS = 3_600_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "duration_ns"),
+    [
+        ("0", 0),
+        ("1.5s", 1_500_000_000),
+        (".5s", 500_000_000),
+        ("1h30m", HOUR_NS * 3 // 2),
+        ("5m", HOUR_NS // 12),
+        ("1M", 30 * 24 * HOUR_NS),
+        ("1d", 24 * HOUR_NS),
+        ("2W1D", 15 * 24 * HOUR_NS),
+        ("1y", 365 * 24 * HOUR_NS),
+        ("-1m", -HOUR_NS // 60),
+        (" 250ms ", 250_000_000),
+    ],
+)
+def test_durations(text: str, duration_ns: int) -> None:
+    assert parse_monitor_duration(text) == duration_ns
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 minutes", "1h 30m", "1x", "s", "1..5s", "--1s", "1s-1s"])
+def test_no_durations(text: str) -> None:
+    with pytest.raises(ValueError, match=r"duration|unit"):
+        parse_monitor_duration(text)
+
+
+@pytest.mark.parametrize("enabled", [None, "false", "0", "F"])
+def test_nothing_counts_unless_enabled(enabled: str | None) -> None:
+    metadata = {PREFIX + "many": "5"} | ({ENABLED: enabled} if enabled else {})
+    assert read_thresholds(metadata, KEYS) is None
+
+
+def test_values_by_kind() -> None:
+    found = read_thresholds(
+        {ENABLED: "True", PREFIX + "many": "7", PREFIX + "long": "2m", PREFIX + "on": "t", PREFIX + "new": "x"}, KEYS
+    )
+    assert found == Thresholds({"many": 7}, {"long": HOUR_NS // 30}, frozenset({"on"}))
+
+
+def test_zero_and_below_are_off() -> None:
+    found = read_thresholds({ENABLED: "1", PREFIX + "many": "-1", PREFIX + "long": "0", PREFIX + "on": "false"}, KEYS)
+    assert found == Thresholds()
+
+
+@given(st.dictionaries(st.sampled_from([ENABLED, *(PREFIX + key for key in KEYS)]), st.text(max_size=12)))
+def test_every_value_is_used_off_or_told(metadata: dict[str, str]) -> None:
+    found = read_thresholds(metadata, KEYS)
+    if found is None:
+        return
+    used = {*found.counts, *found.durations_ns, *found.flags}
+    assert not used & set(found.unreadable)
+    assert all(value > 0 for value in (*found.counts.values(), *found.durations_ns.values()))

@@ -1,0 +1,40 @@
+"""Words that messages of checks share."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.checks.wording import counted, span
+
+MINUTE_NS = 60_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "expected"),
+    [
+        (0, "0s"),
+        (1, "1ns"),
+        (250_000_000, "250ms"),
+        (1_500_000_000, "1s500ms"),
+        (5_000_000_000, "5s"),
+        (90_000_000_000, "1m30s"),
+        (60 * MINUTE_NS, "1h"),
+        (72 * 60 * MINUTE_NS, "3d"),
+        (24 * 60 * MINUTE_NS + 5_000_000_000, "1d"),
+        (-2 * MINUTE_NS, "-2m"),
+    ],
+)
+def test_span(duration_ns: int, expected: str) -> None:
+    assert span(duration_ns) == expected
+
+
+@given(st.integers(min_value=1, max_value=10**19))
+def test_span_never_says_nothing(duration_ns: int) -> None:
+    assert span(duration_ns) != "0s"
+    assert span(-duration_ns) == "-" + span(duration_ns)
+
+
+def test_counted() -> None:
+    assert (counted(1, "message"), counted(4200, "message")) == ("1 message", "4,200 messages")

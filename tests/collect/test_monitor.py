@@ -1,0 +1,258 @@
+"""Collection from HTTP monitoring ports of real servers, and from ports that are none."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.server
+import ssl
+import threading
+from collections.abc import Iterator
+from typing import ClassVar
+
+import httpx
+import pytest
+
+from jsdoctor.collect.monitor_url import MonitorUrl, parse_monitor_url
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.server import Servers
+from jsdoctor.parse.assemble import assemble
+from tests.collect.certificates import Certificates
+from tests.collect.conftest import SECRET, StartServer, tls_block
+from tests.collect.looking import NET_S, ONCE, PLAN, asked, bodies, furnished, gaps, look, missing, streams
+from tests.deployment import streams as furniture
+from tests.servers import ClusterFactory, wait_until
+
+real = pytest.mark.real
+
+
+@real
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
+    cluster = furnished(shared_cluster, server_version, nodes)
+    first, second = samples = look(None, cluster.monitor_urls)
+    assert asked(first) == {"JSZ": nodes, "VARZ": nodes, "HEALTHZ": nodes}
+    assert asked(second) == {"JSZ": nodes}
+    assert gaps(samples) == []
+    found = streams(samples)
+    assert {stream["name"] for stream in furniture(nodes)} <= found.keys()
+    assert all(stream.from_leader and stream.consumers_seen for stream in found.values())
+    assert all(consumer.from_leader for stream in found.values() for consumer in stream.consumers)
+    servers = assemble(samples).get(Servers)
+    assert isinstance(servers, Servers)
+    assert [(s.name, s.version, s.health is not None) for s in servers.servers] == [
+        (name, server_version, True) for name in cluster.names
+    ]
+
+
+@real
+def test_one_server_of_three_tells_what_it_cannot_see(shared_cluster: ClusterFactory) -> None:
+    cluster = furnished(shared_cluster, nodes=3)
+    samples = look(None, cluster.monitor_urls[:1])
+    found = streams(samples).values()
+    led_elsewhere = {("stream", stream.subject.label) for stream in found if not stream.from_leader}
+    led_elsewhere |= {
+        ("consumer", consumer.subject.label)
+        for stream in found
+        for consumer in stream.consumers
+        if stream.from_leader and not consumer.from_leader
+    }
+    assert led_elsewhere
+    assert set(missing(samples)) == led_elsewhere
+    assert all("--monitor" in gap.how_to_get for gap in gaps(samples))
+
+
+@real
+def test_both_ways_at_once_show_each_copy_once(shared_cluster: ClusterFactory) -> None:
+    cluster = furnished(shared_cluster, nodes=3)
+    for user in ("sys", "app"):
+        samples = look(cluster.url(user), cluster.monitor_urls)
+        found = streams(samples)
+        assert {stream.account for stream in found.values()} == {"APP"}
+        assert len(found["ORDERS"].replicas) == (3 if user == "sys" else 0)
+        assert gaps(samples) == []
+
+
+@real
+def test_a_base_path_and_https(start_server: StartServer, certificates: Certificates) -> None:
+    config = f'https: "127.0.0.1:-1"\nhttp_base_path: /nats\n{tls_block(certificates.localhost)}'
+    address = f"127.0.0.1:{start_server(config).ports['monitoring']}"
+    trusted = ssl.create_default_context(cafile=certificates.ca)
+    samples = look(None, [f"https://{address}/nats/"], ONCE, monitor_tls=trusted)
+    assert asked(samples[0]) == {"JSZ": 1, "VARZ": 1, "HEALTHZ": 1}
+    assert gaps(samples) == []
+
+    (untrusted,) = gaps(look(None, [f"https://{address}/nats"], ONCE))
+    assert "certificate is not trusted" in untrusted.reason
+    (plain,) = gaps(look(None, [f"http://{address}/nats"], ONCE))
+    assert "speaks TLS only" in plain.reason
+    assert f"https://{address}/nats" in plain.how_to_get
+    (elsewhere,) = gaps(look(None, [f"https://{address}/wrong"], ONCE, monitor_tls=trusted))
+    assert "that is not NATS monitoring (HTTP 404" in elsewhere.reason
+
+
+@real
+def test_ports_that_are_no_monitoring_ports(start_server: StartServer, closed_port: int) -> None:
+    server = start_server('http: "127.0.0.1:-1"\n')
+    told = {
+        f"http://127.0.0.1:{closed_port}": "connection refused",
+        f"http://127.0.0.1:{server.port}": "does not speak HTTP",
+        f"https://127.0.0.1:{server.ports['monitoring']}": "no TLS there",
+        "http://no-such-host.invalid:8222": "no such host name",
+    }
+    samples = look(None, [*told, f"127.0.0.1:{server.ports['monitoring']}"])
+    assert {gap.subject.name: told[gap.subject.name] in gap.reason for gap in gaps(samples)} == dict.fromkeys(
+        told, True
+    )
+    assert all(gap.how_to_get for gap in gaps(samples))
+    # The good one is asked as ever, the others only once.
+    assert [asked(sample)["JSZ"] for sample in samples] == [1, 1]
+    assert samples[1].gaps == ()
+
+
+def test_when_no_port_answers_one_look_is_enough(closed_port: int) -> None:
+    samples = look(None, [f"127.0.0.1:{closed_port}"])
+    assert [(asked(sample), len(sample.gaps)) for sample in samples] == [({}, 1)]
+
+
+def test_a_port_that_stays_silent(silent_port: int) -> None:
+    samples = look(None, [f"http://127.0.0.1:{silent_port}"], type(PLAN)(timeout_s=0.5))
+    (gap,) = gaps(samples)
+    assert "no answer within 0.5 s" in gap.reason
+    assert "--timeout" in gap.how_to_get
+
+
+@real
+def test_a_server_that_falls_silent_is_given_up(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    cluster.pause("n3")
+    samples = look(None, cluster.monitor_urls, type(PLAN)(timeout_s=1.0, interval_s=0.1))
+    cluster.resume("n3")
+    assert [asked(sample)["JSZ"] for sample in samples] == [2, 2]
+    assert missing(samples) == [("endpoint", cluster.monitor_urls[2])]
+    assert samples[1].gaps == ()
+
+
+@real
+def test_an_unhealthy_server_is_no_gap(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    url = cluster.monitor_urls[0]
+    cluster.kill("n2")
+    cluster.kill("n3")
+    wait_until(lambda: httpx.get(f"{url}/healthz").status_code == 503, "n1 to be unhealthy", timeout=30)
+    samples = look(None, [url], ONCE)
+    assert asked(samples[0]) == {"JSZ": 1, "VARZ": 1, "HEALTHZ": 1}
+    (health,) = bodies(samples[0], "HEALTHZ")
+    assert health["status"] != "ok"
+    assert samples[0].gaps == ()
+
+
+class _Guard(http.server.BaseHTTPRequestHandler):
+    """What operators put before a monitoring port, which has no login of its own: a proxy that asks for one."""
+
+    behind: ClassVar[str]
+    password: ClassVar[str]
+
+    def do_GET(self) -> None:
+        login = base64.b64encode(f"ops:{self.password}".encode()).decode()
+        if self.headers.get("Authorization") != f"Basic {login}":
+            self._answer(401, b"who are you?")
+            return
+        response = httpx.get(self.behind + self.path)
+        self._answer(response.status_code, response.content)
+
+    def _answer(self, status: int, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def _guarded(behind: str, password: str) -> Iterator[str]:
+    handler = type("Guard", (_Guard,), {"behind": behind, "password": password})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@real
+def test_a_login_in_the_url_is_used_and_never_kept(shared_cluster: ClusterFactory) -> None:
+    cluster = furnished(shared_cluster)
+    with _guarded(cluster.monitor_urls[0], f"{SECRET}@/") as address:
+        samples = look(None, [f"http://ops:{SECRET}%40%2F@{address}"])
+        assert [asked(sample)["JSZ"] for sample in samples] == [1, 1]
+        assert gaps(samples) == []
+        refused = look(None, [f"http://ops:wrong-{SECRET}@{address}"])
+    (gap,) = gaps(refused)
+    assert "wants a login (HTTP 401)" in gap.reason
+    assert f"USER:PASSWORD@{address}" in gap.how_to_get
+    for shown in (samples, refused):
+        assert SECRET not in repr(shown)
+
+
+@real
+def test_a_web_server_is_not_taken_for_a_nats_server() -> None:
+    class Cheerful(_Guard):
+        def do_GET(self) -> None:
+            self._answer(200, b'{"status": "ok"}')
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cheerful) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        samples = look(None, [f"127.0.0.1:{server.server_address[1]}"], net_s=NET_S)
+        server.shutdown()
+        thread.join()
+    (gap,) = gaps(samples)
+    assert "that is not NATS monitoring (HTTP 200, no content type)" in gap.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        ("http://host:8222", "http://host:8222"),
+        ("host:8222/", "http://host:8222"),
+        ("https://host", "https://host:443"),
+        ("http://[::1]:8222/a/b/", "http://[::1]:8222/a/b"),
+        (" host ", "http://host:80"),
+    ],
+)
+def test_monitor_urls(text: str, base: str) -> None:
+    assert parse_monitor_url(text) == MonitorUrl(base)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nats://host:4222",
+        "http://",
+        "http://host:port",
+        "http://host:99999",
+        "http://ho st:1",
+        "http://[::1",
+        "host/varz?x=1",
+    ],
+)
+def test_what_is_no_monitor_url(text: str) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        parse_monitor_url(text)
+    assert "--monitor" in caught.value.message
+    assert "http://HOST:8222" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", [f"nats://ops:{SECRET}@host:1", f"http://ops:{SECRET}@ho st", f"http://{SECRET}@host:0"]
+)
+def test_a_bad_monitor_url_is_shown_without_its_secret(text: str) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        parse_monitor_url(text)
+    assert SECRET not in repr(caught.value)

@@ -1,0 +1,20 @@
+"""`jsdoctor demo` finds every fault that it plants, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.demo.faults import FAULTS
+from tests.cli.invoke import jsdoctor
+
+
+@pytest.mark.real
+def test_every_planted_fault_is_found(tmp_path: Path) -> None:
+    done = jsdoctor("demo", cwd=tmp_path, env={"TMPDIR": str(tmp_path), "COLUMNS": "120"})
+    assert done.returncode == 0, done.stderr
+    for fault in FAULTS:
+        assert f" {fault.code} " in done.stdout, fault
+        assert f"  {fault.subject}" in done.stdout, fault
+    assert list(tmp_path.iterdir()) == []

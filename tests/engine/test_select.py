@@ -1,0 +1,56 @@
+"""Selection by code, slug and prefix."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsdoctor.engine.select import Selection, SelectionError, find_rule, select_rules
+from jsdoctor.model.finding import Severity
+from jsdoctor.model.rule import Rule, Status
+
+
+def rule(code: str, slug: str, status: Status = Status.STABLE) -> Rule:
+    return Rule(code=code, slug=slug, title=slug, check="x", severity=Severity.ERROR, status=status)
+
+
+RULES = [
+    rule("JSD401", "lag-high"),
+    rule("JSD403", "at-limit"),
+    rule("JSD701", "no-meta-leader"),
+    rule("JSD799", "new-one", Status.PREVIEW),
+    rule("JSD798", "gone", Status.RETIRED),
+]
+
+
+def codes(selection: Selection) -> list[str]:
+    return [chosen.code for chosen in selection.rules]
+
+
+def test_default_is_every_stable_rule() -> None:
+    assert codes(select_rules(RULES)) == ["JSD401", "JSD403", "JSD701"]
+
+
+def test_prefix_slug_and_case() -> None:
+    assert codes(select_rules(RULES, ["jsd4"])) == ["JSD401", "JSD403"]
+    assert codes(select_rules(RULES, ["No-Meta-Leader"])) == ["JSD701"]
+    assert codes(select_rules(RULES, ["ALL"], ignore=["JSD4"])) == ["JSD701", "JSD799"]
+
+
+def test_preview_rules_run_when_asked_for_and_retired_ones_never() -> None:
+    assert "JSD799" in codes(select_rules(RULES, extend_select=["new-one"]))
+    with pytest.raises(SelectionError, match="no rule is left"):
+        select_rules(RULES, ["JSD798"])
+
+
+def test_only_rules_named_one_by_one_count_as_named() -> None:
+    assert select_rules(RULES, ["JSD403", "JSD7"]).named == {"JSD403"}
+    assert select_rules(RULES, ["AT-LIMIT"]).named == {"JSD403"}
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(SelectionError, match="--ignore 'at-limt' names no rule; did you mean 'at-limit'"):
+        select_rules(RULES, ignore=["at-limt"])
+    with pytest.raises(SelectionError, match="did you mean 'JSD403'"):
+        find_rule(RULES, "JSD4O3")
+    with pytest.raises(SelectionError):
+        select_rules(RULES, [" "])

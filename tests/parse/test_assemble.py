@@ -1,0 +1,528 @@
+"""From raw replies to evidence: real replies of three server versions, and what becomes of damaged ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.trend import Trend
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.peers import peer_id
+
+REPLIES = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
+VERSIONS = ("2.10.26", "2.15.1")
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+Json = Any
+Edit = Callable[[Json], None]
+
+
+def real(version: str, name: str) -> Json:
+    """A recorded reply (or the list of all servers' replies to one request)."""
+    return json.loads((REPLIES / version / f"{name}.json").read_text())
+
+
+def exchange(access: Access, endpoint: Endpoint, target: str, body: Json) -> Exchange:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Exchange(access, endpoint, target, NOW, 1_000_000, raw)
+
+
+def system(version: str, edit: Edit | None = None, *, without: str = "") -> list[Exchange]:
+    """What the system account was told: three servers' JSZ (edited), VARZ and HEALTHZ, or two servers'."""
+    found = []
+    for endpoint in (Endpoint.JSZ, Endpoint.VARZ, Endpoint.HEALTHZ):
+        for reply in real(version, f"ping-{endpoint.value.lower()}"):
+            if edit and endpoint is Endpoint.JSZ:
+                edit(reply)
+            if reply["server"]["name"] != without:
+                found.append(exchange(Access.SYSTEM, endpoint, f"$SYS.REQ.SERVER.PING.{endpoint.value}", reply))
+    return found
+
+
+def monitor(version: str, *, only: str = "") -> list[Exchange]:
+    """The same through monitoring ports: their bodies are the data of the system account's replies."""
+    found = []
+    for endpoint in (Endpoint.JSZ, Endpoint.HEALTHZ, Endpoint.VARZ):
+        for reply in real(version, f"ping-{endpoint.value.lower()}"):
+            name = reply["server"]["name"]
+            if not only or name == only:
+                target = f"http://{name}:8222/{endpoint.value.lower()}?accounts=true"
+                found.append(exchange(Access.MONITOR, endpoint, target, reply["data"]))
+    return found
+
+
+def account(version: str, **edits: Edit) -> list[Exchange]:
+    """What a plain account was told. Edits by the file's name, with `_` for `-`."""
+    asked = {
+        "stream-list": (Endpoint.STREAM_LIST, "$JS.API.STREAM.LIST"),
+        "consumer-list-ORDERS": (Endpoint.CONSUMER_LIST, "$JS.API.CONSUMER.LIST.ORDERS"),
+        "account-info": (Endpoint.ACCOUNT_INFO, "$JS.API.INFO"),
+        "user-info": (Endpoint.USER_INFO, "$SYS.REQ.USER.INFO"),
+    }
+    found = []
+    for name, (endpoint, target) in asked.items():
+        body = real(version, name)
+        if edit := edits.get(name.replace("-", "_")):
+            edit(body)
+        found.append(exchange(Access.ACCOUNT, endpoint, target, body))
+    return found
+
+
+def evidence(*samples: list[Exchange], gaps: tuple[Gap, ...] = ()) -> EvidenceSet:
+    return assemble([Sample(NOW + timedelta(seconds=n), tuple(s), gaps) for n, s in enumerate(samples)])
+
+
+def last(found: EvidenceSet) -> ClusterSnapshot:
+    series = found.get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    return series.last
+
+
+def streams(found: EvidenceSet) -> dict[str, Stream]:
+    return {stream.name: stream for stream in last(found).streams}
+
+
+def servers(found: EvidenceSet) -> Servers:
+    told = found.get(Servers)
+    assert isinstance(told, Servers)
+    return told
+
+
+def requested(found: EvidenceSet) -> list[tuple[str, str]]:
+    return [(gap.kind, gap.subject.label) for gap in found.gaps if gap.requested]
+
+
+def jsz_streams(reply: Json) -> Iterator[Json]:
+    for detail in reply["data"].get("account_details", []):
+        yield from detail.get("stream_detail", [])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("way", [system, monitor])
+def test_all_servers_together_show_every_asset_from_its_leader(version: str, way: Callable[[str], Json]) -> None:
+    found = evidence(way(version))
+    assert streams(found).keys() == {"EVENTS", "MIR", "ORDERS", "R1", "R2"}
+    replicas = {name: len(stream.replicas) for name, stream in streams(found).items()}
+    assert replicas == {"EVENTS": 3, "ORDERS": 3, "R2": 2, "R1": 1, "MIR": 1}
+    for stream in streams(found).values():
+        assert (stream.account, stream.has_leader, stream.from_leader, stream.consumers_seen) == (
+            "APP",
+            True,
+            True,
+            True,
+        )
+        assert stream.cluster is not None
+        assert stream.answered_by == stream.cluster.leader
+        assert [copy.server for copy in stream.replicas if copy.is_leader] == [stream.cluster.leader]
+        assert (stream.state.messages, stream.state.last_seq) == (200, 200)
+    assert [(s.name, s.version, bool(s.varz and s.jetstream and s.health)) for s in servers(found).servers] == [
+        (name, version, True) for name in ("n1", "n2", "n3")
+    ]
+    assert requested(found) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_consumer_is_judged_by_its_own_leader_not_by_its_streams(version: str) -> None:
+    orders = streams(evidence(system(version)))["ORDERS"]
+    push = next(consumer for consumer in orders.consumers if consumer.name == "push")
+    assert push.answered_by != orders.answered_by
+    # Nobody is bound and nothing was delivered: followers say the opposite of both.
+    assert (push.from_leader, push.num_pending, push.push_bound) == (True, 200, False)
+    followers = [
+        consumer
+        for reply in real(version, "ping-jsz")
+        for stream in jsz_streams(reply)
+        for consumer in stream.get("consumer_detail", [])
+        if consumer["name"] == "push" and reply["server"]["name"] != push.answered_by
+    ]
+    assert [(follower["num_pending"], follower.get("push_bound")) for follower in followers] == [(0, True)] * 2
+    assert sorted(replica.server for replica in push.replicas) == sorted({"n1", "n2", "n3"} - {push.answered_by})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("silent", ["n1", "n2", "n3"])
+def test_what_a_silent_server_leads_is_not_judged_and_is_a_gap(version: str, silent: str) -> None:
+    whole, found = evidence(system(version)), evidence(system(version, without=silent))
+    expected = {("server", silent)}
+    for name, stream in streams(whole).items():
+        if stream.answered_by == silent:
+            expected |= {("stream", f"APP > {name}")} if len(stream.replicas) > 1 else set()
+            assert name not in streams(found) or not streams(found)[name].from_leader
+            continue
+        assert streams(found)[name].from_leader
+        for consumer, before in zip(streams(found)[name].consumers, stream.consumers, strict=True):
+            assert consumer.from_leader == (before.answered_by != silent)
+            expected |= set() if consumer.from_leader else {("consumer", f"APP > {name} > {consumer.name}")}
+    assert set(requested(found)) == expected
+    assert not any(consumer.answered_by == silent for _, consumer in last(found).led_consumers())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_r1_on_a_cluster_has_a_leader_and_no_peers(version: str) -> None:
+    stream = streams(evidence(system(version)))["R1"]
+    assert stream.cluster is not None
+    assert (stream.cluster.leader, stream.cluster.replicas) == (stream.answered_by, ())
+    assert (stream.config.num_replicas, stream.from_leader) == (1, True)
+
+
+@pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
+def test_a_single_server_leads_all_of_its_streams(version: str) -> None:
+    base = "http://127.0.0.1:8222"
+    told = [
+        exchange(Access.MONITOR, Endpoint.VARZ, f"{base}/varz", real(version, "varz-single")),
+        exchange(Access.MONITOR, Endpoint.JSZ, f"{base}/jsz?accounts=true", real(version, "jsz-single")),
+    ]
+    found = evidence(told)
+    assert {stream.name for stream in last(found).led_streams()} == {"AGG", "FULL", "LOSS", "NOACK", "ORDERS", "SKEW"}
+    assert [(server.name, server.meta) for server in servers(found).servers] == [("S1", None)]
+    assert not servers(found).complete
+    assert requested(found) == []
+    # Without /varz nobody knows which server that is: its streams cannot be told from a follower's copies.
+    assert list(last(evidence(told[1:])).led_streams()) == []
+
+
+def test_zero_times_and_unlimited_sizes_are_read() -> None:
+    told = exchange(Access.MONITOR, Endpoint.JSZ, "http://h:8222/jsz", real("2.10.26", "jsz-single"))
+    found = evidence([told])
+    empty = streams(found)["LOSS"]
+    assert (empty.state.messages, empty.state.first_ts) == (0, datetime(1970, 1, 1, tzinfo=UTC))
+    accounts = evidence(system("2.10.26")).get(Accounts)
+    assert isinstance(accounts, Accounts)
+    ((tier,),) = [row.tiers for row in accounts.accounts]
+    # 2^64-1, as the server prints an unsigned -1, is no limit.
+    assert (tier.limits.max_storage, tier.limits.max_memory) == (-1, -1)
+    assert (tier.storage, tier.streams, tier.consumers) == (473_600, 5, 6)
+
+
+def test_a_go_zero_time_is_read() -> None:
+    def edit(reply: Json) -> None:
+        for stream in jsz_streams(reply):
+            stream["state"]["first_ts"] = stream["state"]["last_ts"] = "0001-01-01T00:00:00Z"
+
+    found = evidence(system("2.15.1", edit))
+    assert {stream.state.last_ts for stream in last(found).streams} == {datetime(1, 1, 1, tzinfo=UTC)}
+    assert requested(found) == []
+
+
+def test_the_wall_clock_that_2_10_prints_for_a_peer_never_seen_is_never_seen() -> None:
+    def edit(reply: Json) -> None:
+        for stream in jsz_streams(reply):
+            for peer in stream["cluster"].get("replicas", []):
+                peer["active"] = 1_795_254_610_240_183_085
+        for peer in reply["data"]["meta_cluster"].get("replicas", []):
+            peer["active"] = 1_795_254_610_240_183_085
+
+    found = evidence(system("2.10.26", edit))
+    peers = [peer for stream in last(found).streams if stream.cluster for peer in stream.cluster.replicas]
+    peers += [peer for server in servers(found).servers if server.meta for peer in server.meta.replicas]
+    assert len(peers) == 7
+    assert {peer.active_ns for peer in peers} == {0}
+
+
+def test_peer_ids_come_from_server_names() -> None:
+    meta = next(m for m in (r["data"]["meta_cluster"] for r in real("2.15.1", "ping-jsz")) if m.get("replicas"))
+    assert {peer["name"]: peer["peer"] for peer in meta["replicas"]} == {
+        peer["name"]: peer_id(peer["name"]) for peer in meta["replicas"]
+    }
+
+
+def test_a_restarted_peer_whose_name_is_not_known_yet_is_not_missed() -> None:
+    def edit(reply: Json) -> None:
+        for peer in reply["data"]["meta_cluster"].get("replicas", []):
+            peer["name"] = f"Server name unknown at this time (peerID: {peer['peer']})"
+
+    assert requested(evidence(system("2.15.1", edit))) == []
+    # n1 is the meta leader of that recording: the others know its name from there.
+    assert ("server", "n1") in requested(evidence(system("2.15.1", edit, without="n1")))
+    ((kind, label), *_) = requested(evidence(system("2.15.1", edit, without="n2")))
+    assert (kind, label) == ("server", "cluster")
+
+
+def test_members_that_no_server_names_are_counted() -> None:
+    """On 2.10 only the meta leader lists its peers; without one, cluster_size is all there is."""
+
+    def edit(reply: Json) -> None:
+        reply["data"]["meta_cluster"].pop("leader", None)
+        reply["data"]["meta_cluster"].pop("replicas", None)
+
+    found = evidence(system("2.10.26", edit, without="n3"))
+    told = [gap.reason for gap in found.gaps if gap.kind == "server"]
+    assert told == ["1 of the meta group's members did not answer, and no server that did knows their names"]
+
+
+def test_a_server_that_names_itself_leader_without_peers_does_not_beat_the_leader() -> None:
+    """A member whose Raft node does not run claims the lead; it may hold more than the real leader does."""
+
+    def edit(reply: Json) -> None:
+        for stream in jsz_streams(reply):
+            if stream["config"]["name"] == "EVENTS" and reply["server"]["name"] == "n1":
+                stream["cluster"] = {"name": "C1", "leader": "n1"}
+                stream["state"]["last_seq"] = 999
+
+    stream = streams(evidence(system("2.15.1", edit)))["EVENTS"]
+    assert (stream.answered_by, stream.state.last_seq) == ("n3", 200)
+
+
+def test_without_a_leader_the_fullest_copy_is_kept_and_not_judged() -> None:
+    def edit(reply: Json) -> None:
+        for stream in jsz_streams(reply):
+            stream["cluster"].pop("leader")
+            stream["state"]["last_seq"] = 200 if reply["server"]["name"] == "n2" else 150
+
+    found = evidence(system("2.15.1", edit))
+    stream = streams(found)["EVENTS"]
+    assert (stream.has_leader, stream.from_leader, stream.state.last_seq) == (False, False, 200)
+    assert list(last(found).led_streams()) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_api_of_a_plain_account(version: str) -> None:
+    found = evidence(account(version))
+    assert [stream.subject.label for stream in last(found).streams] == [
+        f"A > {name}" for name in ("EVENTS", "MIR", "ORDERS", "R1", "R2")
+    ]
+    orders = streams(found)["ORDERS"]
+    assert [consumer.name for consumer in orders.consumers] == ["audit", "billing", "push"]
+    assert all(consumer.from_leader for consumer in orders.consumers)
+    assert orders.cluster is not None
+    assert orders.answered_by == orders.cluster.leader
+    assert orders.replicas == ()
+    # EVENTS has a consumer, and this recording no list of them.
+    assert {name for name, stream in streams(found).items() if not stream.consumers_seen} == {"EVENTS", "R1", "R2"}
+    accounts = found.get(Accounts)
+    assert isinstance(accounts, Accounts)
+    assert [(row.name, row.tiers[0].streams, row.tiers[0].storage) for row in accounts.accounts] == [("A", 5, 473_600)]
+    assert found.get(Servers) is None
+    assert requested(found) == []
+
+
+def test_streams_that_do_not_answer_are_silent_assets() -> None:
+    def edit(page: Json) -> None:
+        page["missing"] = ["R1", "GONE"]
+        page["offline"] = {"NEWER": "unsupported - required API level: 9"}
+
+    found = evidence(account("2.15.1", stream_list=edit))
+    assert [(asset.subject.name, asset.offline) for asset in last(found).silent] == [
+        ("GONE", False),
+        ("NEWER", True),
+        ("R1", False),
+    ]
+    assert requested(found) == [("stream", f"A > {name}") for name in ("GONE", "NEWER", "R1")]
+    assert "required API level: 9" in next(gap.reason for gap in found.gaps if gap.subject.name == "NEWER")
+    assert not streams(found)["R1"].consumers_seen
+
+
+def test_consumers_that_do_not_answer_are_silent_assets() -> None:
+    def edit(page: Json) -> None:
+        page["missing"] = ["lost"]
+        page["total"] += 1
+
+    found = evidence(account("2.15.1", consumer_list_ORDERS=edit))
+    assert [asset.subject.label for asset in last(found).silent] == ["A > ORDERS > lost"]
+    assert requested(found) == [("consumer", "A > ORDERS > lost")]
+    assert streams(found)["ORDERS"].consumers_seen
+
+
+def test_a_list_that_is_short_of_its_total_is_not_taken_for_whole() -> None:
+    def edit(page: Json) -> None:
+        page["total"] = 300
+
+    assert not streams(evidence(account("2.15.1", consumer_list_ORDERS=edit)))["ORDERS"].consumers_seen
+
+
+def test_a_stream_deleted_while_we_look_is_no_gap() -> None:
+    def edit(page: Json) -> None:
+        page.clear()
+        page["error"] = {"code": 404, "err_code": 10059, "description": "stream not found"}
+
+    found = evidence(account("2.15.1", consumer_list_ORDERS=edit))
+    assert "ORDERS" not in streams(found)
+    assert requested(found) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "says", "helps"),
+    [
+        (10008, "no meta leader", "quorum"),
+        (10039, "not enabled for this account", "jetstream: enabled"),
+        (10076, "not enabled on this server", "jetstream block"),
+        (10999, "something else", "report the server version"),
+    ],
+)
+def test_an_error_of_the_api_is_a_gap_that_helps(code: int, says: str, helps: str) -> None:
+    def edit(page: Json) -> None:
+        page.clear()
+        page["error"] = {"code": 503, "err_code": code, "description": "something else"}
+
+    found = evidence(account("2.15.1", stream_list=edit, account_info=edit))
+    assert found.get(SnapshotSeries) is None
+    told = [gap for gap in found.gaps if gap.requested]
+    assert len(told) == (2 if code == 10999 else 1)
+    assert all(says in gap.reason and helps in gap.how_to_get for gap in told)
+
+
+def test_later_samples_still_know_the_account_and_the_servers() -> None:
+    second = [e for e in account("2.15.1") if e.endpoint in (Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST)]
+    found = evidence(account("2.15.1"), second)
+    assert {stream.account for stream in last(found).streams} == {"A"}
+    trend = found.get(Trend)
+    assert isinstance(trend, Trend)
+    assert (len(list(trend.streams())), len(list(trend.consumers()))) == (5, 3)
+    accounts = found.get(Accounts)
+    assert isinstance(accounts, Accounts)
+    assert [row.name for row in accounts.accounts] == ["A"]
+
+    jsz_only = [e for e in monitor("2.15.1") if e.endpoint is Endpoint.JSZ]
+    found = evidence(monitor("2.15.1"), jsz_only)
+    assert all(stream.from_leader for stream in last(found).streams)
+    assert all(server.varz and server.health for server in servers(found).servers)
+
+
+def test_the_greeting_names_the_account_where_nothing_else_does() -> None:
+    greeting = {"server_name": "n1", "version": "2.15.1", "remote_account": "SHOP"}
+    told = [e for e in account("2.15.1") if e.endpoint is not Endpoint.USER_INFO]
+    found = evidence([*told, exchange(Access.CLIENT, Endpoint.CONNECT_INFO, "nats://h:4222", greeting)])
+    assert {stream.account for stream in last(found).streams} == {"SHOP"}
+    connected = found.get(ConnectedServer)
+    assert isinstance(connected, ConnectedServer)
+    assert connected.version == "2.15.1"
+
+
+def test_the_api_and_monitoring_together_show_an_account_once() -> None:
+    def named(body: Json) -> None:
+        body["data"] |= {"account": "APP", "account_name": "APP"}
+
+    found = evidence([*account("2.15.1", user_info=named), *monitor("2.15.1")])
+    assert [stream.subject.label for stream in last(found).streams] == [
+        f"APP > {name}" for name in ("EVENTS", "MIR", "ORDERS", "R1", "R2")
+    ]
+    found = evidence([*system("2.15.1"), *monitor("2.15.1")])
+    assert len(streams(found)["EVENTS"].replicas) == 3
+
+
+@pytest.mark.parametrize("state", ["healthz-write-error", "healthz-no-quorum"])
+def test_an_unhealthy_server_is_evidence(state: str) -> None:
+    told = monitor("2.15.1", only="n1")
+    told[1] = exchange(Access.MONITOR, Endpoint.HEALTHZ, told[1].target, real("2.15.1", state))
+    (server,) = servers(evidence(told)).servers
+    assert server.health is not None
+    assert server.health.status == "error"
+    assert server.health.errors[0].type in ("STREAM", "JETSTREAM")
+
+
+def test_a_server_that_was_not_asked_for_streams_does_not_show_that_there_are_none() -> None:
+    def edit(reply: Json) -> None:
+        del reply["data"]["account_details"]
+
+    found = evidence(system("2.15.1", edit))
+    assert found.get(SnapshotSeries) is None
+    assert len(servers(found).servers) == 3
+
+
+WRONG_TYPES: dict[str, Edit] = {
+    "a stream's state": lambda stream: stream.update(state="broken"),
+    "a sequence": lambda stream: stream["state"].update(last_seq="many"),
+    "a configuration": lambda stream: stream.pop("config"),
+    "a time": lambda stream: stream.update(created="yesterday"),
+    "a time without zone": lambda stream: stream.update(created="2026-11-21T09:19:43"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_TYPES)
+def test_a_stream_that_cannot_be_read_does_not_take_the_others_with_it(what: str) -> None:
+    def edit(reply: Json) -> None:
+        for stream in list(jsz_streams(reply)):
+            if stream["config"]["name"] == "EVENTS":
+                WRONG_TYPES[what](stream)
+
+    found = evidence(system("2.15.1", edit))
+    assert streams(found).keys() == {"MIR", "ORDERS", "R1", "R2"}
+    assert all(stream.from_leader for stream in streams(found).values())
+    assert [kind for kind, _ in requested(found)] == ["reply"] * 3
+    told = sorted(gap.reason for gap in found.gaps if gap.requested)
+    for name, reason in zip(("n1", "n2", "n3"), told, strict=True):
+        assert reason.startswith(f"the reply of {name} to $SYS.REQ.SERVER.PING.JSZ could not be used: ")
+
+
+def test_a_consumer_that_cannot_be_read_leaves_its_stream_and_a_gap() -> None:
+    def edit(reply: Json) -> None:
+        for stream in jsz_streams(reply):
+            for consumer in stream.get("consumer_detail", []):
+                if consumer["name"] == "audit":
+                    consumer["delivered"] = []
+
+    orders = streams(found := evidence(system("2.15.1", edit)))["ORDERS"]
+    assert [consumer.name for consumer in orders.consumers] == ["billing", "push"]
+    assert not orders.consumers_seen
+    assert [kind for kind, _ in requested(found)] == ["reply"] * 3
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"null", b"[]", b"{", b"404 page not found", b"[" * 100_000])
+@pytest.mark.parametrize("way", [system, monitor, account])
+def test_replies_that_are_no_replies_become_gaps(way: Callable[[str], list[Exchange]], body: bytes) -> None:
+    broken = [Exchange(e.access, e.endpoint, e.target, e.asked_at, 1, body) for e in way("2.15.1")]
+    found = evidence(broken)
+    assert found.get(SnapshotSeries) is None
+    assert {kind for kind, _ in requested(found)} == {"reply"}
+
+
+ALL = [e for version in VERSIONS for way in (system, monitor, account) for e in way(version)]
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(min_value=-(1 << 70), max_value=1 << 70),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(ALL), st.binary(max_size=200)), max_size=5))
+def test_arbitrary_bytes_never_raise(replies: list[tuple[Exchange, bytes]]) -> None:
+    evidence([Exchange(e.access, e.endpoint, e.target, e.asked_at, 1, body) for e, body in replies])
+
+
+@given(st.data())
+def test_mutated_replies_never_raise(data: st.DataObject) -> None:
+    exchanges = data.draw(st.sampled_from([way(v) for way in (system, monitor, account) for v in VERSIONS]))
+    mutated = []
+    for reply in exchanges:
+        body = json.loads(reply.body)
+        for _ in range(data.draw(st.integers(0, 2))):
+            holder, key = data.draw(st.sampled_from(list(_places(body))))
+            if data.draw(st.booleans()):
+                holder[key] = data.draw(VALUES)
+            elif isinstance(holder, dict):
+                del holder[key]
+        raw = json.dumps(body).encode()
+        mutated.append(Exchange(reply.access, reply.endpoint, reply.target, reply.asked_at, 1, raw))
+    found = evidence(mutated, copy.copy(exchanges))
+    series, trend = found.get(SnapshotSeries), found.get(Trend)
+    if isinstance(series, SnapshotSeries):
+        for snapshot in series.snapshots:
+            assert all(stream.at.tzinfo for stream in snapshot.streams)
+            assert all(consumer.at.tzinfo for _, consumer in snapshot.led_consumers())
+    if isinstance(trend, Trend):
+        assert all(history.elapsed_s > 0 for history in trend.streams())
+        assert all(history.elapsed_s > 0 for history in trend.consumers())
+
+
+def _places(value: Json) -> Iterator[tuple[Json, Any]]:
+    """Every place in a decoded reply, as its holder and its key there."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield value, key
+        yield from _places(inner)

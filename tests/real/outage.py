@@ -1,0 +1,98 @@
+"""What the tests of broken deployments share: a bounded `jsdoctor check`, and looking at what the servers say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from tests.servers import Cluster
+
+Json = dict[str, Any]
+
+HANG_S = 30
+"""A run that takes longer than this hangs. With its default timeout of 5 s the longest takes some 15 s."""
+
+
+def check(*arguments: str) -> tuple[int, Json]:
+    """`jsdoctor check` as a user runs it: exit code and report. Fails on a traceback and on a run that hangs."""
+    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.stdout, f"exit {done.returncode}: {done.stderr}"
+    return done.returncode, json.loads(done.stdout)
+
+
+def requested(report: Json) -> list[str]:
+    """The gaps that make a run inconclusive."""
+    return [f"{gap['kind']}: {gap['reason']}" for gap in report["gaps"] if gap["requested"]]
+
+
+def said(report: Json, code: str) -> dict[str, str]:
+    """Severity of every failure of one rule, by the label of its subject."""
+    return {
+        "/".join(
+            part
+            for part in (
+                result["subject"].get("account"),
+                result["subject"].get("stream"),
+                result["subject"].get("name"),
+            )
+            if part
+        )
+        or result["subject"]["kind"]: result["severity"]
+        for result in report["results"]
+        if result["code"] == code and result["outcome"] == "fail"
+    }
+
+
+def with_client(cluster: Cluster, work: Callable[[Client], Awaitable[Any]], user: str = "app") -> Any:
+    """Do `work` with a client of that user, and close it."""
+
+    async def run() -> Any:
+        client = await nats.connect(cluster.servers(user))
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+def peers_of(cluster: Cluster, stream: str, account: str = "APP") -> dict[str, Json]:
+    """The peers of a stream as its leader shows them, by name; empty while nobody leads it."""
+    for name in cluster.names:
+        if not cluster.node(name).running:
+            continue
+        for detail in cluster.monitor(name, "/jsz?accounts=true&streams=true").get("account_details") or []:
+            for found in detail.get("stream_detail") or []:
+                placed = found.get("cluster") or {}
+                if detail["name"] == account and found["name"] == stream and placed.get("leader") == name:
+                    return {peer["name"]: peer for peer in placed.get("replicas") or []}
+    return {}
+
+
+@contextlib.contextmanager
+def small_disk(directory: Path, megabytes: int) -> Iterator[None]:
+    """A file system of that size at `directory`. Skips the test where mounting is not permitted."""
+    directory.mkdir(parents=True)
+    if os.geteuid() != 0:
+        pytest.skip("a full disk needs a small file system, and mounting one needs root")
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(directory)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"mounting a small file system is not permitted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)

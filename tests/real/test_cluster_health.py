@@ -1,0 +1,254 @@
+"""Clusters that lose servers, leaders and replicas: every state is found, and no run hangs or calls it healthy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from tests.deployment import add_consumer, add_stream, api
+from tests.real.outage import Json, check, peers_of, requested, said, small_disk, with_client
+from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-health")]
+
+SILENCE_NS = 10_000_000_000
+Run = tuple[int, Json]
+
+
+@dataclass
+class Downfall:
+    """What was said of a cluster of three while it went down and came back. Keys are a phase and a login."""
+
+    owner: str
+    second: str
+    runs: dict[tuple[str, str], Run] = field(default_factory=dict)
+
+
+async def _furnish(client: Client, spared: str) -> str:
+    """A stream on all servers with a consumer, and one with a single copy, whose owner is returned: not `spared`."""
+    bounded = {"max_bytes": 1 << 20}
+    await add_stream(client, "ALL", subjects=["all"], num_replicas=3, **bounded)
+    await add_consumer(client, "ALL", "worker")
+    for _ in range(5):
+        await client.request("all", b"x", timeout=5)
+    for _ in range(20):
+        owner: str = (await add_stream(client, "ONE", subjects=["one"], num_replicas=1, **bounded))["cluster"]["leader"]
+        if owner != spared:
+            return owner
+        await api(client, "STREAM.DELETE.ONE")
+    raise AssertionError(f"a stream with one replica always lands on {spared}")
+
+
+def _meta(cluster: Cluster, node: str) -> Json:
+    found: Json = cluster.monitor(node, "/jsz").get("meta_cluster") or {}
+    return found
+
+
+def _downfall(cluster: Cluster) -> Downfall:
+    """Kill the owner of the single copy, then a second server, bring both back. Look at once and again later."""
+    leader = cluster.meta_leader()
+    assert leader
+    owner = with_client(cluster, lambda client: _furnish(client, leader))
+    second = next(name for name in cluster.names if name not in (owner, leader))
+    story = Downfall(owner, second)
+
+    def look(phase: str) -> None:
+        for user in ("sys", "app"):
+            story.runs[phase, user] = check("--server", cluster.url(user))
+
+    cluster.kill(owner)
+    look("one killed")
+    wait_until(
+        lambda: _is_missed(peers_of(cluster, "ALL").get(owner)), f"the leader of ALL to miss {owner}", timeout=30
+    )
+    wait_until(lambda: _is_missed(_peer(_meta(cluster, leader), owner)), f"the meta leader to miss {owner}", timeout=30)
+    look("one down")
+    cluster.kill(second)
+    look("two killed")
+    wait_until(lambda: not _meta(cluster, leader).get("leader"), "the meta leader to step down", timeout=60)
+    wait_until(lambda: not peers_of(cluster, "ALL"), "the stream's leader to step down", timeout=60)
+    look("two down")
+    story.runs["two down", "monitor"] = check(*_monitors(cluster))
+    for name in (owner, second):
+        cluster.start(name, wait=False)
+    cluster.wait_ready()
+    wait_until(
+        lambda: len(found := peers_of(cluster, "ALL")) == 2 and all(peer["current"] for peer in found.values()),
+        "all replicas of ALL to be current",
+        timeout=30,
+    )
+    look("back")
+    return story
+
+
+def _is_missed(peer: Json | None) -> bool:
+    """Whether a leader has not heard a peer for ten seconds, or never since it leads."""
+    return peer is not None and not peer["current"] and (peer["active"] == 0 or peer["active"] > SILENCE_NS)
+
+
+def _peer(group: Json, name: str) -> Json | None:
+    return next((peer for peer in group.get("replicas") or [] if peer["name"] == name), None)
+
+
+def _monitors(cluster: Cluster) -> list[str]:
+    return [word for url in cluster.monitor_urls for word in ("--monitor", url)]
+
+
+@pytest.fixture(scope="module", params=["2.10.26", "2.15.1"])
+def downfall(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Downfall]:
+    with Cluster.launch(tmp_path_factory.mktemp("downfall"), request.param, 3) as cluster:
+        yield _downfall(cluster)
+
+
+BROKEN = ("one killed", "one down", "two killed", "two down")
+
+
+@pytest.mark.parametrize("user", ["sys", "app"])
+@pytest.mark.parametrize("phase", BROKEN)
+def test_a_broken_cluster_is_never_called_healthy(downfall: Downfall, phase: str, user: str) -> None:
+    code, report = downfall.runs[phase, user]
+    assert code in (1, 3), report["summary"]
+    assert code == 1 or requested(report), report["summary"]
+
+
+@pytest.mark.parametrize("phase", BROKEN)
+def test_dead_servers_are_gaps(downfall: Downfall, phase: str) -> None:
+    told = "\n".join(requested(downfall.runs[phase, "sys"][1]))
+    assert downfall.owner in told or "member" in told, told
+
+
+def test_killed_server_is_found(downfall: Downfall) -> None:
+    _, report = downfall.runs["one down", "sys"]
+    assert said(report, "JSD703") == {downfall.owner: "warning"}
+    assert said(report, "JSD706") == {"cluster": "warning"}
+    assert said(report, "JSD701") == said(report, "JSD702") == {}
+
+
+def test_killed_server_is_found_by_a_plain_account(downfall: Downfall) -> None:
+    assert said(downfall.runs["one down", "app"][1], "JSD703") == {downfall.owner: "warning"}
+
+
+def test_single_copy_of_a_killed_server_is_found_by_a_plain_account(downfall: Downfall) -> None:
+    code, report = downfall.runs["one down", "app"]
+    assert said(report, "JSD702") == {"APP/ONE": "critical"}
+    assert code == 1
+
+
+def test_lost_quorum_is_found(downfall: Downfall) -> None:
+    code, report = downfall.runs["two down", "sys"]
+    assert code == 1
+    assert said(report, "JSD701") == {"cluster": "critical"}
+    assert said(report, "JSD702") == {"APP/ALL": "critical"}
+    assert "error" in said(report, "JSD801").values()
+
+
+def test_lost_quorum_is_found_through_monitoring(downfall: Downfall) -> None:
+    code, report = downfall.runs["two down", "monitor"]
+    assert code == 1
+    assert said(report, "JSD701") == {"cluster": "critical"}
+    assert said(report, "JSD702") == {"APP/ALL": "critical"}
+
+
+@pytest.mark.parametrize("user", ["sys", "app"])
+def test_nothing_is_left_when_all_are_back(downfall: Downfall, user: str) -> None:
+    code, report = downfall.runs["back", user]
+    assert {c: said(report, c) for c in ("JSD701", "JSD702", "JSD703", "JSD704", "JSD706", "JSD713", "JSD901")} == {
+        c: {} for c in ("JSD701", "JSD702", "JSD703", "JSD704", "JSD706", "JSD713", "JSD901")
+    }
+    assert requested(report) == []
+    assert code == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_two_servers_are_no_quorum(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, 2)
+    code, report = check("--server", cluster.url("sys"))
+    assert said(report, "JSD706") == {"cluster": "warning"}
+    assert said(report, "JSD701") == said(report, "JSD703") == {}
+    assert code == 0
+
+
+async def _halt(client: Client) -> None:
+    """The publish that halts a stream: 2.14 and newer check this header only after the message went to all replicas."""
+    for name in ("P713", "HEALTHY"):
+        await add_stream(client, name, subjects=[name.lower()], num_replicas=3, max_bytes=1 << 20)
+    await client.request("p713", b"x", timeout=5, headers={"Nats-Msg-Id": "m1"})
+    reply = await client.request("p713", b"x", timeout=5, headers={"Nats-Expected-Last-Msg-Id": "zz"})
+    assert b'"err_code":10070' in reply.data, reply.data
+
+
+def test_halted_stream_is_found(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory("2.15.1", 3)
+    with_client(cluster, _halt)
+    wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader")
+    code, report = check("--server", cluster.url("sys"))
+    assert said(report, "JSD713") == {"APP/P713": "critical"}
+    assert set(said(report, "JSD801")) == {"n1", "n2", "n3"}
+    assert code == 1
+    wait_until(lambda: _quiet_ns(cluster, "P713") > SILENCE_NS, "the members to be silent for ten seconds", timeout=30)
+    _, report = check("--server", cluster.url("sys"))
+    assert said(report, "JSD702") == {"APP/P713": "critical"}
+    assert said(check("--server", cluster.url("app"))[1], "JSD702") == {"APP/P713": "critical"}
+    with_client(cluster, lambda client: api(client, "STREAM.DELETE.P713"))
+    wait_until(lambda: all(_is_healthy(cluster, name) for name in cluster.names), "all servers to be healthy")
+    code, report = check("--server", cluster.url("sys"))
+    assert (code, said(report, "JSD713"), said(report, "JSD702"), said(report, "JSD801")) == (0, {}, {}, {})
+
+
+def _is_healthy(cluster: Cluster, name: str) -> bool:
+    return cluster._healthy(name)
+
+
+def _quiet_ns(cluster: Cluster, stream: str) -> int:
+    """For how long no member of a leaderless stream has heard another, by the first server that shows it."""
+    accounts = cluster.monitor("n1", "/jsz?accounts=true&streams=true")["account_details"]
+    peers = [
+        peer
+        for account in accounts
+        for found in account["stream_detail"]
+        if found["name"] == stream
+        for peer in found["cluster"]["replicas"]
+    ]
+    return min((peer["active"] for peer in peers if peer["active"]), default=0)
+
+
+@pytest.mark.parametrize("version", ["2.10.26", "2.12.8"])
+def test_wrong_expected_message_id_halts_nothing_before_2_14(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, 3)
+    with_client(cluster, _halt)
+    code, report = check("--server", cluster.url("sys"))
+    assert (code, said(report, "JSD713"), said(report, "JSD702")) == (0, {}, {})
+
+
+async def _fill(client: Client, until: Callable[[], bool]) -> None:
+    """Publish 50 kB messages to a stream on all servers until one of them has met its full disk."""
+    await add_stream(client, "FULL", subjects=["full"], num_replicas=3)
+    for number in range(2000):
+        await client.request("full", b"x" * 50_000, timeout=10)
+        if number % 20 == 0 and await asyncio.to_thread(until):
+            return
+    raise AssertionError("the disk never filled")
+
+
+def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    """One server of three runs out of disk. Since 2.14 only its replica stops; the others take what is published."""
+    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+        cluster = cluster_factory("2.15.1", 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
+        with_client(cluster, lambda client: _fill(client, lambda: not _is_healthy(cluster, "n2")))
+        code, report = check("--server", cluster.url("sys"))
+        assert said(report, "JSD713") == {"APP/FULL": "error"}
+        assert said(report, "JSD704") == {"APP/FULL": "warning"}
+        assert code == 1
+        wait_until(
+            lambda: peers_of(cluster, "FULL").get("n2", {}).get("active", 0) > SILENCE_NS,
+            "the leader not to have heard the frozen replica for ten seconds",
+            timeout=30,
+        )
+        _, report = check("--server", cluster.url("sys"))
+        assert said(report, "JSD703") == {"APP/FULL": "error"}
+        cluster.close()

@@ -1,0 +1,100 @@
+"""JSD205 on real servers: a stream that loses its tail under a consumer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.real.ward import failures, run_check
+from tests.servers import Cluster, ClusterFactory
+
+pytestmark = pytest.mark.real
+CONSUMER = "APP/P205/worker"
+
+
+async def consume_all(cluster: Cluster, replicas: int) -> None:
+    """Thirty messages, all delivered and acknowledged."""
+    client = await nats.connect(cluster.servers("app"))
+    try:
+        bounds = {"max_age": HOUR_NS, "max_bytes": 1 << 20}
+        await add_stream(client, "P205", subjects=["p205"], num_replicas=replicas, **bounds)
+        await add_consumer(client, "P205", "worker")
+        for _ in range(30):
+            await client.request("p205", b"x" * 100, timeout=10)
+        got = 0
+        while got < 30:  # the consumer's leader may see the last ones a moment later
+            got += await drain(client, "P205", "worker")
+    finally:
+        await client.close()
+
+
+async def publish_five(cluster: Cluster) -> dict[str, Any]:
+    """Five new messages; returns the consumer as it is then."""
+    client = await nats.connect(cluster.servers("app"))
+    try:
+        for _ in range(5):
+            await client.request("p205", b"x" * 100, timeout=10)
+        for _ in range(30):  # a question that reaches the consumer between two leaders is never answered
+            with contextlib.suppress(nats.errors.TimeoutError):
+                reply = await client.request("$JS.API.CONSUMER.INFO.P205.worker", b"", timeout=1)
+                answer: dict[str, Any] = json.loads(reply.data)
+                if "error" not in answer:
+                    return answer
+        raise AssertionError("no answer about the consumer")
+    finally:
+        await client.close()
+
+
+async def recreate(cluster: Cluster) -> None:
+    client = await nats.connect(cluster.servers("app"))
+    try:
+        await api(client, "CONSUMER.DELETE.P205.worker")
+        await add_consumer(client, "P205", "worker", deliver_policy="by_start_sequence", opt_start_seq=16)
+    finally:
+        await client.close()
+
+
+def lose_the_tail(cluster: Cluster) -> None:
+    """Half of the only message block gone on every server, as after a damaged disk or an older copy of the store."""
+    for node in cluster.names:
+        cluster.stop(node)
+    for node in cluster.names:
+        messages = next(cluster.store_dir(node).rglob("streams/P205/msgs"))
+        (messages / "index.db").unlink()
+        block: Path = messages / "1.blk"
+        os.truncate(block, block.stat().st_size // 2)
+        for log in cluster.store_dir(node).rglob("_js_/S-*"):  # else replicas restore the messages from it
+            shutil.rmtree(log)
+    for node in cluster.names:
+        cluster.start(node, wait=False)
+    cluster.wait_ready()
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_stream_without_its_tail(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
+    cluster = cluster_factory(server_version, nodes=nodes)
+    asyncio.run(consume_all(cluster, nodes))
+    lose_the_tail(cluster)
+    consumer = asyncio.run(publish_five(cluster))
+
+    _, report = run_check("--server", cluster.url("sys"), "--interval", "1s")
+    moved_back = nodes == 1 and tuple(map(int, server_version.split(".")[:2])) >= (2, 14)
+    if moved_back:  # what servers do since 2.14 with consumers that have one replica
+        assert consumer["num_pending"] == 5
+        assert "JSD205" not in failures(report, CONSUMER)
+        return
+    assert consumer["num_pending"] == 0, "the five new messages are skipped"
+    assert failures(report, CONSUMER).get("JSD205") == "critical"
+
+    asyncio.run(recreate(cluster))
+    _, cured = run_check("--server", cluster.url("sys"), "--interval", "1s")
+    assert "JSD205" not in failures(cured, CONSUMER)
