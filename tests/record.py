@@ -11,9 +11,9 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from jsdoctor.collect.connection import connect
-from jsdoctor.collect.gather import gather
-from jsdoctor.collect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
 from tests.deployment import Traffic, furnish

@@ -105,7 +105,7 @@ def check(
     """Check a live JetStream deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import CheckRequest, run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.collect.settings import ConnectionOptions
+    from jsdoctor.collect.connect.settings import ConnectionOptions
 
     connection = ConnectionOptions(
         server=server,

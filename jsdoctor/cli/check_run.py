@@ -16,7 +16,7 @@ from jsdoctor.cli.evidence import Gathered, gather_live
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.output import write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
-from jsdoctor.collect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.planner import plan_collection
 from jsdoctor.engine.runner import evaluate

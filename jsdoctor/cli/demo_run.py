@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jsdoctor.cli.check_run import CheckRequest, run_check
 from jsdoctor.cli.console import Color, say
-from jsdoctor.collect.settings import ConnectionOptions
+from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary
 from jsdoctor.engine.verdict import ExitCode

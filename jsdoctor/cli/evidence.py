@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
-from jsdoctor.collect.connection import connect
-from jsdoctor.collect.gather import gather
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.connect.tls import plan_tls
+from jsdoctor.collect.live.gather import gather
+from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.collect.problems import ConnectProblem
-from jsdoctor.collect.settings import ConnectionSettings
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
@@ -33,25 +36,22 @@ def gather_live(
     """Collect from a live deployment. With monitoring endpoints and no server named anywhere, only those are asked."""
     only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
-    sources = tuple(Source("live", name, started) for name in (() if only_monitor else settings.servers))
-    sources += tuple(Source("live", url, started) for url in monitor)
-    problem: ConnectProblem | None = None
+    names = [*(() if only_monitor else settings.servers), *(parse_monitor_url(url).base for url in monitor)]
+    sources = tuple(Source("live", name, started) for name in names)
+    ask = partial(gather, monitor_urls=monitor, plan=plan, progress=progress, monitor_tls=plan_tls(settings).context)
 
-    async def collect() -> tuple[Sample, ...]:
-        nonlocal problem
+    async def collect() -> Gathered:
         if only_monitor:
-            return await gather(None, monitor, plan, progress=progress)
+            return Gathered(await ask(None), sources)
         try:
             progress(f"connecting to {', '.join(settings.servers)}")
             async with connect(settings) as connection:
-                prefix = settings.js_api_prefix
-                return await gather(connection, monitor, plan, js_api_prefix=prefix, progress=progress)
-        except ConnectProblem as error:
-            problem = error
-        seen = await gather(None, monitor, plan, progress=progress) if monitor else ()
-        return (*seen, Sample(taken_at=started, exchanges=(), gaps=(_no_connection(problem),)))
+                return Gathered(await ask(connection, js_api_prefix=settings.js_api_prefix), sources)
+        except ConnectProblem as problem:
+            unconnected = Sample(taken_at=started, exchanges=(), gaps=(_no_connection(problem),))
+            return Gathered((*(await ask(None) if monitor else ()), unconnected), sources, problem)
 
-    return Gathered(asyncio.run(collect()), sources, problem)
+    return asyncio.run(collect())
 
 
 def _no_connection(problem: ConnectProblem) -> Gap:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.exchange import Access, Endpoint, Sample
@@ -33,8 +33,12 @@ _NO_ASSETS = _not_offered(
 )
 _ONE_SAMPLE = _not_offered("a rate needs two samples and one was taken", "run with --samples 2 or more", kind="samples")
 
+_ONE_ANSWERED = _not_offered(
+    "a rate needs two samples, and only one of them was answered", "see what could not be seen, and run again", "samples"
+)
 
-def why_absent(samples: Iterable[Sample], looks: int) -> dict[type[Evidence], Gap]:
+
+def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Gap]:
     """For every kind of evidence the reason that fits if it is missing. `looks` is how many snapshots there are."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     seen = {exchange.access for exchange in exchanges}
@@ -43,7 +47,7 @@ def why_absent(samples: Iterable[Sample], looks: int) -> dict[type[Evidence], Ga
         return nothing | {ConnectedServer: _NOTHING if not seen else _NO_CONNECTION}
     return {
         SnapshotSeries: _NO_ASSETS,
-        Trend: _ONE_SAMPLE if looks else _NO_ASSETS,
+        Trend: (_ONE_ANSWERED if len(samples) > 1 else _ONE_SAMPLE) if looks else _NO_ASSETS,
         Servers: _PLAIN_ACCOUNT if Access.ACCOUNT in seen else _NO_SERVERS,
         Accounts: _NO_ACCOUNTS,
         ConnectedServer: _NO_CONNECTION,

@@ -17,7 +17,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     StreamState,
 )
-from jsdoctor.model.server import AccountLimits, ApiStats, JetStreamConfig, MetaGroup
+from jsdoctor.model.server import AccountLimits, JetStreamStats
 
 Shape = TypeVar("Shape")
 
@@ -109,25 +109,11 @@ class AccountDetail(msgspec.Struct, frozen=True):
     stream_detail: tuple[msgspec.Raw, ...] | None = None
 
 
-class JszReply(msgspec.Struct, frozen=True):
+class JszReply(JetStreamStats, frozen=True):
     """JetStream of one server with its accounts (server: monitor.go Jsz)."""
 
     server_id: str = ""
     now: Instant | None = None
-    disabled: bool = False
-    config: JetStreamConfig | None = None
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    accounts: int = 0
-    ha_assets: int = 0
-    api: ApiStats = ApiStats()
-    streams: int = 0
-    consumers: int = 0
-    messages: int = 0
-    bytes: int = 0
-    meta_cluster: MetaGroup | None = None
     account_details: tuple[AccountDetail, ...] | None = None
 
     @property
@@ -172,16 +158,9 @@ class TierReply(msgspec.Struct, frozen=True):
     limits: AccountLimits = AccountLimits()
 
 
-class AccountInfoReply(msgspec.Struct, frozen=True):
+class AccountInfoReply(TierReply, frozen=True):
     """`$JS.API.INFO`. With a tiered account the figures are under `tiers`."""
 
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    streams: int = 0
-    consumers: int = 0
-    limits: AccountLimits = AccountLimits()
     tiers: dict[str, TierReply] | None = None
     error: ApiError | None = None
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from jsdoctor.collect.connection import Connection, connect
+from jsdoctor.collect.connect.connection import Connection, connect
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
 from jsdoctor.collect.problems import ConnectProblem, Problem
-from jsdoctor.collect.settings import ConnectionOptions, resolve
 from tests.collect.certificates import Certificates
 from tests.servers import DEFAULT_VERSION, server_binary
 

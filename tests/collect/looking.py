@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.collect.connection import Connection, connect
-from jsdoctor.collect.gather import gather
-from jsdoctor.collect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.connection import Connection, connect
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Sample

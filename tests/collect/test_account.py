@@ -11,10 +11,10 @@ from typing import Any
 import nats
 import pytest
 
-from jsdoctor.collect.account import AccountSource
-from jsdoctor.collect.ask import Asker
-from jsdoctor.collect.connection import Connection
-from jsdoctor.collect.haul import Haul
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.account import AccountSource
+from jsdoctor.collect.live.ask import Asker
+from jsdoctor.collect.live.haul import Haul
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.server import Accounts

@@ -8,7 +8,7 @@ import nkeys
 import pytest
 from nats import errors
 
-from jsdoctor.collect.connection import Connection
+from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.problems import UsageProblem
 from tests.collect.certificates import Certificates
 from tests.collect.conftest import SECRET, USERS, Attempt, Refused, StartServer, tls_block

@@ -12,11 +12,11 @@ from typing import Any
 import nkeys
 import pytest
 
-from jsdoctor.collect.contexts import config_home, known_contexts
-from jsdoctor.collect.credentials import LoginKind
+from jsdoctor.collect.connect.contexts import config_home, known_contexts
+from jsdoctor.collect.connect.credentials import LoginKind
+from jsdoctor.collect.connect.server_urls import redact
+from jsdoctor.collect.connect.settings import ConnectionOptions, ConnectionSettings, resolve
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.server_urls import redact
-from jsdoctor.collect.settings import ConnectionOptions, ConnectionSettings, resolve
 from tests.collect.conftest import SECRET
 from tests.collect.operator_mode import Key, Operator, creds
 

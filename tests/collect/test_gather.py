@@ -11,10 +11,10 @@ from pathlib import Path
 import nats
 import pytest
 
-from jsdoctor.collect.connection import connect
-from jsdoctor.collect.gather import gather
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.live.gather import gather
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.settings import ConnectionOptions, resolve
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.server import Accounts, ConnectedServer

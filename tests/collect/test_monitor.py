@@ -13,7 +13,7 @@ from typing import ClassVar
 import httpx
 import pytest
 
-from jsdoctor.collect.monitor_url import MonitorUrl, parse_monitor_url
+from jsdoctor.collect.live.monitor_url import MonitorUrl, parse_monitor_url
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.server import Servers
 from jsdoctor.parse.assemble import assemble
@@ -136,10 +136,12 @@ def test_a_server_that_falls_silent_is_given_up(cluster_factory: ClusterFactory)
 @real
 def test_an_unhealthy_server_is_no_gap(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
-    url = cluster.monitor_urls[0]
-    cluster.kill("n2")
-    cluster.kill("n3")
-    wait_until(lambda: httpx.get(f"{url}/healthz").status_code == 503, "n1 to be unhealthy", timeout=30)
+    leader = cluster.meta_leader()
+    survivor = next(name for name in cluster.names if name != leader)
+    url = cluster.node(survivor).monitor_url
+    for name in set(cluster.names) - {survivor}:
+        cluster.kill(name)
+    wait_until(lambda: httpx.get(f"{url}/healthz").status_code == 503, f"{survivor} to be unhealthy", timeout=30)
     samples = look(None, [url], ONCE)
     assert asked(samples[0]) == {"JSZ": 1, "VARZ": 1, "HEALTHZ": 1}
     (health,) = bodies(samples[0], "HEALTHZ")

@@ -9,10 +9,10 @@ from typing import Any
 import nats
 import pytest
 
-from jsdoctor.collect.ask import Asker
-from jsdoctor.collect.connection import Connection
-from jsdoctor.collect.haul import Haul
-from jsdoctor.collect.system import SystemSource, find_servers
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.ask import Asker
+from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.system import SystemSource, find_servers
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.server import Accounts, Servers

@@ -26,7 +26,8 @@ HANG_S = 30
 
 def check(*arguments: str) -> tuple[int, Json]:
     """`jsdoctor check` as a user runs it: exit code and report. Fails on a traceback and on a run that hangs."""
-    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json", *arguments]
+    alone = [] if "--config" in arguments else ["--isolated"]
+    command = [sys.executable, "-m", "jsdoctor", "check", *alone, "--format", "json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout, f"exit {done.returncode}: {done.stderr}"

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from tests.deployment import HOUR_NS
+import contextlib
+from typing import Any
+
+import nats.errors
+from nats.aio.client import Client
+
+from tests.deployment import HOUR_NS, add_consumer, api
 from tests.real.ward import Site, plant
 
 SECOND_NS = 1_000_000_000
 
 
-async def recreate(site: Site, stream: str, name: str, **config: object) -> None:
-    """Policies cannot be changed: delete and create again."""
-    await site.api(f"CONSUMER.DELETE.{stream}.{name}")
-    await site.consumer(stream, name, **config)
+async def recreate(client: Client, stream: str, name: str, **config: Any) -> None:
+    """Policies cannot be changed: delete and create again.
+
+    A cluster may lose the answer to a creation that follows a deletion closely, so it is asked for again: creating what
+    is there already, just so, is no error.
+    """
+    await api(client, f"CONSUMER.DELETE.{stream}.{name}")
+    for _ in range(3):
+        with contextlib.suppress(nats.errors.TimeoutError):
+            await add_consumer(client, stream, name, **config)
+            return
+    raise AssertionError(f"{stream} > {name} could not be created again")
 
 
 @plant("JSD407", "APP/P407/late", severity="warning")
@@ -24,7 +38,7 @@ async def start_beyond_the_end(site: Site) -> None:
 
 @start_beyond_the_end.cure
 async def start_inside(site: Site) -> None:
-    await recreate(site, "P407", "late", deliver_policy="by_start_sequence", opt_start_seq=11)
+    await recreate(site.client, "P407", "late", deliver_policy="by_start_sequence", opt_start_seq=11)
 
 
 @plant("JSD407", "APP/P4070/gone", severity="warning")
@@ -37,7 +51,7 @@ async def start_before_the_first(site: Site) -> None:
 
 @start_before_the_first.cure
 async def start_at_the_first(site: Site) -> None:
-    await recreate(site, "P4070", "gone", deliver_policy="by_start_sequence", opt_start_seq=16)
+    await recreate(site.client, "P4070", "gone", deliver_policy="by_start_sequence", opt_start_seq=16)
 
 
 @plant("JSD407", "APP/P4071/session", severity="info")
@@ -86,7 +100,7 @@ async def nothing_acknowledged(site: Site) -> None:
 
 @nothing_acknowledged.cure
 async def everything_acknowledged(site: Site) -> None:
-    await recreate(site, "P412", "tap")
+    await recreate(site.client, "P412", "tap")
 
 
 @plant("JSD412", "APP/P4120/shared", severity="warning")
@@ -100,7 +114,7 @@ async def group_acknowledges_all(site: Site) -> None:
 
 @group_acknowledges_all.cure
 async def each_for_itself(site: Site) -> None:
-    await recreate(site, "P4120", "shared", deliver_subject="deliver.p4120", deliver_group="workers")
+    await recreate(site.client, "P4120", "shared", deliver_subject="deliver.p4120", deliver_group="workers")
 
 
 @plant("JSD414", "APP/P414/fleeting", severity="warning")

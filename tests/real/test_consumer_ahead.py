@@ -13,7 +13,8 @@ from typing import Any
 import nats
 import pytest
 
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.deployment import HOUR_NS, add_consumer, add_stream, drain
+from tests.real.plants_consumer_config import recreate
 from tests.real.ward import failures, run_check
 from tests.servers import Cluster, ClusterFactory
 
@@ -54,11 +55,11 @@ async def publish_five(cluster: Cluster) -> dict[str, Any]:
         await client.close()
 
 
-async def recreate(cluster: Cluster) -> None:
+async def put_back(cluster: Cluster) -> None:
+    """The consumer again, from the first message that it has not worked on."""
     client = await nats.connect(cluster.servers("app"))
     try:
-        await api(client, "CONSUMER.DELETE.P205.worker")
-        await add_consumer(client, "P205", "worker", deliver_policy="by_start_sequence", opt_start_seq=16)
+        await recreate(client, "P205", "worker", deliver_policy="by_start_sequence", opt_start_seq=16)
     finally:
         await client.close()
 
@@ -95,6 +96,6 @@ def test_stream_without_its_tail(cluster_factory: ClusterFactory, server_version
     assert consumer["num_pending"] == 0, "the five new messages are skipped"
     assert failures(report, CONSUMER).get("JSD205") == "critical"
 
-    asyncio.run(recreate(cluster))
+    asyncio.run(put_back(cluster))
     _, cured = run_check("--server", cluster.url("sys"), "--interval", "1s")
     assert "JSD205" not in failures(cured, CONSUMER)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TypeAlias
 
-from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silent_peers
-from jsdoctor.checks.wording import span
+from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silence, silent_peers
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
@@ -93,8 +92,8 @@ class Absence:
     def why(self, silence_ns: int) -> str:
         """What keeps it from having a leader."""
         if self._too_few():
-            return f"{len(self.answering) or 'too few'} of its members answer and {self.needed} are needed to elect one"
-        return f"its members have not heard from a leader for {span(max(self._quiet_ns(), silence_ns))}"
+            return f"of its members {len(self.answering) or 'too few'} can be reached, {self.needed} are needed to elect one"
+        return f"its members have not heard from a leader for {silence(max(self._quiet_ns(), silence_ns))}"
 
 
 def lost_majority(asset: Asset, history: History, silence_ns: int) -> Finding | None:

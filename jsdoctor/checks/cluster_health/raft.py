@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from jsdoctor.checks.wording import span
 from jsdoctor.model.jetstream import Peer
+
+_SECOND_NS = 1_000_000_000
 
 UNKNOWN_NAME = "Server name unknown"
 """How the name of a peer starts that the answering server has not heard of since it started (jetstream_cluster.go)."""
@@ -13,6 +16,11 @@ UNKNOWN_NAME = "Server name unknown"
 def quorum(size: int) -> int:
     """How many members of a group of `size` must agree (server: raft.go)."""
     return size // 2 + 1
+
+
+def silence(duration_ns: int) -> str:
+    """For how long nothing was heard, to the second: the servers' figure is no more exact than their heartbeat."""
+    return span(duration_ns // _SECOND_NS * _SECOND_NS if duration_ns > _SECOND_NS else duration_ns)
 
 
 def label(peer: Peer) -> str:

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.leadership import History
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, silence
 from jsdoctor.checks.cluster_health.silence import Census, Unheard, census, under_replicated
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -58,7 +57,7 @@ def _server_finding(name: str, all_: Sequence[Unheard], answered: Server | None,
     flagged = any(unheard.peer.offline for unheard in all_)
     nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
     who = f"peer {name}, whose name no server knows any more," if nameless else name
-    since = f"for {span(longest)}" if longest else "since their leaders took over"
+    since = f"for {silence(longest)}" if longest else "since their leaders took over"
     off = answered is not None and answered.jetstream is not None and answered.jetstream.disabled
     state = f"{who} answers, but its JetStream is off" if off else f"{who} has not been heard {since}"
     return Finding(
@@ -84,7 +83,7 @@ def _holdings(all_: Sequence[Unheard]) -> str:
 def _asset_finding(subject: Subject, missing: Sequence[Unheard]) -> Finding:
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
-    since = f"for {span(longest)}" if longest else "since its leader took over"
+    since = f"for {silence(longest)}" if longest else "since its leader took over"
     return Finding(
         subject=subject,
         message=f"its replica on {names} has not been heard {since}, though that server is up: the replica stopped",

@@ -1,38 +1,65 @@
-"""JSD803: JetStream is configured on a server and off."""
+"""JSD803: JetStream is configured on a server and off, or runs there outside the cluster's meta group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.cluster_health.meta_group import leader_of, meta_groups
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import is_jetstream_off
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.checks.server_health.health import is_jetstream_off, uptime_ns
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 
 
 @check("server_health.jetstream_disabled")
-def jetstream_disabled(servers: Servers) -> Iterator[Finding]:
+def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
     """A server switches JetStream off when it cannot write or was removed (server: jetstream.go DisableJetStream).
 
     Servers without JetStream in a JetStream cluster are legal and look the same in jsz. Their health check passes.
     """
-    peers = {peer.name for server in servers.servers if server.meta is not None for peer in server.meta.replicas}
+    peers = {peer.name for server in servers.servers if server.meta for peer in server.meta.replicas}
+    outside = _outside(servers)
     for server in servers.servers:
         if is_jetstream_off(server):
-            yield _finding(server, still_member=server.name in peers)
+            yield _off(server, still_member=server.name in peers)
         elif server.jetstream is None:
             yield unknown(server.subject, "its JetStream figures were not read", "see the gaps of this run")
         elif not server.jetstream.disabled:
-            yield passed(server.subject)
+            old = (uptime_ns(server) or 0) >= params.integer("start_up")
+            yield _stranger(server) if server.name in outside and old else passed(server.subject)
         elif server.name in peers:
-            yield _finding(server, still_member=True)
+            yield _off(server, still_member=True)
         elif server.health is None:
-            yield unknown(
-                server.subject, "it has no JetStream, and its health was not read", "see the gaps of this run"
-            )
+            yield unknown(server.subject, "no JetStream, and its health was not read", "see the gaps of this run")
 
 
-def _finding(server: Server, *, still_member: bool) -> Finding:
+def _outside(servers: Servers) -> set[str]:
+    """Servers that follow a meta leader which does not know them, in every sample."""
+    found: set[str] = set()
+    for group in meta_groups(servers):
+        for number, look in enumerate(group.looks):
+            leader = leader_of(look)
+            known = leader.meta.replicas if leader and leader.meta else ()
+            if not leader or any(peer.name.startswith(UNKNOWN_NAME) for peer in known):
+                return set()
+            strangers = {server.name for server in look} - {leader.name} - {peer.name for peer in known}
+            found = strangers if number == 0 else found & strangers
+    return found
+
+
+def _stranger(server: Server) -> Finding:
+    return Finding(
+        subject=server.subject,
+        severity=Severity.WARNING,
+        message="it runs JetStream and is no member of the meta group: no stream or consumer is placed on it. A server"
+        " that was removed and started again is taken back only after some minutes",
+        evidence=(server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),),
+    )
+
+
+def _off(server: Server, *, still_member: bool) -> Finding:
     why = (
         "it is still a member of the meta group, so it was switched off by a write error or a full disk"
         if still_member

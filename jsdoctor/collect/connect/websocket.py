@@ -6,10 +6,10 @@ import ssl
 from importlib import import_module
 from importlib.util import find_spec
 
+from jsdoctor.collect.connect.refusal import Refusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.connect.server_urls import ServerUrl
+from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.refusal import Refusal, Stage, printable, tcp_refusal
-from jsdoctor.collect.server_urls import ServerUrl
-from jsdoctor.collect.tls import TlsPlan, tls_refusal
 
 
 def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:

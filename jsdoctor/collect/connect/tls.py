@@ -5,10 +5,10 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 
+from jsdoctor.collect.connect.refusal import Refusal, Stage
+from jsdoctor.collect.connect.server_urls import ServerUrl
+from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.refusal import Refusal, Stage
-from jsdoctor.collect.server_urls import ServerUrl
-from jsdoctor.collect.settings import ConnectionSettings
 
 # X509_V_ERR_* of openssl/x509_vfy.h
 _EXPIRED, _NOT_YET_VALID = 10, 9

@@ -12,17 +12,17 @@ from typing import Any
 
 from nats import errors
 
-from jsdoctor.collect.client import InfoClient
-from jsdoctor.collect.credentials import Login
-from jsdoctor.collect.greeting import greet
-from jsdoctor.collect.login import login_options, login_refusal
+from jsdoctor.collect.connect.client import InfoClient
+from jsdoctor.collect.connect.credentials import Login
+from jsdoctor.collect.connect.greeting import greet
+from jsdoctor.collect.connect.login import login_options, login_refusal
+from jsdoctor.collect.connect.refusal import Refusal, Stage, printable
+from jsdoctor.collect.connect.server_urls import ServerUrl, parse_servers
+from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.connect.tls import TlsPlan, plan_tls, tls_refusal
+from jsdoctor.collect.connect.transport import GreetedTransport
+from jsdoctor.collect.connect.websocket import require_websocket, websocket_errors, websocket_refusal
 from jsdoctor.collect.problems import ConnectProblem
-from jsdoctor.collect.refusal import Refusal, Stage, printable
-from jsdoctor.collect.server_urls import ServerUrl, parse_servers
-from jsdoctor.collect.settings import ConnectionSettings
-from jsdoctor.collect.tls import TlsPlan, plan_tls, tls_refusal
-from jsdoctor.collect.transport import GreetedTransport
-from jsdoctor.collect.websocket import require_websocket, websocket_errors, websocket_refusal
 
 CLIENT_NAME = "jsdoctor"
 _CLOSE_S = 2.0

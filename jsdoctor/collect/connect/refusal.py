@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from enum import IntEnum
 
-from jsdoctor.collect.server_urls import ServerUrl
+from jsdoctor.collect.connect.server_urls import ServerUrl
 
 _TEXT_SHOWN = 120
 

@@ -7,8 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from jsdoctor.collect.connect.server_urls import redact
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.server_urls import redact
 
 _EXAMPLES = "write it as http://HOST:8222 or https://HOST:8222, with http_base_path where the server has one"
 _PORTS = {"http": 80, "https": 443}

@@ -12,7 +12,7 @@ import contextlib
 import ssl
 from enum import Enum
 
-from jsdoctor.collect.refusal import Refusal, Stage
+from jsdoctor.collect.connect.refusal import Refusal, Stage
 
 _HTTP_REQUEST = b"HEAD / HTTP/1.0\r\n\r\n"
 

@@ -8,7 +8,7 @@ from urllib.parse import ParseResult
 
 from nats.aio.transport import TcpTransport
 
-from jsdoctor.collect.greeting import Channel
+from jsdoctor.collect.connect.greeting import Channel
 
 _ERROR_LINE = re.compile(rb"-ERR '([^\r\n]{1,4096})'\r\n")
 

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from jsdoctor.collect.account import AccountSource
-from jsdoctor.collect.ask import Asker, NoReplyError, Why
-from jsdoctor.collect.connection import Connection
-from jsdoctor.collect.haul import Haul, Progress, Source, no_progress
-from jsdoctor.collect.monitor import MonitorSource
-from jsdoctor.collect.monitor_url import parse_monitor_url
-from jsdoctor.collect.system import SystemSource, find_servers
-from jsdoctor.collect.unanswered import unanswered
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.account import AccountSource
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.live.haul import Haul, Progress, Source, no_progress
+from jsdoctor.collect.live.monitor import MonitorSource
+from jsdoctor.collect.live.monitor_url import parse_monitor_url
+from jsdoctor.collect.live.system import SystemSource, find_servers
+from jsdoctor.collect.live.unanswered import unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from jsdoctor.collect.ask import NoReplyError, Why
+from jsdoctor.collect.live.ask import NoReplyError, Why
 
 _ENOUGH_DENIALS = 16
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jsdoctor.collect.ask import NoReplyError, Why
+from jsdoctor.collect.live.ask import NoReplyError, Why
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 

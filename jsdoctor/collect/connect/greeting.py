@@ -12,11 +12,11 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsdoctor.collect.addresses import open_socket
-from jsdoctor.collect.refusal import Refusal, Stage, printable, tcp_refusal
-from jsdoctor.collect.server_urls import ServerUrl
-from jsdoctor.collect.silence import explain_silence
-from jsdoctor.collect.tls import TlsPlan, tls_refusal
+from jsdoctor.collect.connect.addresses import open_socket
+from jsdoctor.collect.connect.refusal import Refusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.connect.server_urls import ServerUrl
+from jsdoctor.collect.connect.silence import explain_silence
+from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
 
 _LINE_LIMIT = 1 << 20  # bytes; an INFO line names every server of a cluster
 _GREETING_SHARE = 0.7  # of the time that is left; the rest is for finding out why there is none

@@ -7,7 +7,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from jsdoctor.collect.transport import GreetedTransport
+from jsdoctor.collect.connect.transport import GreetedTransport
 
 # What nats-py would log is told in words by `connection`; without a handler Python prints it, with a traceback.
 logging.getLogger("nats").addHandler(logging.NullHandler())

@@ -16,10 +16,10 @@ from time import monotonic_ns
 import httpx
 import msgspec
 
-from jsdoctor.collect.haul import Haul, Progress, no_progress
-from jsdoctor.collect.monitor_refusal import MonitorError, http_refusal, transport_refusal
-from jsdoctor.collect.monitor_url import MonitorUrl
-from jsdoctor.collect.system import ALL_ACCOUNTS
+from jsdoctor.collect.live.haul import Haul, Progress, no_progress
+from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
+from jsdoctor.collect.live.monitor_url import MonitorUrl
+from jsdoctor.collect.live.system import ALL_ACCOUNTS
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jsdoctor.collect.credentials import Login, LoginKind, creds_login, jwt_login, nkey_login
-from jsdoctor.collect.layers import CONTEXT, DEFAULT, FLAGS, Found, Layers
+from jsdoctor.collect.connect.credentials import Login, LoginKind, creds_login, jwt_login, nkey_login
+from jsdoctor.collect.connect.layers import CONTEXT, DEFAULT, FLAGS, Found, Layers
+from jsdoctor.collect.connect.secret_refs import resolve_literal, resolve_material, scheme_of
+from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.secret_refs import resolve_literal, resolve_material, scheme_of
-from jsdoctor.collect.server_urls import ServerUrl
 
 _KINDS = ("user", "creds", "nkey", "user_jwt", "token")
 

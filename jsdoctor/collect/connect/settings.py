@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from jsdoctor.collect.contexts import Context, find_context, selection_file
-from jsdoctor.collect.credentials import Login
-from jsdoctor.collect.identity import choose_login, url_logins
-from jsdoctor.collect.layers import CONTEXT, FLAGS, Found, Layers, gather, key_label
+from jsdoctor.collect.connect.contexts import Context, find_context, selection_file
+from jsdoctor.collect.connect.credentials import Login
+from jsdoctor.collect.connect.identity import choose_login, url_logins
+from jsdoctor.collect.connect.layers import CONTEXT, FLAGS, Found, Layers, gather, key_label
+from jsdoctor.collect.connect.secret_refs import expand_path, read_path, scheme_of
+from jsdoctor.collect.connect.server_urls import DEFAULT_URL, parse_servers
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.secret_refs import expand_path, read_path, scheme_of
-from jsdoctor.collect.server_urls import DEFAULT_URL, parse_servers
 from jsdoctor.parse.duration import parse_duration
 
 DEFAULT_TIMEOUT_S = 5.0

@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
-from jsdoctor.collect.connection import Connection
+from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
 _LOOK_S = 0.05

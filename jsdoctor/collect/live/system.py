@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import msgspec
 
-from jsdoctor.collect.ask import Asker, NoReplyError, Reply
-from jsdoctor.collect.haul import Haul, Progress, no_progress
-from jsdoctor.collect.unanswered import hanging, late, unanswered
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply
+from jsdoctor.collect.live.haul import Haul, Progress, no_progress
+from jsdoctor.collect.live.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.finding import CLUSTER, Subject

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jsdoctor.collect.contexts import Context
-from jsdoctor.collect.secret_refs import nsc_profile
+from jsdoctor.collect.connect.contexts import Context
+from jsdoctor.collect.connect.secret_refs import nsc_profile
 
 FLAGS, ENVIRONMENT, CONTEXT, DEFAULT = range(4)
 

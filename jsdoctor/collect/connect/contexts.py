@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jsdoctor.collect.connect.secret_refs import read_path
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.secret_refs import read_path
 from jsdoctor.parse.nearest import did_you_mean
 
 # natscontext `settings`: every key whose value is text. Keys beyond these are of other tools and versions: ignored.

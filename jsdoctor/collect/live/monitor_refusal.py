@@ -8,7 +8,7 @@ from asyncio import CancelledError
 
 import httpx
 
-from jsdoctor.collect.refusal import printable
+from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from jsdoctor.collect.credentials import Login, LoginKind, jwt_claims, jwt_expiry, public_key, sign
-from jsdoctor.collect.refusal import Refusal, Stage, printable
+from jsdoctor.collect.connect.credentials import Login, LoginKind, jwt_claims, jwt_expiry, public_key, sign
+from jsdoctor.collect.connect.refusal import Refusal, Stage, printable
 
 _HOW_TO_LOG_IN = "add --creds FILE, --user NAME --password PASSWORD, --nkey FILE or --context NAME"
 # nats-server v2.15 `server/errors.go`, `client.go` sendErr: what the server says before it hangs up.

@@ -4,9 +4,8 @@ Leaders answer here, so every reply can be believed. A sample costs one request 
 consumers of each stream that has any; the first also one for our name and one for the account's usage. Streams whose
 leader does not answer are left alone: asking for their consumers would only take another timeout.
 
-Longest time of a sample: one timeout for each page of the stream list but the first, all at once, one for the first,
-and then one, plus half a second per 16 streams, for their consumers. When nothing was answered for a whole timeout, the
-rest is not asked.
+Longest time of a sample: one timeout for the first page of the stream list, one for the others, and two for the
+consumers: what has not answered for a whole timeout is not asked any further. Slow requests overlap (`pacing`).
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 
-from jsdoctor.collect.ask import Asker, NoReplyError, Reply, Why
-from jsdoctor.collect.haul import Haul, Progress, no_progress
-from jsdoctor.collect.pacing import Slots, Tally
-from jsdoctor.collect.unanswered import no_jetstream, not_allowed, not_asked, unanswered
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply, Why
+from jsdoctor.collect.live.haul import Haul, Progress, no_progress
+from jsdoctor.collect.live.pacing import Slots, Tally
+from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.finding import Subject

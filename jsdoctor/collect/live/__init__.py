@@ -1,0 +1,1 @@
+"""Asking a running deployment: the system account, a plain account, HTTP monitoring. Only reads."""
