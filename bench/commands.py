@@ -16,6 +16,7 @@ JSDOCTOR = Path(sysconfig.get_path("scripts")) / "jsdoctor"
 NO_WAITING = ("--interval", "1ms")
 """Two samples back to back: the same work as by default, without the two seconds between them."""
 
+_GATHER_ATTEMPTS = 4
 _FOUND_SOMETHING_OR_NOTHING = (0, 1)
 _SEEN = re.compile(r"([\d,]+) streams?, ([\d,]+) consumers?, ")
 
@@ -51,11 +52,15 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """A run of `nats audit gather` and `nats audit analyze`. `outcomes` counts the checks by outcome."""
+    """A run of `nats audit gather` and `nats audit analyze`. `outcomes` counts the checks by outcome.
+
+    `incomplete`: how many runs before it left out streams and were not counted. They exit with 0 all the same.
+    """
 
     gather: Run
     analyze: Run
     outcomes: dict[str, int]
+    incomplete: int
 
     @property
     def seconds(self) -> float:
@@ -80,17 +85,19 @@ def check_json(url: str, streams: int, consumers: int, *options: str) -> Checked
 
 
 def audit(url: str, copies: int, archive: Path, *options: str) -> Audited:
-    """`nats audit gather` and `analyze`. Raises CannotMeasureError unless all *copies* of streams are archived."""
-    gather = run(
-        [_nats(), "--no-context", "--server", url, "audit", "gather", "--no-progress", "--output", archive, *options]
-    )
-    analyze = run([_nats(), "--no-context", "audit", "analyze", "--json", archive])
-    with zipfile.ZipFile(archive) as content:
-        archived = sum("/stream_info/" in name for name in content.namelist())
-    archive.unlink()
-    if archived != copies:
-        raise CannotMeasureError(f"`nats audit gather {' '.join(options)}` archived {archived} of {copies} streams")
-    return Audited(gather, analyze, msgspec.json.decode(analyze.stdout, type=_Analysis).outcomes)
+    """`nats audit gather` and `analyze`. Raises CannotMeasureError when it never archives all *copies* of streams."""
+    login = ("--no-context", "--server", url)
+    archived = []
+    for incomplete in range(_GATHER_ATTEMPTS):
+        gather = run([_nats(), *login, "audit", "gather", "--no-progress", "--output", archive, *options])
+        analyze = run([_nats(), "--no-context", "audit", "analyze", "--json", archive])
+        with zipfile.ZipFile(archive) as content:
+            archived.append(sum("/stream_info/" in name for name in content.namelist()))
+        archive.unlink()
+        if archived[-1] == copies:
+            outcomes = msgspec.json.decode(analyze.stdout, type=_Analysis).outcomes
+            return Audited(gather, analyze, outcomes, incomplete)
+    raise CannotMeasureError(f"`nats audit gather {' '.join(options)}` archived {archived} of {copies} streams")
 
 
 def nats_version() -> str:

@@ -189,7 +189,7 @@ def _ago(now: datetime, text: str) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _put(entry: Json, path: str, value: Any) -> None:
+def _put(entry: Any, path: str, value: Any) -> None:
     *parents, last = path.split(".")
     for parent in parents:
         entry = entry[int(parent)] if isinstance(entry, list) else entry.setdefault(parent, {})
@@ -264,8 +264,9 @@ def _in_account(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, 
 
 def _wanted_copy(entry: Json, server: str, edit: Json) -> bool:
     which = edit.get("copies", "all")
-    leads = (entry.get("cluster") or {}).get("leader", server) == server
-    return {"all": True, "leader": leads, "followers": not leads}.get(which, bool(which == server))
+    leads: bool = (entry.get("cluster") or {}).get("leader", server) == server
+    wanted: dict[str, bool] = {"all": True, "leader": leads, "followers": not leads}
+    return wanted.get(which, bool(which == server))
 
 
 def _clock(exchange: Json) -> datetime:

@@ -8,6 +8,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import counted
 
 
 def headline(evidence: EvidenceSet, samples: Sequence[Sample]) -> str:
@@ -19,12 +20,12 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     series = evidence.get(SnapshotSeries)
     if isinstance(series, SnapshotSeries):
         streams = series.last.streams
-        yield _count(len(streams), "stream")
-        yield _count(sum(len(stream.consumers) for stream in streams), "consumer")
+        yield counted(len(streams), "stream")
+        yield counted(sum(len(stream.consumers) for stream in streams), "consumer")
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
     if isinstance(servers, Servers):
         versions = sorted({server.version for server in servers.servers if server.version})
-        yield f"{_count(len(servers.servers), 'server')} ({', '.join(versions)})"
+        yield f"{counted(len(servers.servers), 'server')} ({', '.join(versions)})"
     elif isinstance(connected, ConnectedServer):
         yield f"server {connected.server_name} ({connected.version})"
     access = {exchange.access for sample in samples for exchange in sample.exchanges}
@@ -33,7 +34,3 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     looks = [sample.taken_at for sample in samples if sample.exchanges]
     if len(looks) > 1:
         yield f"{len(looks)} samples over {(looks[-1] - looks[0]).total_seconds():.1f} s"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

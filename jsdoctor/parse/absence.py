@@ -34,7 +34,9 @@ _NO_ASSETS = _not_offered(
 _ONE_SAMPLE = _not_offered("a rate needs two samples and one was taken", "run with --samples 2 or more", kind="samples")
 
 _ONE_ANSWERED = _not_offered(
-    "a rate needs two samples, and only one of them was answered", "see what could not be seen, and run again", "samples"
+    "a rate needs two samples, and only one of them was answered",
+    "see what could not be seen, and run again",
+    kind="samples",
 )
 
 

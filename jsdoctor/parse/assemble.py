@@ -17,7 +17,7 @@ from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.replies import GreetingReply, ReplyError, ServerIdentity, decode
 from jsdoctor.parse.system import ServerReplies
-from jsdoctor.parse.unseen import silent_asset, unheard, unreadable
+from jsdoctor.parse.unseen import leaderless, silent_asset, unheard, unreadable
 
 
 class _Known:
@@ -42,6 +42,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         if snapshot is not None:
             snapshots.append(snapshot)
     if snapshots:
+        gaps.extend(leaderless(snapshots[-1]))
         present[SnapshotSeries] = SnapshotSeries(tuple(snapshots))
     if len(snapshots) > 1:
         present[Trend] = Trend(tuple(snapshots))

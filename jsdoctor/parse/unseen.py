@@ -9,7 +9,7 @@ from jsdoctor.model.exchange import Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
-from jsdoctor.model.snapshot import SilentAsset, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SilentAsset, Stream
 from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
 from jsdoctor.parse.replies import JszReply, RefusedError, ReplyError
 
@@ -86,6 +86,21 @@ def unheard(stream: Stream, asked_all: bool) -> list[Gap]:
         _unheard(consumer.subject, consumer.cluster, asked_all)
         for consumer in stream.consumers
         if stream.from_leader and consumer.has_leader and not consumer.from_leader
+    ]
+
+
+def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
+    """Gaps for what nobody leads: what it holds is known to nobody, so no rule may call it healthy."""
+    return [
+        Gap(
+            kind=asset.subject.kind,
+            subject=asset.subject,
+            reason="it has no leader, so its state cannot be judged",
+            how_to_get="bring back the servers that hold it; during an election, run again in ten seconds",
+        )
+        for stream in snapshot.streams
+        for asset in ((stream,) if not stream.has_leader else stream.consumers)
+        if not asset.has_leader
     ]
 
 

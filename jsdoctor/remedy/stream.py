@@ -126,13 +126,6 @@ def _delete_first_message(subject: Subject, values: Mapping[str, Any]) -> tuple[
     )
 
 
-@action("stream.look", Risk.MANUAL)
-def _look(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What to do next is for a person to decide."""
-    del values
-    return (command("nats", "stream", "info", subject.name),)
-
-
 @action("stream.inspect", Risk.MANUAL)
 def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Look at the stream: what to do next is for a person to decide."""

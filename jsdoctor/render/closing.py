@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
+from jsdoctor.model.wording import counted
 from jsdoctor.render.page import SEVERITY_STYLES, Page
-from jsdoctor.render.wording import counted, listed
+from jsdoctor.render.wording import listed
 
 _CODES_SHOWN = 4
 

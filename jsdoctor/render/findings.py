@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
 from jsdoctor.model.report import Result
+from jsdoctor.model.wording import counted
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.plain import compact
 from jsdoctor.render.units import quantity, told_apart
-from jsdoctor.render.wording import counted, listed, subjects, to_the_second
+from jsdoctor.render.wording import listed, subjects, to_the_second
 
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jsdoctor.model.rule import Rule, Status
+from jsdoctor.model.wording import counted
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
-from jsdoctor.render.wording import counted
 
 RULES_SCHEMA = "jsdoctor.rules/v1"
 _TITLE_MIN_WIDTH = 30

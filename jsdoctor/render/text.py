@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.report import Report, RuleVerdict
+from jsdoctor.model.wording import counted
 from jsdoctor.render.closing import write_verdict
 from jsdoctor.render.findings import write_block
 from jsdoctor.render.options import RenderOptions
@@ -11,7 +12,7 @@ from jsdoctor.render.order import gaps_in_order, in_blocks, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
-from jsdoctor.render.wording import counted, listed, to_the_second
+from jsdoctor.render.wording import listed, to_the_second
 
 
 def render_text(report: Report, options: RenderOptions) -> str:

@@ -1,4 +1,4 @@
-"""Small wordings that several parts of a report share: counts with their noun, bounded lists, times."""
+"""Small wordings that several parts of a report share: bounded lists, times."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from jsdoctor.model.finding import Subject
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun: `1 stream`, `1,200 streams`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+from jsdoctor.model.wording import counted
 
 
 def subjects(items: Sequence[Subject]) -> str:

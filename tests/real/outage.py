@@ -16,6 +16,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
+from tests.deployment import add_stream
 from tests.servers import Cluster
 
 Json = dict[str, Any]
@@ -81,6 +82,20 @@ def peers_of(cluster: Cluster, stream: str, account: str = "APP") -> dict[str, J
                 if detail["name"] == account and found["name"] == stream and placed.get("leader") == name:
                     return {peer["name"]: peer for peer in placed.get("replicas") or []}
     return {}
+
+
+async def fill(client: Client, stream: str, until: Callable[[], bool]) -> None:
+    """Publish 50 kB messages to a new stream on three servers `until` one of them has met its full disk.
+
+    When that server leads the stream, messages on their way to it are never acknowledged: they are not missed here.
+    """
+    await add_stream(client, stream, subjects=[stream.lower()], num_replicas=3)
+    for number in range(2000):
+        with contextlib.suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
+            await client.request(stream.lower(), b"x" * 50_000, timeout=3)
+        if number % 20 == 0 and await asyncio.to_thread(until):
+            return
+    raise AssertionError("the disk never filled")
 
 
 @contextlib.contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_consumer, add_stream, api
-from tests.real.outage import Json, check, peers_of, requested, said, small_disk, with_client
+from tests.real.outage import Json, check, fill, peers_of, requested, said, small_disk, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-health")]
@@ -225,21 +224,11 @@ def test_wrong_expected_message_id_halts_nothing_before_2_14(cluster_factory: Cl
     assert (code, said(report, "JSD713"), said(report, "JSD702")) == (0, {}, {})
 
 
-async def _fill(client: Client, until: Callable[[], bool]) -> None:
-    """Publish 50 kB messages to a stream on all servers until one of them has met its full disk."""
-    await add_stream(client, "FULL", subjects=["full"], num_replicas=3)
-    for number in range(2000):
-        await client.request("full", b"x" * 50_000, timeout=10)
-        if number % 20 == 0 and await asyncio.to_thread(until):
-            return
-    raise AssertionError("the disk never filled")
-
-
 def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     """One server of three runs out of disk. Since 2.14 only its replica stops; the others take what is published."""
     with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
         cluster = cluster_factory("2.15.1", 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
-        with_client(cluster, lambda client: _fill(client, lambda: not _is_healthy(cluster, "n2")))
+        with_client(cluster, lambda client: fill(client, "FULL", lambda: not _is_healthy(cluster, "n2")))
         code, report = check("--server", cluster.url("sys"))
         assert said(report, "JSD713") == {"APP/FULL": "error"}
         assert said(report, "JSD704") == {"APP/FULL": "warning"}

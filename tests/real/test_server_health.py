@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from tests.deployment import add_stream, api
-from tests.real.outage import check, peers_of, said, small_disk, with_client
+from tests.real.outage import check, fill, peers_of, said, small_disk, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-health")]
@@ -166,15 +166,9 @@ def test_jetstream_switched_off_by_a_full_disk_is_found(
     with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
         cluster = cluster_factory(version, 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
 
-        async def fill(client: Client) -> None:
-            await add_stream(client, "FULL", subjects=["full"], num_replicas=3)
-            for number in range(1500):
-                await client.request("full", b"x" * 50_000, timeout=10)
-                if number % 20 == 0 and cluster.monitor("n2", "/jsz").get("disabled"):
-                    return
-
-        with_client(cluster, fill)
-        wait_until(lambda: cluster.monitor("n2", "/jsz").get("disabled"), "JetStream of n2 to be switched off")
+        with_client(
+            cluster, lambda client: fill(client, "FULL", lambda: bool(cluster.monitor("n2", "/jsz").get("disabled")))
+        )
         wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
         code, report = check("--server", cluster.url("sys"))
         found = [r for r in report["results"] if r["code"] == "JSD803" and r["outcome"] == "fail"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import span
 
 Verdict = tuple[int, Severity | None, str, dict[str, object]]
 """By how much a date is ahead in ns, how bad that is, what it does in words, and what the remedy needs."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.leadership import Absence, Asset, History, lost_majority
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SilentAsset, SnapshotSeries, Stream
+from jsdoctor.model.wording import span
 
 _AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
 

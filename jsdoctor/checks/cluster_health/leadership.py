@@ -92,7 +92,8 @@ class Absence:
     def why(self, silence_ns: int) -> str:
         """What keeps it from having a leader."""
         if self._too_few():
-            return f"of its members {len(self.answering) or 'too few'} can be reached, {self.needed} are needed to elect one"
+            reached = len(self.answering) or "too few"
+            return f"of its members {reached} can be reached, {self.needed} are needed to elect one"
         return f"its members have not heard from a leader for {silence(max(self._quiet_ns(), silence_ns))}"
 
 

@@ -40,8 +40,8 @@ def _missing(group: MetaLooks, start_ns: int) -> Finding:
         return unknown(group.subject, "no meta leader yet: every server that answered has just started", _AGAIN)
     return Finding(
         subject=group.subject,
-        message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are needed"
-        " to elect one; until then no stream or consumer can be created, changed, listed or moved",
+        message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
+        " needed to elect one; until then no stream or consumer can be created, changed, listed or moved",
         confidence=Confidence.HIGH if len(group.looks) > 1 else Confidence.MEDIUM,
         measured=len(group.last),
         threshold=quorum(group.size),

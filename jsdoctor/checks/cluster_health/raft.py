@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from jsdoctor.checks.wording import span
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.wording import span
 
 _SECOND_NS = 1_000_000_000
 

@@ -8,12 +8,12 @@ import msgspec
 
 from jsdoctor.checks.cluster_health.raft import is_heard, label
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+from jsdoctor.model.wording import span
 
 _SHRINKING = 0.9
 

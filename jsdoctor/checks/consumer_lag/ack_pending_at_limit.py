@@ -14,11 +14,11 @@ from jsdoctor.checks.consumer_lag.progress import (
     unacknowledged_ns,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import counted, span
 
 
 @check("consumer_lag.ack_pending_at_limit")

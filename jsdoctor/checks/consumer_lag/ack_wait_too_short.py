@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
+from jsdoctor.model.wording import counted, span
 
 _DEFAULT_WAIT_S = 30
 _NS_PER_S = 1_000_000_000

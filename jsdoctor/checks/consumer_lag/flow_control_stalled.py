@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, quiet_ns, still_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import Trend
+from jsdoctor.model.wording import counted, span
 
 
 @check("consumer_lag.flow_control_stalled")

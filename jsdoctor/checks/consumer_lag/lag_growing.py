@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from jsdoctor.checks.consumer_lag.loss import time_to_loss
 from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import span
 
 
 @check("consumer_lag.lag_growing")

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds, read_thresholds
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Observation, passed, unknown
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
+from jsdoctor.model.wording import span
 
 _COUNTS = {
     "outstanding-ack-critical": ("num_ack_pending", "messages are unacknowledged"),

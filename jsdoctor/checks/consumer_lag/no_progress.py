@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, still_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import counted, span
 
 _SHORTEST_LOOK_S = 1.0
 """Two looks closer than this do not tell a stuck server from a slow one."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import histories, is_full, key, moved, patience_ns, quiet_ns, still_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import counted, span
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import counted, span
 
 _KEPT_LONG_NS = 3_600_000_000_000
 """A consumer that is no durable and is deleted sooner than this without clients clears itself away."""

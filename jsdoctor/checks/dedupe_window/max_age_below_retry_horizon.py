@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.windows import deduplicating, retry_horizon_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
 
 
 @check("dedupe_window.max_age_below_retry_horizon")

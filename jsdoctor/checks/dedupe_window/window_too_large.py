@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.windows import DEFAULT_WINDOW_NS, NS_PER_S, is_published_to
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.wording import span
 
 _BYTES_PER_ID = 200
 """Measured with ids of 36 characters on 2.10, 2.12 and 2.15: 0.2 KB each, on every replica."""

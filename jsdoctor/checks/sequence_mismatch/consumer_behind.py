@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.wording import counted
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.snapshot import Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import counted
 
 
 @check("sequence_mismatch.consumer_behind")

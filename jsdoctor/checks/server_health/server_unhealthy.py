@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.health import only_lagging_assets, reasons, summary, uptime_ns
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
+from jsdoctor.model.wording import span
 
 
 @check("server_health.server_unhealthy")

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.limits import histories
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.wording import span
 
 _NS = 1_000_000_000
 _JITTER_NS = _NS

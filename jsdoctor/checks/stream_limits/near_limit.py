@@ -14,11 +14,11 @@ from jsdoctor.checks.stream_limits.limits import (
     storage_fills,
     time_to_full_ns,
 )
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
+from jsdoctor.model.wording import span
 
 
 @check("stream_limits.near_limit")

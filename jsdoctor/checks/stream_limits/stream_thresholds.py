@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.wording import span
 
 KEYS = {
     "lag-critical": Kind.COUNT,

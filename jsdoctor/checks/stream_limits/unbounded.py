@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.growth import fills_server_in_ns, has_bound
-from jsdoctor.checks.wording import span
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
 
 
 @check("stream_limits.unbounded")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.checks.wording import counted, span
+from jsdoctor.model.wording import counted, span
 
 MINUTE_NS = 60_000_000_000
 

@@ -1,4 +1,4 @@
-"""Words that messages of checks share."""
+"""Words that findings and reports share: counts with their noun, lengths of time."""
 
 from __future__ import annotations
 
