@@ -7,7 +7,7 @@
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "all slots taken while messages wait"
     base = "three-nodes-2.15.1"        # or several: base = ["a", "b"]: the case holds on each
-    samples = 2                        # keep the newest N samples (default: all)
+    samples = 2                        # what a run with --samples N would have (default: all)
     keep_consumers = ["APP/A/b"]       # take all other consumers away first
     params = { warn_fraction = 0.5 }   # optional overrides, in the parameter's unit (durations as text)
     [[case.edit]]
@@ -104,7 +104,7 @@ def cases(code: str) -> list[Json]:
 def evidence_of(case: Json) -> EvidenceSet:
     """The evidence that a case describes."""
     samples = copy.deepcopy(_base(case["base"]))
-    samples = samples[-case.get("samples", len(samples)) :]
+    samples = samples[: case.get("samples", len(samples))]
     if "keep_consumers" in case:
         _keep_consumers(samples, set(case["keep_consumers"]))
     for edit in case.get("edit", []):

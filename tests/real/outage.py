@@ -16,7 +16,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream
+from tests.deployment import add_stream, api
 from tests.servers import Cluster
 
 Json = dict[str, Any]
@@ -84,15 +84,16 @@ def peers_of(cluster: Cluster, stream: str, account: str = "APP") -> dict[str, J
     return {}
 
 
-async def fill(client: Client, stream: str, until: Callable[[], bool]) -> None:
-    """Publish 50 kB messages to a new stream on three servers `until` one of them has met its full disk.
+async def fill(client: Client, stream: str, follower: str, until: Callable[[], bool]) -> None:
+    """Publish 50 kB messages to a new stream on three servers `until` the disk of `follower` is found to be full.
 
-    When that server leads the stream, messages on their way to it are never acknowledged: they are not missed here.
+    That server does not lead: a leader that meets a full disk leaves publishers without an answer.
     """
     await add_stream(client, stream, subjects=[stream.lower()], num_replicas=3)
+    while (await api(client, f"STREAM.INFO.{stream}"))["cluster"].get("leader", follower) == follower:
+        await client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", timeout=10)
     for number in range(2000):
-        with contextlib.suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
-            await client.request(stream.lower(), b"x" * 50_000, timeout=3)
+        await client.request(stream.lower(), b"x" * 50_000, timeout=10)
         if number % 20 == 0 and await asyncio.to_thread(until):
             return
     raise AssertionError("the disk never filled")

@@ -228,7 +228,7 @@ def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_pa
     """One server of three runs out of disk. Since 2.14 only its replica stops; the others take what is published."""
     with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
         cluster = cluster_factory("2.15.1", 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
-        with_client(cluster, lambda client: fill(client, "FULL", lambda: not _is_healthy(cluster, "n2")))
+        with_client(cluster, lambda client: fill(client, "FULL", "n2", lambda: not _is_healthy(cluster, "n2")))
         code, report = check("--server", cluster.url("sys"))
         assert said(report, "JSD713") == {"APP/FULL": "error"}
         assert said(report, "JSD704") == {"APP/FULL": "warning"}

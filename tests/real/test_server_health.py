@@ -167,7 +167,8 @@ def test_jetstream_switched_off_by_a_full_disk_is_found(
         cluster = cluster_factory(version, 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
 
         with_client(
-            cluster, lambda client: fill(client, "FULL", lambda: bool(cluster.monitor("n2", "/jsz").get("disabled")))
+            cluster,
+            lambda client: fill(client, "FULL", "n2", lambda: bool(cluster.monitor("n2", "/jsz").get("disabled"))),
         )
         wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
         code, report = check("--server", cluster.url("sys"))
