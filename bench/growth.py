@@ -70,7 +70,7 @@ def _step(deployment: Deployment, rounds: int) -> _Step:
 
 
 def _exponent_row(what: str, points: Iterable[tuple[float, float]]) -> Row:
-    value, name = exponent(points), f"{what}, power of streams"
+    value, name = exponent(points), f"exponent, {what}"
     if math.isnan(value):
         return Row(name, "too little to tell")
     return Row(name, f"{value:.2f}", f"at most {EXPONENT_AIM:g}", value <= EXPONENT_AIM, strict=False)

@@ -90,8 +90,10 @@ async def fill(client: Client, stream: str, follower: str, until: Callable[[], b
     That server does not lead: a leader that meets a full disk leaves publishers without an answer.
     """
     await add_stream(client, stream, subjects=[stream.lower()], num_replicas=3)
-    while (await api(client, f"STREAM.INFO.{stream}"))["cluster"].get("leader", follower) == follower:
-        await client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", timeout=10)
+    while (leader := (await api(client, f"STREAM.INFO.{stream}"))["cluster"].get("leader")) in (None, follower):
+        if leader:
+            await api(client, f"STREAM.LEADER.STEPDOWN.{stream}")
+        await asyncio.sleep(0.2)
     for number in range(2000):
         await client.request(stream.lower(), b"x" * 50_000, timeout=10)
         if number % 20 == 0 and await asyncio.to_thread(until):
