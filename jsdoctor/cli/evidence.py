@@ -38,7 +38,8 @@ def gather_live(
     started = datetime.now(UTC)
     names = [*(() if only_monitor else settings.servers), *(parse_monitor_url(url).base for url in monitor)]
     sources = tuple(Source("live", name, started) for name in names)
-    ask = partial(gather, monitor_urls=monitor, plan=plan, progress=progress, monitor_tls=plan_tls(settings).context)
+    tls = plan_tls(settings).context if monitor else None
+    ask = partial(gather, monitor_urls=monitor, plan=plan, progress=progress, monitor_tls=tls)
 
     async def collect() -> Gathered:
         if only_monitor:

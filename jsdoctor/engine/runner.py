@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.params import Params
@@ -40,7 +40,7 @@ def evaluate(
     gaps: list[Gap] = []
     for rule in selection.rules:
         check = checks[rule.check]
-        missing = [kind for kind in check.required.values() if evidence.get(kind) is None]
+        missing = _missing(check, evidence)
         if missing:
             why = evidence.why_absent(missing[0])
             verdicts.append(RuleVerdict(rule, Outcome.NOT_EVALUATED, {}, why.reason, why.how_to_get))
@@ -51,6 +51,14 @@ def evaluate(
         results.extend(kept)
         verdicts.append(_verdict(rule, kept, counts))
     return Evaluation(tuple(verdicts), tuple(results), tuple(gaps))
+
+
+def _missing(check: Check, evidence: EvidenceSet) -> list[type[Evidence]]:
+    """Required kinds that are not there. A check that requires none still needs one of those that it can use."""
+    absent = [kind for kind in check.required.values() if evidence.get(kind) is None]
+    if check.required or any(evidence.get(kind) is not None for kind in check.optional.values()):
+        return absent
+    return list(check.optional.values())
 
 
 def _run(

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jsdoctor.checks.registry import Check, check
+from jsdoctor.checks.registry import Check, Predicate, check
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.verdict import ExitCode, exit_code
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed, unknown
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Report
@@ -50,12 +50,22 @@ def blind(servers: Servers) -> Iterator[Finding]:
     yield passed(CLUSTER)
 
 
-def run(*predicates: object, named: frozenset[str] = frozenset()) -> Evaluation:
+def helped(servers: Servers | None) -> Iterator[Finding]:
+    yield passed(CLUSTER)
+
+
+KINDS: dict[str, tuple[dict[str, type[Evidence]], dict[str, type[Evidence]]]] = {
+    "blind": ({"servers": Servers}, {}),
+    "helped": ({}, {"servers": Servers}),
+}
+
+
+def run(*predicates: Predicate, named: frozenset[str] = frozenset()) -> Evaluation:
     rules, checks = [], {}
     for number, predicate in enumerate(predicates):
-        name = predicate.__name__  # type: ignore[attr-defined]
-        kind = Servers if predicate is blind else Gaps
-        checks[name] = Check(name, predicate, {"servers" if kind is Servers else "gaps": kind}, {}, False)  # type: ignore[arg-type]
+        name = predicate.__name__
+        required, optional = KINDS.get(name, ({"gaps": Gaps}, {}))
+        checks[name] = Check(name, predicate, required, optional, False)
         rules.append(Rule(code=f"TST{number:03}", slug=name, title=name, check=name, severity=Severity.ERROR))
     return evaluate(Selection(tuple(rules), named), checks, EVIDENCE, {})
 
@@ -82,9 +92,10 @@ def report(evaluation: Evaluation, *gaps: Gap) -> Report:
         (healthy, Outcome.PASS),
         (silent, Outcome.NOT_APPLICABLE),
         (blind, Outcome.NOT_EVALUATED),
+        (helped, Outcome.NOT_EVALUATED),
     ],
 )
-def test_outcome_of_a_rule(predicate: object, outcome: Outcome) -> None:
+def test_outcome_of_a_rule(predicate: Predicate, outcome: Outcome) -> None:
     assert run(predicate).verdicts[0].outcome is outcome
 
 

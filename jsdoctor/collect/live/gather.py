@@ -17,8 +17,6 @@ from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.haul import Haul, Progress, Source, no_progress
-from jsdoctor.collect.live.monitor import MonitorSource
-from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.collect.live.system import SystemSource, find_servers
 from jsdoctor.collect.live.unanswered import unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -45,8 +43,8 @@ async def gather(
     """
     sources: list[Source] = []
     first = Haul()
-    if urls := [parse_monitor_url(url) for url in monitor_urls]:
-        sources.append(MonitorSource(urls, plan, monitor_tls))
+    if urls := tuple(monitor_urls):
+        sources.append(_monitor_source(urls, plan, monitor_tls))
     if connection:
         first.exchanges.append(_greeting(connection))
         progress("finding out what this login may see")
@@ -60,6 +58,14 @@ async def gather(
         samples.append(sample)
         sources = [source for source in sources if not source.exhausted]
     return tuple(samples)
+
+
+def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> Source:
+    # An HTTP client takes as long to import as everything else together, and most runs need none.
+    from jsdoctor.collect.live.monitor import MonitorSource
+    from jsdoctor.collect.live.monitor_url import parse_monitor_url
+
+    return MonitorSource([parse_monitor_url(url) for url in urls], plan, tls)
 
 
 async def _source_of(connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: Haul) -> Source:
