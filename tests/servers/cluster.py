@@ -68,8 +68,9 @@ class Cluster:
                 cluster._launch_all()
             except BaseException as error:
                 cluster.close()
+                # Another program was faster to a port, or took the port of a route and let nobody in.
                 taken = isinstance(error, ServerStartError) and "address already in use" in str(error)
-                if not taken or attempt == _LAUNCH_ATTEMPTS:
+                if not (taken or isinstance(error, TimeoutError)) or attempt == _LAUNCH_ATTEMPTS:
                     raise
             else:
                 return cluster
