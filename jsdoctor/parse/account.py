@@ -30,6 +30,8 @@ from jsdoctor.parse.unseen import unreadable
 
 _STREAM_NOT_FOUND = 10059
 
+_USAGE = Tier.__struct_fields__
+
 
 class AccountReplies:
     """Collects what the JetStream API said in one sample. Feed it with `add_all`, then read the rest.
@@ -128,19 +130,7 @@ class AccountReplies:
             return None
         at, info = self._usage
         rows = info.tiers.items() if info.tiers else [("", info)]
-        tiers = tuple(
-            Tier(
-                name=name,
-                memory=row.memory,
-                storage=row.storage,
-                reserved_memory=row.reserved_memory,
-                reserved_storage=row.reserved_storage,
-                streams=row.streams,
-                consumers=row.consumers,
-                limits=row.limits,
-            )
-            for name, row in rows
-        )
+        tiers = tuple(Tier(**{**{field: getattr(row, field) for field in _USAGE}, "name": name}) for name, row in rows)
         return Account(self.name, tiers, at, "$JS.API.INFO")
 
 

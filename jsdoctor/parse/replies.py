@@ -17,7 +17,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     StreamState,
 )
-from jsdoctor.model.server import AccountLimits, JetStreamStats
+from jsdoctor.model.server import JetStreamStats, Tier
 
 Shape = TypeVar("Shape")
 
@@ -146,22 +146,10 @@ class ConsumerListReply(msgspec.Struct, frozen=True):
     error: ApiError | None = None
 
 
-class TierReply(msgspec.Struct, frozen=True):
-    """Usage of one tier in the account info reply."""
-
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    streams: int = 0
-    consumers: int = 0
-    limits: AccountLimits = AccountLimits()
-
-
-class AccountInfoReply(TierReply, frozen=True):
+class AccountInfoReply(Tier, frozen=True):
     """`$JS.API.INFO`. With a tiered account the figures are under `tiers`."""
 
-    tiers: dict[str, TierReply] | None = None
+    tiers: dict[str, Tier] | None = None
     error: ApiError | None = None
 
 
