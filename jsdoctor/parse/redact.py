@@ -75,11 +75,11 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
 
 
 class _Scrubber:
-    """Replaces secrets and counts what it replaced."""
+    """Replaces secrets and counts what it replaced, each under the kind that was named first."""
 
-    def __init__(self, secrets: Iterable[Secret]) -> None:
+    def __init__(self, secrets: Sequence[Secret]) -> None:
         self.counts: Counter[str] = Counter()
-        self._kinds = {form: secret.kind for secret in secrets for form in _forms(secret.text)}
+        self._kinds = {form: secret.kind for secret in reversed(secrets) for form in _forms(secret.text)}
         self._copies = _any_of(self._kinds)
         self._verbatim = _any_of(form for form in self._kinds if b'"' not in form and b"\\" not in form) or _NOTHING
         self._ambiguous = _any_of(form for form in self._kinds if _NOT_ONLY_TEXT.fullmatch(form))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +21,7 @@ from tests.cli.invoke import jsdoctor
 from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key
 from tests.deployment import add_consumer, add_stream
-from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory, wait_until
 from tests.servers.binaries import ROOT
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "report-v1.json").read_text())
@@ -135,6 +138,19 @@ def test_what_was_missed_is_told_and_kept(cluster_factory: ClusterFactory, tmp_p
     checked = jsdoctor("check", "--bundle", "b.zip", "--format", "json", cwd=tmp_path)
     assert checked.returncode == 3
     assert [gap["kind"] for gap in json.loads(checked.stdout)["gaps"] if gap["requested"]]
+
+
+@pytest.mark.real
+def test_interrupted_in_the_middle(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    server = cluster_factory()
+    command = [sys.executable, "-m", "jsdoctor", "capture", "-o", "b.zip", "-s", server.url("sys"), "--interval", "60s"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: server.monitor("n1", "/connz")["num_connections"] == 1, "the capture to connect")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert not [entry for entry in tmp_path.iterdir() if "b.zip" in entry.name]
 
 
 def test_nothing_answers(tmp_path: Path) -> None:

@@ -235,6 +235,10 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "claims 4 GB": (lambda: _claims(zipped(members_of()), 0xFFFFFFF0), "times its size"),
     "claims less": (lambda: _claims(zipped(members_of()), 10), "not what was written|damaged"),
     "other content": (lambda: zipped(members_of() | {MEMBER: b"{}"}), "not what was written"),
+    "other digit": (
+        lambda: zipped(members_of() | {MEMBER: members_of()[MEMBER].replace(b"1", b"2", 1)}),
+        "not what was",
+    ),
     "manifest not JSON": (lambda: zipped(members_of() | {MANIFEST: b"{"}), "cannot be read"),
     "manifest not UTF-8": (lambda: zipped(members_of() | {MANIFEST: b'{"format":"\xff"}'}), "cannot be read"),
     "manifest too deep": (lambda: zipped(members_of() | {MANIFEST: b'{"x":' + b"[" * 100_000}), "cannot be read"),
@@ -281,10 +285,17 @@ def test_a_bomb_that_claims_to_be_small(bundle: Callable[[bytes], Path]) -> None
 
 def test_larger_than_the_limit(bundle: Callable[[bytes], Path]) -> None:
     path = bundle(zipped(members_of()))
-    with pytest.raises(BundleProblem, match="unpack"):
+    with pytest.raises(BundleProblem, match="claims to unpack to more"):
         read_bundle(path, max_bytes=path.stat().st_size)
     with pytest.raises(BundleProblem, match="larger"):
         read_bundle(path, max_bytes=1000)
+
+
+def test_a_manifest_larger_than_its_limit(bundle: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bundle(zipped(members_of()))
+    monkeypatch.setattr(reading, "MAX_MANIFEST_BYTES", 100)
+    with pytest.raises(BundleProblem, match="unpacks to more than 100 bytes"):
+        read_bundle(path)
 
 
 def test_too_many_members(bundle: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,12 @@ def test_a_password_that_is_an_ordinary_word_leaves_the_fields(password: str) ->
     assert done.counts == {"password": 1}
 
 
+def test_a_given_password_in_a_url_is_taken_out_once() -> None:
+    clean, done = body({"url": "nats://bob:hunter22x@h,nats://t0ken-of-bob@h"}, (Secret("password", "hunter22x"),))
+    assert json.loads(clean) == {"url": "nats://bob:[redacted:password]@h,nats://[redacted:url_login]@h"}
+    assert done.counts == {"password": 1, "url_login": 1}
+
+
 def test_short_passwords_are_told_not_searched() -> None:
     clean, done = body({"name": "app"}, (Secret("password", "app"), Secret("token", ""), Secret("password", "pw")))
     assert json.loads(clean) == {"name": "app"}
