@@ -8,6 +8,8 @@ LOCKER := .cache/locker
 
 # More arguments for pytest: make test ARGS="-k consumer -x"
 ARGS ?=
+# How many test files run at once: most of their time is waiting for servers. make test JOBS=0 for one after the other.
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test nightly coverage check lint types arch format bench servers natscli record help-page lock clean
@@ -30,7 +32,7 @@ demo: setup ## start a real nats-server with faults planted in it and run `jsdoc
 # The nats command takes Go. Without it, the tests that want it are skipped and say so; where CI is set, they fail.
 test: setup servers ## run the tests on real servers
 	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
-	$(BIN)/pytest -m 'not nightly' $(ARGS)
+	$(BIN)/pytest -m 'not nightly' -n $(JOBS) --dist loadfile --durations 12 $(ARGS)
 
 nightly: setup servers natscli ## run the slow matrix
 	$(BIN)/pytest -m nightly $(ARGS)

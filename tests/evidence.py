@@ -63,6 +63,11 @@ def _base(name: str) -> list[Json]:
     return samples
 
 
+def samples_of(name: str) -> tuple[Sample, ...]:
+    """A recording as it was collected."""
+    return tuple(map(_sample, _base(name)))
+
+
 def dump_samples(samples: tuple[Sample, ...], about: str) -> str:
     """A recording as it lies in `fixtures/base`."""
     return json.dumps(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jsdoctor import __version__
 from jsdoctor.cli.configuration import load_configuration
+from jsdoctor.cli.connection import resolve_connection
 from jsdoctor.cli.console import Color, ascii_only, progress, say, use_color, width_of
-from jsdoctor.cli.evidence import Gathered, gather_live
+from jsdoctor.cli.evidence import Gathered, gather_bundle, gather_live
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.output import write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
-from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.planner import plan_collection
 from jsdoctor.engine.runner import evaluate
@@ -33,9 +33,6 @@ from jsdoctor.render.options import RenderOptions
 DEFAULT_SAMPLES = 2
 DEFAULT_INTERVAL_S = 2.0
 DEFAULT_MAX_EXAMPLES = 5
-_OBJECTS_BETWEEN_GARBAGE = 100_000
-"""Nearly all that a run makes it needs to its end. Looking for garbage at Python's usual pace takes a sixth of the
-time on a large cluster, and saves no memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +40,7 @@ class CheckRequest:
     """What the command line asked for. None: not given there. Times are seconds."""
 
     connection: ConnectionOptions
+    bundle: Path | None = None
     monitor: tuple[str, ...] = ()
     samples: int | None = None
     interval_s: float | None = None
@@ -65,8 +63,7 @@ class CheckRequest:
 
 
 def run_check(request: CheckRequest) -> ExitCode:
-    """Check a deployment and write the report. Raises the problems that `cli.errors` knows how to say."""
-    gc.set_threshold(_OBJECTS_BETWEEN_GARBAGE)
+    """Check a deployment, live or captured, and write the report. Raises the problems that `cli.errors` can say."""
     config = load_configuration(request.config, request.isolated)
     directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
     rulebook = open_rulebook(directories)
@@ -90,8 +87,12 @@ def run_check(request: CheckRequest) -> ExitCode:
 
 
 def _gather(request: CheckRequest, config: Configuration, rulebook: Rulebook, selection: Selection) -> Gathered:
-    connection = _with_configured(request.connection, config)
-    settings = resolve(connection, os.environ, _config_home())
+    if request.bundle is not None:
+        _refuse_live_options(request)
+        with progress(request.quiet) as show:
+            show(f"reading {request.bundle}")
+            return gather_bundle(request.bundle)
+    settings = resolve_connection(request.connection, config)
     interval_s = config.interval_ns / 1e9 if config.interval_ns is not None else DEFAULT_INTERVAL_S
     plan = plan_collection(
         (rulebook.checks[rule.check] for rule in selection.rules),
@@ -101,6 +102,19 @@ def _gather(request: CheckRequest, config: Configuration, rulebook: Rulebook, se
     )
     with progress(request.quiet) as show:
         return gather_live(settings, request.monitor or config.monitor or (), plan, show)
+
+
+def _refuse_live_options(request: CheckRequest) -> None:
+    """What is said of a connection beside a bundle would be ignored, which nobody who says it wants."""
+    given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
+    given += [name for name in ("monitor", "samples") if getattr(request, name)]
+    given += ["interval"] if request.interval_s is not None else []
+    if given:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageProblem(
+            f"--bundle judges what was captured and connects to nothing: {names} cannot be given with it",
+            "leave one of them away",
+        )
 
 
 def _report(
@@ -120,23 +134,8 @@ def _report(
         verdicts=evaluation.verdicts,
         results=with_offers(evaluation.results, rulebook.actions),
         gaps=(*evidence.gaps, *evaluation.gaps),
-        headline=headline(evidence, gathered.samples),
+        headline=headline(evidence, gathered.samples, gathered.captured_at),
     )
-
-
-def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
-    """The configuration file stands in where neither the command line nor the environment names a server."""
-    named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
-    timeout = options.timeout
-    if timeout is None and config.timeout_ns is not None and not os.environ.get("NATS_TIMEOUT"):
-        timeout = config.timeout_ns / 1e9
-    if named:
-        return replace(options, timeout=timeout)
-    return replace(options, server=config.server, context=config.context, timeout=timeout)
-
-
-def _config_home() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
 def _render_options(request: CheckRequest, config: Configuration) -> RenderOptions:

@@ -1,4 +1,4 @@
-"""Gathering the evidence of one run: connect, collect, parse. What cannot be had becomes a gap, never an exception."""
+"""Gathering the evidence of one run, live or from a bundle. What cannot be had becomes a gap, never an exception."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
+from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.live.gather import gather
-from jsdoctor.collect.live.monitor_url import parse_monitor_url
-from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
@@ -23,11 +24,15 @@ from jsdoctor.model.report import Source
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Raw samples, where they came from, and the problem that kept us from connecting, if there was one."""
+    """Raw samples, where they came from, and the problem that kept us from them, if there was one.
+
+    `captured_at` is when they were captured, None when it was just now.
+    """
 
     samples: tuple[Sample, ...]
     sources: tuple[Source, ...]
-    problem: ConnectProblem | None = None
+    problem: Problem | None = None
+    captured_at: datetime | None = None
 
 
 def gather_live(
@@ -36,7 +41,7 @@ def gather_live(
     """Collect from a live deployment. With monitoring endpoints and no server named anywhere, only those are asked."""
     only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
-    names = [*(() if only_monitor else settings.servers), *(parse_monitor_url(url).base for url in monitor)]
+    names = [*(() if only_monitor else settings.servers), *_shown(monitor)]
     sources = tuple(Source("live", name, started) for name in names)
     tls = plan_tls(settings).context if monitor else None
     ask = partial(gather, monitor_urls=monitor, plan=plan, progress=progress, monitor_tls=tls)
@@ -49,11 +54,31 @@ def gather_live(
             async with connect(settings) as connection:
                 return Gathered(await ask(connection, js_api_prefix=settings.js_api_prefix), sources)
         except ConnectProblem as problem:
-            unconnected = Sample(taken_at=started, exchanges=(), gaps=(_no_connection(problem),))
+            unconnected = Sample(taken_at=started, exchanges=(), gaps=(_gap("connection", problem),))
             return Gathered((*(await ask(None) if monitor else ()), unconnected), sources, problem)
 
     return asyncio.run(collect())
 
 
-def _no_connection(problem: ConnectProblem) -> Gap:
-    return Gap(kind="connection", subject=CLUSTER, reason=problem.message, how_to_get=problem.hint)
+def _shown(monitor: Sequence[str]) -> list[str]:
+    """Monitoring addresses without their logins."""
+    if not monitor:
+        return []
+    from jsdoctor.collect.live.monitor_url import parse_monitor_url
+
+    return [parse_monitor_url(url).base for url in monitor]
+
+
+def gather_bundle(path: Path) -> Gathered:
+    """Read what was captured. Raises UsageProblem where there is no such file."""
+    try:
+        manifest, samples = read_bundle(path)
+    except BundleProblem as problem:
+        now = datetime.now(UTC)
+        unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
+        return Gathered((unread,), (Source("bundle", str(path), now),), problem)
+    return Gathered(samples, (Source("bundle", str(path), manifest.created),), captured_at=samples[0].taken_at)
+
+
+def _gap(kind: str, problem: Problem) -> Gap:
+    return Gap(kind=kind, subject=CLUSTER, reason=problem.message, how_to_get=problem.hint)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
+from jsdoctor.render.wording import to_the_second
 
 
-def headline(evidence: EvidenceSet, samples: Sequence[Sample]) -> str:
-    """What the report covers; empty when nothing was seen."""
-    return ", ".join(_parts(evidence, samples))
+def headline(evidence: EvidenceSet, samples: Sequence[Sample], captured_at: datetime | None = None) -> str:
+    """What the report covers; empty when nothing was seen. `captured_at` is for evidence that is not of just now."""
+    parts = list(_parts(evidence, samples))
+    if parts and captured_at is not None:
+        parts.append(f"captured at {to_the_second(captured_at)}")
+    return ", ".join(parts)
 
 
 def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:

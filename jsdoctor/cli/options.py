@@ -97,6 +97,12 @@ Interval = Annotated[
     float | None,
     typer.Option("--interval", parser=positive_seconds, metavar="DURATION", help="Between samples. [default: 2s]"),
 ]
+Bundle = Annotated[
+    Path | None,
+    typer.Option("--bundle", metavar="FILE", help="Check what jsdoctor capture wrote; connects to nothing."),
+]
+BundleFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The bundle to write, a ZIP file.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 Select = Annotated[
     list[str] | None,
     typer.Option(
@@ -134,6 +140,7 @@ MaxExamples = Annotated[
     typer.Option("--max-examples", min=0, metavar="N", help="Subjects shown per rule; 0 for all. [default: 5]"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, one line each.")]
+QuietCapture = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and no list of gaps.")]
 Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Evidence and every rule; -vv: passes too.")]
 ColorChoice = Annotated[Color, typer.Option("--color", help="When to use colours.")]
 Config = Annotated[

@@ -25,7 +25,7 @@ def test_help_is_the_page(tmp_path: Path) -> None:
 
 
 def test_every_command_has_help_with_its_options(tmp_path: Path) -> None:
-    for command in (("check",), ("explain",), ("demo",), ("rules", "list"), ("rules", "validate")):
+    for command in (("check",), ("capture",), ("explain",), ("demo",), ("rules", "list"), ("rules", "validate")):
         done = jsdoctor(*command, "--help", cwd=tmp_path)
         assert done.returncode == 0
         assert "--help" in done.stdout

@@ -1,0 +1,114 @@
+"""`jsdoctor capture`, end to end: collection, redaction, the bundle, and one line on what is in it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jsdoctor import __version__
+from jsdoctor.cli.check_run import DEFAULT_INTERVAL_S, DEFAULT_SAMPLES
+from jsdoctor.cli.configuration import load_configuration
+from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.console import progress, say
+from jsdoctor.cli.evidence import gather_live
+from jsdoctor.cli.headline import headline
+from jsdoctor.collect.bundle.known_secrets import known_secrets
+from jsdoctor.collect.bundle.write import require_place, write_bundle
+from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.bundle import ServerNote, encode_bundle
+from jsdoctor.parse.redact import SHORTEST_GIVEN, redact
+from jsdoctor.render.escape import printable
+
+_GAPS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureRequest:
+    """What the command line asked for. None: not given there. Times are seconds."""
+
+    connection: ConnectionOptions
+    output: Path
+    force: bool = False
+    monitor: tuple[str, ...] = ()
+    samples: int | None = None
+    interval_s: float | None = None
+    quiet: bool = False
+    config: Path | None = None
+    isolated: bool = False
+
+
+def run_capture(request: CaptureRequest) -> ExitCode:
+    """Capture what a default check would collect, and all else that it could. Raises what `cli.errors` can say."""
+    require_place(request.output, request.force)
+    config = load_configuration(request.config, request.isolated)
+    settings = resolve_connection(request.connection, config)
+    monitor = request.monitor or config.monitor or ()
+    interval_s = config.interval_ns / 1e9 if config.interval_ns is not None else DEFAULT_INTERVAL_S
+    plan = CollectionPlan(
+        samples=request.samples or config.samples or DEFAULT_SAMPLES,
+        interval_s=interval_s if request.interval_s is None else request.interval_s,
+        timeout_s=settings.timeout_s,
+    )
+    secrets = known_secrets(settings, monitor)
+    with progress(request.quiet) as show:
+        gathered = gather_live(settings, monitor, plan, show)
+        if gathered.problem is not None:
+            say(gathered.problem.message, gathered.problem.hint)
+        if not any(sample.exchanges for sample in gathered.samples):
+            if gathered.problem is None:
+                say("nothing answered, so nothing was captured", "see what is said of the connection, and run again")
+            return ExitCode.INCONCLUSIVE
+        show("taking secrets out")
+        clean = redact(gathered.samples, secrets)
+        evidence = assemble(clean.samples)
+        show("writing the bundle")
+        members = encode_bundle(
+            clean.samples,
+            created=datetime.now(UTC),
+            version=__version__,
+            servers=_servers(evidence),
+            redactions=clean.counts,
+        )
+        size = write_bundle(request.output, members, request.force)
+    missing = [gap for gap in evidence.gaps if gap.requested]
+    if clean.too_short:
+        _warn_of_short(clean.too_short)
+    if not request.quiet:
+        _tell(missing)
+    parts = [headline(evidence, clean.samples), f"{sum(clean.counts.values())} secrets taken out", _count(missing)]
+    sys.stdout.write(printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}") + "\n")
+    return ExitCode.INCONCLUSIVE if missing else ExitCode.OK
+
+
+def _servers(evidence: EvidenceSet) -> list[ServerNote]:
+    servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
+    if isinstance(servers, Servers):
+        return [ServerNote(server.name, server.version) for server in servers.servers]
+    return [ServerNote(connected.server_name, connected.version)] if isinstance(connected, ConnectedServer) else []
+
+
+def _warn_of_short(kinds: tuple[str, ...]) -> None:
+    say(
+        f"the {' and the '.join(kinds)} of this login is shorter than {SHORTEST_GIVEN} characters: copies of it inside"
+        " replies were not looked for",
+        "a word that short may be a name as well; look through the bundle before you hand it on",
+    )
+
+
+def _tell(missing: list[Gap]) -> None:
+    for gap in missing[:_GAPS_SHOWN]:
+        say(f"not captured: {gap.subject.label}: {gap.reason}", gap.how_to_get)
+    if len(missing) > _GAPS_SHOWN:
+        say(f"not captured: {len(missing) - _GAPS_SHOWN} more; jsdoctor check --bundle lists them")
+
+
+def _count(missing: list[Gap]) -> str:
+    return f"{len(missing)} gap{'' if len(missing) == 1 else 's'}"

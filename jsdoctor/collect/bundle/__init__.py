@@ -1,0 +1,1 @@
+"""Bundles: evidence in a file, captured here and judged later or elsewhere."""

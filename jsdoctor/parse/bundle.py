@@ -1,0 +1,187 @@
+"""Samples as the members of a bundle, and back: the manifest, what it promises, and what is done when it is not kept.
+
+The container (a ZIP) is the business of `jsdoctor.collect.bundle`; here are only bytes. See docs/bundles.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Annotated
+
+import msgspec
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.parse.replies import Instant, Shape
+
+MANIFEST = "manifest.json"
+MAJOR = 1
+FORMAT = f"jsdoctor.bundle/v{MAJOR}"
+_FORMAT = re.compile(r"jsdoctor\.bundle/v(\d{1,9})", re.ASCII)
+_YEARS = range(2000, 2200)
+"""Times outside of these are mistakes, and would overflow where a duration is taken from them."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_AGAIN = "capture again: jsdoctor capture -o FILE.zip"
+
+
+class BundleError(ValueError):
+    """What was read is no bundle, or not the one that was written."""
+
+
+class NewerFormatError(BundleError):
+    """A bundle of a format that came after this version."""
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One reply: where its bytes are, what they must be, and what was asked. `sample` counts from 1."""
+
+    name: str
+    sha256: str
+    size: _Count
+    sample: Annotated[int, msgspec.Meta(ge=1, le=1 << 31)]
+    access: str
+    endpoint: str
+    target: str
+    asked_at: Instant
+    round_trip_ns: _Count
+
+
+class Look(msgspec.Struct, frozen=True):
+    """One sample without its replies."""
+
+    taken_at: Instant
+    gaps: tuple[Gap, ...] = ()
+
+
+class ServerNote(msgspec.Struct, frozen=True):
+    """A server that told of itself."""
+
+    name: str
+    version: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bundle holds. `redactions` counts what was taken out, by kind."""
+
+    format: str
+    jsdoctor: str
+    created: Instant
+    access: tuple[str, ...]
+    servers: tuple[ServerNote, ...]
+    redactions: dict[str, int]
+    samples: tuple[Look, ...]
+    members: tuple[Member, ...]
+
+
+class _Header(msgspec.Struct):
+    """What every format there will be has in common."""
+
+    format: str = ""
+    jsdoctor: str = ""
+
+
+def encode_bundle(
+    samples: Sequence[Sample],
+    *,
+    created: datetime,
+    version: str,
+    servers: Sequence[ServerNote] = (),
+    redactions: Mapping[str, int] | None = None,
+) -> list[tuple[str, bytes]]:
+    """The members of a bundle by name, the manifest first. `version` is that of the jsdoctor that writes."""
+    members: list[Member] = []
+    bodies: list[tuple[str, bytes]] = []
+    for number, sample in enumerate(samples, 1):
+        for place, exchange in enumerate(sample.exchanges, 1):
+            members.append(_member(f"samples/{number:04}/{place:04}-{exchange.endpoint.value}.json", number, exchange))
+            bodies.append((members[-1].name, exchange.body))
+    manifest = Manifest(
+        format=FORMAT,
+        jsdoctor=version,
+        created=created,
+        access=tuple(sorted({member.access for member in members})),
+        servers=tuple(servers),
+        redactions=dict(redactions or {}),
+        samples=tuple(Look(sample.taken_at, sample.gaps) for sample in samples),
+        members=tuple(members),
+    )
+    return [(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1)), *bodies]
+
+
+def decode_manifest(raw: bytes) -> Manifest:
+    """The manifest of a bundle. Raises `NewerFormatError`, or `BundleError` for what is not one."""
+    header = _decode(raw, _Header)
+    found = _FORMAT.fullmatch(header.format)
+    if not found:
+        raise BundleError(f"{MANIFEST} does not say that this is a bundle of jsdoctor (format {header.format[:60]!r})")
+    if int(found[1]) > MAJOR:
+        raise NewerFormatError(f"its format {header.format} is newer than {FORMAT}, the newest that can be read here")
+    manifest = _decode(raw, Manifest)
+    names = [member.name for member in manifest.members]
+    if len(set(names)) < len(names):
+        raise BundleError(f"{MANIFEST} lists a member twice")
+    if not manifest.samples or any(member.sample > len(manifest.samples) for member in manifest.members):
+        raise BundleError(f"{MANIFEST} lists members of samples that it does not describe, or describes none")
+    times = [manifest.created, *(look.taken_at for look in manifest.samples), *(m.asked_at for m in manifest.members)]
+    if any(time.year not in _YEARS for time in times):
+        raise BundleError(f"{MANIFEST} holds a time that cannot be right")
+    return manifest
+
+
+def decode_samples(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[Sample, ...]:
+    """The samples of a bundle, as they were captured. A member that is not there, or that only a later version knows
+    how to read, is a gap. Raises `BundleError` for one that is not what was written.
+    """
+    exchanges: list[list[Exchange]] = [[] for _ in manifest.samples]
+    gaps = [list(look.gaps) for look in manifest.samples]
+    for member in manifest.members:
+        body = bodies.get(member.name)
+        if body is None:
+            gaps[member.sample - 1].append(_gap(member, "is missing from the bundle", _AGAIN))
+        elif len(body) != member.size or sha256(body).hexdigest() != member.sha256:
+            raise BundleError(f"{member.name} is not what was written: it does not have the digest in {MANIFEST}")
+        elif exchange := _exchange(member, body):
+            exchanges[member.sample - 1].append(exchange)
+        else:
+            reason = f"is of a kind that this version does not know ({member.access} {member.endpoint})"
+            gaps[member.sample - 1].append(_gap(member, reason, f"read it with jsdoctor {manifest.jsdoctor} or newer"))
+    parts = zip(manifest.samples, exchanges, gaps, strict=True)
+    return tuple(Sample(look.taken_at, tuple(found), tuple(missing)) for look, found, missing in parts)
+
+
+def _member(name: str, sample: int, exchange: Exchange) -> Member:
+    return Member(
+        name=name,
+        sha256=sha256(exchange.body).hexdigest(),
+        size=len(exchange.body),
+        sample=sample,
+        access=exchange.access.value,
+        endpoint=exchange.endpoint.value,
+        target=exchange.target,
+        asked_at=exchange.asked_at,
+        round_trip_ns=exchange.round_trip_ns,
+    )
+
+
+def _exchange(member: Member, body: bytes) -> Exchange | None:
+    try:
+        access, endpoint = Access(member.access), Endpoint(member.endpoint)
+    except ValueError:
+        return None
+    return Exchange(access, endpoint, member.target, member.asked_at, member.round_trip_ns, body)
+
+
+def _gap(member: Member, reason: str, how_to_get: str) -> Gap:
+    return Gap("reply", CLUSTER, f"{member.name}, the answer to {member.target}, {reason}", how_to_get)
+
+
+def _decode(raw: bytes, shape: type[Shape]) -> Shape:
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BundleError(f"{MANIFEST} cannot be read: {error}") from error

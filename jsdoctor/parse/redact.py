@@ -1,0 +1,224 @@
+"""Taking secrets out of replies before they are kept: those that are known, those that show themselves, their copies.
+
+First everything that is a secret by its place is learnt (the login in a URL, the value of a key named `password`), then
+all copies of what is known are replaced, everywhere, by `[redacted:KIND]`; so is what has the shape of a secret: nkey
+seeds, JWTs, PEM blocks. Replies stay valid JSON: only the text inside strings is touched. See docs/bundles.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from jsdoctor.model.exchange import Exchange, Sample
+from jsdoctor.model.gap import Gap
+
+SHORTEST_GIVEN = 6
+"""Copies of a shorter password are not looked for: words that short are names of streams and accounts, too."""
+_SHORTEST_FOUND = 8
+_LONG = 16
+
+_LOGIN = re.compile(rb"://(?P<user>[^\s\"/?#:@]*:)?(?P<secret>[^\s\"/?#]+)(?=@)")
+# Each begins with letters that are seldom, which is what makes looking for it fast.
+_SHAPES = {
+    "pem": re.compile(rb"-----BEGIN [A-Z0-9 ]+-----[^\"]*?(?:-----END [A-Z0-9 ]+-----|(?=\")|\Z)"),
+    "jwt": re.compile(rb"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    "seed": re.compile(rb"S[UAOCNX][A-Z2-7]{56}"),  # nkeys `strkey.go`: prefix, type, key and checksum in base32
+}
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
+_ESCAPED = re.compile(rb'"[^"\\]*\\.(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
+_KEY_WORDS = tuple(b"pass pwd token secret seed credential jwt api_key apikey api-key private_key private-key".split())
+_AFTER_KEY_WORD = re.compile(rb'[^"\\]*"\s*:\s*("(?:[^"\\]|\\.)+"|-?\d[\d.eE+-]*)', re.DOTALL)
+_FIELD = re.compile(rb"[a-z_]+")
+_NOT_ONLY_TEXT = re.compile(rb"[a-z_]+|[\s\d+\-.,:{}\[\]aeflnrstuE]+")
+"""What may also be the name of a field, or stand outside of a string: numbers, true, false, null, brackets."""
+_NOTHING = re.compile(rb"(?!)")
+_WORD = re.compile(r"[a-z_.-]*")
+
+
+class Secret(msgspec.Struct, frozen=True):
+    """Something that must not be kept. `kind` is what stands in its place: password, token, jwt, seed, tls_key…"""
+
+    kind: str
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Secret({self.kind})"
+
+
+class Redacted(msgspec.Struct, frozen=True):
+    """Samples without secrets, how many were taken out, and the kinds of those too short to look for copies of."""
+
+    samples: tuple[Sample, ...]
+    counts: dict[str, int]
+    too_short: tuple[str, ...] = ()
+
+
+def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
+    """The samples without the known secrets and without those that show themselves, in replies, targets and gaps."""
+    given = [secret for secret in known if secret.text]
+    long = [secret for secret in given if len(secret.text) >= SHORTEST_GIVEN]
+    learnt = [secret for sample in samples for exchange in sample.exchanges for secret in _learn(exchange.body)]
+    learnt += [secret for text in _texts(samples) for secret in _learn(text)]
+    scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
+    return Redacted(
+        samples=tuple(_sample(sample, scrubber) for sample in samples),
+        counts=dict(sorted(scrubber.counts.items())),
+        too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < SHORTEST_GIVEN})),
+    )
+
+
+class _Scrubber:
+    """Replaces secrets and counts what it replaced, each under the kind that was named first."""
+
+    def __init__(self, secrets: Sequence[Secret]) -> None:
+        self.counts: Counter[str] = Counter()
+        self._kinds = {form: secret.kind for secret in reversed(secrets) for form in _forms(secret.text)}
+        self._copies = _any_of(self._kinds)
+        self._verbatim = _any_of(form for form in self._kinds if b'"' not in form and b"\\" not in form) or _NOTHING
+        self._ambiguous = _any_of(form for form in self._kinds if _NOT_ONLY_TEXT.fullmatch(form))
+
+    def body(self, body: bytes) -> bytes:
+        """A reply without secrets: valid JSON if it was."""
+        if not _is_json(body):
+            return self.text(body)
+        for start, end in reversed(_secret_values(body)):
+            body = body[:start] + b'"' + self._mark("key") + b'"' + body[end:]
+        if self._ambiguous and self._ambiguous.search(body):
+            return _STRING.sub(self._string, body)
+        # Between strings with escapes, what is looked for stands only inside of strings, and as it is.
+        parts: list[bytes] = []
+        end = 0
+        for found in _ESCAPED.finditer(body):
+            parts += [self.text(body[end : found.start()], self._verbatim), self._string(found)]
+            end = found.end()
+        return b"".join((*parts, self.text(body[end:], self._verbatim)))
+
+    def text(self, text: bytes, copies: re.Pattern[bytes] | None = None) -> bytes:
+        """Any text without secrets; of the copies, those that are named, or all."""
+        if pattern := copies or self._copies:
+            text = pattern.sub(lambda found: self._mark(self._kinds[found[0]]), text)
+        for kind, shape in _SHAPES.items():
+            text = shape.sub(lambda _, kind=kind: self._mark(kind), text)  # type: ignore[misc]
+        return _LOGIN.sub(self._login, text)
+
+    def _mark(self, kind: str) -> bytes:
+        self.counts[kind] += 1
+        return f"[redacted:{kind}]".encode()
+
+    def _login(self, found: re.Match[bytes]) -> bytes:
+        if b"[redacted:" in found[0]:
+            return found[0]
+        return b"://" + (found["user"] or b"") + self._mark("url_login")
+
+    def _string(self, found: re.Match[bytes]) -> bytes:
+        colon = found["key"] or b""
+        quoted = found[0].removesuffix(colon)
+        if colon and _FIELD.fullmatch(quoted[1:-1]):
+            return found[0]  # the name of a field, whatever the password is
+        plain = _unescaped(quoted)
+        clean = self.text(plain)
+        if clean == plain:
+            return found[0]
+        return (b'"' + clean + b'"' if plain == quoted[1:-1] else _quoted(clean)) + colon
+
+
+def _sample(sample: Sample, scrubber: _Scrubber) -> Sample:
+    def clean(text: str) -> str:
+        return scrubber.text(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
+
+    def gap(found: Gap) -> Gap:
+        names = {name: clean(getattr(found.subject, name)) for name in ("name", "account", "stream")}
+        subject = msgspec.structs.replace(found.subject, **names)
+        reason, how_to_get = clean(found.reason), clean(found.how_to_get)
+        return msgspec.structs.replace(found, subject=subject, reason=reason, how_to_get=how_to_get)
+
+    def exchange(found: Exchange) -> Exchange:
+        return msgspec.structs.replace(found, target=clean(found.target), body=scrubber.body(found.body))
+
+    return Sample(sample.taken_at, tuple(map(exchange, sample.exchanges)), tuple(map(gap, sample.gaps)))
+
+
+def _texts(samples: Iterable[Sample]) -> Iterator[bytes]:
+    for sample in samples:
+        words = [exchange.target for exchange in sample.exchanges]
+        words += [word for gap in sample.gaps for word in (gap.reason, gap.how_to_get)]
+        yield "\n".join(words).encode(errors="surrogatepass")
+
+
+def _learn(body: bytes) -> Iterator[Secret]:
+    """Secrets by their place: behind a key that says so, and before the @ of a URL."""
+    for start, end in _secret_values(body):
+        value = body[start:end]
+        plain = _unescaped(value) if value.startswith(b'"') else value
+        yield Secret("key", plain.decode(errors="replace"))
+    for text in _with_urls(body):
+        for found in _LOGIN.finditer(text):
+            login = found["secret"].decode(errors="replace")
+            yield from (Secret("url_login", form) for form in {login, unquote(login)})
+
+
+def _with_urls(body: bytes) -> Iterator[bytes]:
+    if b"://" in body:
+        yield body
+    for found in _ESCAPED.finditer(body):
+        plain = _unescaped(found[0].removesuffix(found["key"] or b""))
+        if b"://" in plain:
+            yield plain
+
+
+def _secret_values(body: bytes) -> list[tuple[int, int]]:
+    """Where the values of keys are that call themselves secret, in order. Finds words first: that is fast."""
+    lower = body.lower()
+    spans: set[tuple[int, int]] = set()
+    for word in _KEY_WORDS:
+        at = lower.find(word)
+        while at >= 0:
+            if found := _AFTER_KEY_WORD.match(body, at):
+                spans.add(found.span(1))
+            at = lower.find(word, at + 1)
+    return sorted(spans)
+
+
+def _any_of(forms: Iterable[bytes]) -> re.Pattern[bytes] | None:
+    longest_first = sorted(forms, key=lambda form: (-len(form), form))
+    return re.compile(b"|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def _telling(text: str) -> bool:
+    """Whether copies can be looked for: a short word in small letters (`required`) may stand anywhere for itself."""
+    return len(text) >= _LONG or (len(text) >= _SHORTEST_FOUND and not _WORD.fullmatch(text))
+
+
+def _forms(secret: str) -> Iterator[bytes]:
+    """A secret as it is, as it stands in a URL, and in base64."""
+    raw = secret.encode(errors="surrogatepass")
+    yield from (raw, quote(secret, safe="", errors="replace").encode(), base64.b64encode(raw))
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _unescaped(quoted: bytes) -> bytes:
+    """The text of a JSON string; what is none is given back as it stands between the quotes."""
+    if b"\\" not in quoted:
+        return quoted[1:-1]
+    try:
+        return str(json.loads(quoted)).encode(errors="surrogatepass")
+    except ValueError:
+        return quoted[1:-1]
+
+
+def _quoted(text: bytes) -> bytes:
+    return json.dumps(text.decode(errors="surrogatepass"), ensure_ascii=True).encode()

@@ -1,0 +1,173 @@
+"""No secret stays in what is kept, whichever way it is written, and what is kept is still what was said."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import nkeys
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.parse.redact import Redacted, Secret, redact
+from tests.collect.operator_mode import Key
+from tests.evidence import base_names, samples_of
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+PASSWORD = 'pä"ss\\w<0rd>&/1'
+USER = Key(nkeys.PREFIX_BYTE_USER)
+JWT = USER.jwt(USER.public, "app", {"type": "user"})
+PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIHx\nqqqq\n-----END PRIVATE KEY-----"
+
+
+def body(value: bytes | Any, known: tuple[Secret, ...] = ()) -> tuple[bytes, Redacted]:
+    """One reply, redacted."""
+    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+    done = redact([Sample(NOW, (Exchange(Access.SYSTEM, Endpoint.VARZ, "X", NOW, 1, raw),))], known)
+    return done.samples[0].exchanges[0].body, done
+
+
+@pytest.mark.parametrize("name", base_names())
+def test_replies_without_secrets_stay_as_they_are(name: str) -> None:
+    samples = samples_of(name)
+    done = redact(samples, [Secret("password", "not-in-there")])
+    assert done == Redacted(samples, {}, ())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(json.dumps(PASSWORD), id="ascii"),
+        pytest.param(json.dumps(PASSWORD, ensure_ascii=False), id="utf-8"),
+        pytest.param(json.dumps(PASSWORD).replace("<", "\\u003c").replace(">", "\\u003E"), id="as Go writes it"),
+        pytest.param('"' + "".join(f"\\u{ord(letter):04x}" for letter in PASSWORD) + '"', id="all escaped"),
+        pytest.param(json.dumps(quote(PASSWORD, safe="")), id="in a URL"),
+        pytest.param(json.dumps(base64.b64encode(PASSWORD.encode()).decode()), id="base64"),
+    ],
+)
+def test_a_given_password_however_it_is_written(written: str) -> None:
+    raw = f'{{"a": {written}, {written}: [{written}], "b": "see {written[1:-1]}!", "n": 1}}'.encode()
+    clean, done = body(raw, (Secret("password", PASSWORD),))
+    mark = "[redacted:password]"
+    assert json.loads(clean) == {"a": mark, mark: [mark], "b": f"see {mark}!", "n": 1}
+    assert done.counts == {"password": 4}
+
+
+SHAPES = [
+    ("seed", USER.seed),
+    ("jwt", JWT),
+    ("pem", PEM),
+    ("pem", PEM[:-30]),
+    ("url_login", "s3cr3t@"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "secret"), SHAPES, ids=[f"{kind}-{number}" for number, (kind, _) in enumerate(SHAPES)]
+)
+def test_what_shows_itself(kind: str, secret: str) -> None:
+    text = f"nats://bob:{secret}h:4222" if kind == "url_login" else f"it is {secret} \x07"
+    clean, done = body({"description": text, "k": {text: 1}})
+    assert secret.rstrip("@").encode() not in clean
+    assert f"[redacted:{kind}]" in json.loads(clean)["description"]
+    assert done.counts == {kind: 2}
+
+
+def test_copies_of_what_was_learnt_from_one_reply_are_taken_out_of_all() -> None:
+    first = {"remote": "tls://leaf:Gr33n-b0ttle@hub:7422", "config": {"auth_token": "T0ken-of-mine", "pwd": 12345678}}
+    second = {"metadata": {"note": "ask for Gr33n-b0ttle", "T0ken-of-mine": "x"}, "name": "S 12345678", "n": 12345678}
+    exchanges = tuple(
+        Exchange(Access.SYSTEM, Endpoint.VARZ, "at T0ken-of-mine", NOW, 1, json.dumps(value).encode())
+        for value in (second, first)
+    )
+    gap = Gap("stream", Subject("stream", "Gr33n-b0ttle", "APP"), "no Gr33n-b0ttle", "http://a:Gr33n-b0ttle@h")
+    (sample,) = redact([Sample(NOW, exchanges, (gap,))]).samples
+    shown = repr(sample) + "".join(exchange.body.decode() + exchange.target for exchange in sample.exchanges)
+    assert "Gr33n" not in shown
+    assert "T0ken" not in shown
+    cleaned = json.loads(sample.exchanges[0].body)
+    assert cleaned["name"] == "S [redacted:key]"
+    assert cleaned["n"] == 12345678  # a number of the server's
+    assert sample.gaps[0].subject.account == "APP"
+    assert json.loads(sample.exchanges[1].body)["config"] == {"auth_token": "[redacted:key]", "pwd": "[redacted:key]"}
+
+
+def test_ordinary_words_behind_a_secret_key_stay_elsewhere() -> None:
+    clean, _ = body({"metadata": {"token": "workqueue"}, "retention": "workqueue"})
+    assert json.loads(clean) == {"metadata": {"token": "[redacted:key]"}, "retention": "workqueue"}
+
+
+@pytest.mark.parametrize("password", ["messages", "12345678", "stream_state", "nullnull"])
+def test_a_password_that_is_an_ordinary_word_leaves_the_fields(password: str) -> None:
+    reply = {"messages": 12345678, "stream_state": None, "name": f"x {password}", "list": [1, 12345678]}
+    clean, done = body(reply, (Secret("password", password),))
+    assert json.loads(clean) == reply | {"name": "x [redacted:password]"}
+    assert done.counts == {"password": 1}
+
+
+def test_a_given_password_in_a_url_is_taken_out_once() -> None:
+    clean, done = body({"url": "nats://bob:hunter22x@h,nats://t0ken-of-bob@h"}, (Secret("password", "hunter22x"),))
+    assert json.loads(clean) == {"url": "nats://bob:[redacted:password]@h,nats://[redacted:url_login]@h"}
+    assert done.counts == {"password": 1, "url_login": 1}
+
+
+def test_short_passwords_are_told_not_searched() -> None:
+    clean, done = body({"name": "app"}, (Secret("password", "app"), Secret("token", ""), Secret("password", "pw")))
+    assert json.loads(clean) == {"name": "app"}
+    assert done.too_short == ("password",)
+
+
+def test_what_is_not_json_is_searched_too() -> None:
+    for raw in (
+        b"<html>hunter22x nats://a:b@c</html>",
+        b'{"a": "hunter22x',
+        b"\xffhunter22x",
+        b"[" * 100_000 + b"hunter22x",
+    ):
+        clean, _ = body(raw, (Secret("password", "hunter22x"),))
+        assert b"hunter22x" not in clean
+        assert b"a:b@" not in clean
+
+
+def test_an_escape_is_never_cut() -> None:
+    clean, _ = body(b'{"a": "\\u003e12345x", "b": "\\u00eeyJaaaaaaaa.bbbbbbbb.c"}', (Secret("password", "e12345x"),))
+    assert json.loads(clean) == {"a": ">12345x", "b": "îyJaaaaaaaa.bbbbbbbb.c"}
+
+
+def test_no_secret_in_reprs() -> None:
+    assert "hunter2" not in repr(Secret("password", "hunter2"))
+
+
+TEXT = st.text(alphabet='ab1"\\/ :@<>&é\n,{}[]', max_size=6)
+
+
+@given(
+    secret=st.text(alphabet='ab1"\\/ :@<é,{}[]0e', min_size=6, max_size=9),
+    parts=st.lists(TEXT, max_size=4),
+    data=st.data(),
+)
+def test_never_there_afterwards_and_always_json(secret: str, parts: list[str], data: st.DataObject) -> None:
+    assume(not any(secret in mark for mark in ("[redacted:password]", "[redacted:url_login]")))
+    text = secret.join([*parts, ""]) + secret
+    raw = json.dumps({"A" + text: [text, 11111111], "b": text}, ensure_ascii=data.draw(st.booleans())).encode()
+    clean, _ = body(raw, (Secret("password", secret),))
+
+    def strings(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            return [word for pair in value.items() for part in pair for word in strings(part)]
+        return [word for item in value for word in strings(item)] if isinstance(value, list) else [str(value)]
+
+    decoded = json.loads(clean)
+    assert next(iter(decoded.values()))[1] == 11111111 if isinstance(next(iter(decoded.values())), list) else True
+    marks = ("[redacted:password]", "[redacted:url_login]", "[redacted:key]")
+    for word in strings(decoded):
+        for mark in marks:
+            word = word.replace(mark, "\0")  # noqa: PLW2901 - what is left around the marks
+        assert secret not in word

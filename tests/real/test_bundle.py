@@ -1,0 +1,143 @@
+"""Captured is live: what a check finds in a bundle is what it finds in the cluster, on clusters full of faults."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import nats
+import pytest
+
+from jsdoctor.collect.bundle.write import write_bundle
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.finding import Subject
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.bundle import encode_bundle
+from jsdoctor.parse.redact import redact
+from tests.collect.looking import look
+from tests.real.ward import PLANTS, TOPOLOGIES, Json, Site, run_check
+from tests.ruleset import run_all
+from tests.servers import Cluster, ClusterFactory
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
+Found = dict[tuple[str, ...], object]
+WHERE = [("2.15.1", "one-node"), ("2.10.26", "three-nodes")]
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Visit:
+    """The same faults, looked at in two ways: one collection judged at once and from a bundle; live, captured, live."""
+
+    in_process: Found
+    from_bundle: Found
+    before: Found
+    captured: Found
+    after: Found
+
+
+def of_report(report: Json) -> Found:
+    """Everything said in a report, by rule and subject."""
+    return {
+        (result["code"], *(result["subject"][part] for part in ("kind", "account", "stream", "name"))): (
+            result["outcome"],
+            result["severity"],
+            result["message"],
+            result["measured"],
+        )
+        for result in report["results"]
+    }
+
+
+def severities(found: Found) -> dict[tuple[str, ...], object]:
+    """Codes, subjects and severities of what failed: what does not move with the traffic."""
+    return {key: said[1] for key, said in found.items() if isinstance(said, tuple) and said[0] == "fail"}
+
+
+def identity(code: str, subject: Subject) -> tuple[str, ...]:
+    return (code, subject.kind, subject.account, subject.stream, subject.name)
+
+
+def _capture(cluster: Cluster, path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "jsdoctor",
+        "capture",
+        "-o",
+        str(path),
+        "-s",
+        cluster.url("sys"),
+        "--interval",
+        "3s",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> Visit:
+    plants = [plant for plant in PLANTS if plant.fits(version, topology)]
+    site = Site(cluster, version, await nats.connect(cluster.servers("app")))
+    live = ("--server", cluster.url("sys"), "--interval", "3s")
+    try:
+        await asyncio.gather(*(plant.work(site) for plant in plants))
+        before = (await asyncio.to_thread(run_check, *live))[1]
+        await asyncio.to_thread(_capture, cluster, home / "cli.zip")
+        samples = await asyncio.to_thread(look, cluster.url("sys"), (), CollectionPlan(interval_s=2.0))
+        after = (await asyncio.to_thread(run_check, *live))[1]
+        await site.rest()
+    finally:
+        await site.rest()
+        await site.client.close()
+    evaluation = run_all(assemble(samples))
+    write_bundle(home / "same.zip", encode_bundle(redact(samples).samples, created=NOW, version="0"))
+    return Visit(
+        in_process={
+            identity(result.rule.code, result.finding.subject): (
+                result.finding.outcome.value,
+                result.severity.value,
+                result.finding.message,
+                result.finding.measured,
+            )
+            for result in evaluation.results
+        },
+        from_bundle=of_report(run_check("--bundle", str(home / "same.zip"))[1]),
+        before=of_report(before),
+        captured=of_report(run_check("--bundle", str(home / "cli.zip"))[1]),
+        after=of_report(after),
+    )
+
+
+@pytest.fixture(scope="module")
+def visit(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPathFactory) -> object:
+    """One visit per deployment."""
+
+    @cache
+    def at(version: str, topology: str) -> Visit:
+        cluster = shared_cluster(version, TOPOLOGIES[topology], extra_config="# bundles\n")
+        return asyncio.run(_visit(cluster, version, topology, tmp_path_factory.mktemp("bundles")))
+
+    return at
+
+
+@pytest.mark.parametrize(("version", "topology"), WHERE)
+def test_the_same_replies_give_the_same_findings(visit, version: str, topology: str) -> None:  # type: ignore[no-untyped-def]
+    """To the last word and number, though the bundle says that it is of 2030."""
+    seen = visit(version, topology)
+    assert len(severities(seen.in_process)) > 20
+    assert seen.from_bundle == seen.in_process
+
+
+@pytest.mark.parametrize(("version", "topology"), WHERE)
+def test_capture_finds_what_check_finds(visit, version: str, topology: str) -> None:  # type: ignore[no-untyped-def]
+    """A live check before and one after the capture: what both found is in it, and nothing that neither found."""
+    seen = visit(version, topology)
+    before, captured, after = (severities(found) for found in (seen.before, seen.captured, seen.after))
+    assert before.items() & after.items() <= captured.items()
+    assert captured.items() <= before.items() | after.items()
+    assert len(captured) > 20
