@@ -86,6 +86,7 @@ def main(
 
 @app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
 def check(
+    ctx: typer.Context,
     server: opt.Server = None,
     context: opt.Context = None,
     user: opt.User = None,
@@ -123,28 +124,11 @@ def check(
 ) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import CheckRequest, run_check
+    from jsdoctor.cli.connection import connection_options
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.collect.connect.settings import ConnectionOptions
 
-    connection = ConnectionOptions(
-        server=server,
-        context=context,
-        user=user,
-        password=password,
-        token=token,
-        creds=creds,
-        nkey=nkey,
-        tlscert=tlscert,
-        tlskey=tlskey,
-        tlsca=tlsca,
-        tlsfirst=tlsfirst or None,
-        js_domain=js_domain,
-        js_api_prefix=js_api_prefix,
-        timeout=timeout,
-        no_context=no_context,
-    )
     request = CheckRequest(
-        connection=connection,
+        connection=connection_options(ctx.params),
         bundle=bundle,
         monitor=tuple(monitor or ()),
         samples=samples,
@@ -170,6 +154,7 @@ def check(
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
 def capture(
+    ctx: typer.Context,
     output: opt.BundleFile,
     force: opt.Force = False,
     server: opt.Server = None,
@@ -196,28 +181,11 @@ def capture(
 ) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.capture_run import CaptureRequest, run_capture
+    from jsdoctor.cli.connection import connection_options
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.collect.connect.settings import ConnectionOptions
 
-    connection = ConnectionOptions(
-        server=server,
-        context=context,
-        user=user,
-        password=password,
-        token=token,
-        creds=creds,
-        nkey=nkey,
-        tlscert=tlscert,
-        tlskey=tlskey,
-        tlsca=tlsca,
-        tlsfirst=tlsfirst or None,
-        js_domain=js_domain,
-        js_api_prefix=js_api_prefix,
-        timeout=timeout,
-        no_context=no_context,
-    )
     request = CaptureRequest(
-        connection=connection,
+        connection=connection_options(ctx.params),
         output=output,
         force=force,
         monitor=tuple(monitor or ()),

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jsdoctor import __version__
-from jsdoctor.cli.check_run import DEFAULT_INTERVAL_S, DEFAULT_SAMPLES
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.connection import resolve_connection
 from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import gather_live
 from jsdoctor.cli.headline import headline
+from jsdoctor.cli.pace import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
 from jsdoctor.collect.connect.settings import ConnectionOptions
@@ -22,6 +22,7 @@ from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import ServerNote, encode_bundle
 from jsdoctor.parse.redact import SHORTEST_GIVEN, redact
@@ -51,12 +52,8 @@ def run_capture(request: CaptureRequest) -> ExitCode:
     config = load_configuration(request.config, request.isolated)
     settings = resolve_connection(request.connection, config)
     monitor = request.monitor or config.monitor or ()
-    interval_s = config.interval_ns / 1e9 if config.interval_ns is not None else DEFAULT_INTERVAL_S
-    plan = CollectionPlan(
-        samples=request.samples or config.samples or DEFAULT_SAMPLES,
-        interval_s=interval_s if request.interval_s is None else request.interval_s,
-        timeout_s=settings.timeout_s,
-    )
+    samples, interval_s = pace(request.samples, request.interval_s, config)
+    plan = CollectionPlan(samples=samples, interval_s=interval_s, timeout_s=settings.timeout_s)
     secrets = known_secrets(settings, monitor)
     with progress(request.quiet) as show:
         gathered = gather_live(settings, monitor, plan, show)
@@ -83,7 +80,11 @@ def run_capture(request: CaptureRequest) -> ExitCode:
         _warn_of_short(clean.too_short)
     if not request.quiet:
         _tell(missing)
-    parts = [headline(evidence, clean.samples), f"{sum(clean.counts.values())} secrets taken out", _count(missing)]
+    parts = [
+        headline(evidence, clean.samples),
+        f"{sum(clean.counts.values())} secrets taken out",
+        counted(len(missing), "gap"),
+    ]
     sys.stdout.write(printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}") + "\n")
     return ExitCode.INCONCLUSIVE if missing else ExitCode.OK
 
@@ -108,7 +109,3 @@ def _tell(missing: list[Gap]) -> None:
         say(f"not captured: {gap.subject.label}: {gap.reason}", gap.how_to_get)
     if len(missing) > _GAPS_SHOWN:
         say(f"not captured: {len(missing) - _GAPS_SHOWN} more; jsdoctor check --bundle lists them")
-
-
-def _count(missing: list[Gap]) -> str:
-    return f"{len(missing)} gap{'' if len(missing) == 1 else 's'}"

@@ -14,6 +14,7 @@ from jsdoctor.cli.console import Color, ascii_only, progress, say, use_color, wi
 from jsdoctor.cli.evidence import Gathered, gather_bundle, gather_live
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.output import write_output
+from jsdoctor.cli.pace import pace
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
@@ -30,8 +31,6 @@ from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 
-DEFAULT_SAMPLES = 2
-DEFAULT_INTERVAL_S = 2.0
 DEFAULT_MAX_EXAMPLES = 5
 
 
@@ -93,13 +92,8 @@ def _gather(request: CheckRequest, config: Configuration, rulebook: Rulebook, se
             show(f"reading {request.bundle}")
             return gather_bundle(request.bundle)
     settings = resolve_connection(request.connection, config)
-    interval_s = config.interval_ns / 1e9 if config.interval_ns is not None else DEFAULT_INTERVAL_S
-    plan = plan_collection(
-        (rulebook.checks[rule.check] for rule in selection.rules),
-        request.samples or config.samples or DEFAULT_SAMPLES,
-        interval_s if request.interval_s is None else request.interval_s,
-        settings.timeout_s,
-    )
+    needed = (rulebook.checks[rule.check] for rule in selection.rules)
+    plan = plan_collection(needed, *pace(request.samples, request.interval_s, config), settings.timeout_s)
     with progress(request.quiet) as show:
         return gather_live(settings, request.monitor or config.monitor or (), plan, show)
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
 
+from jsdoctor.collect.connect.contexts import config_home
 from jsdoctor.collect.connect.settings import ConnectionOptions, ConnectionSettings, resolve
 from jsdoctor.parse.configuration import Configuration
 
 
+def connection_options(given: Mapping[str, Any]) -> ConnectionOptions:
+    """The connection's share of a command's parameters, which have the names of its fields. A flag not set is None."""
+    names = (field.name for field in fields(ConnectionOptions) if field.name in given)
+    options = ConnectionOptions(**{name: given[name] for name in names})
+    return replace(options, tlsfirst=options.tlsfirst or None)
+
+
 def resolve_connection(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:
     """The settings to connect with. Raises UsageProblem as `resolve` does."""
-    return resolve(_with_configured(options, config), os.environ, _config_home())
+    return resolve(_with_configured(options, config), os.environ, config_home(os.environ))
 
 
 def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
@@ -24,7 +33,3 @@ def _with_configured(options: ConnectionOptions, config: Configuration) -> Conne
     if named:
         return replace(options, timeout=timeout)
     return replace(options, server=config.server, context=config.context, timeout=timeout)
-
-
-def _config_home() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")

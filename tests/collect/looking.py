@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
@@ -21,11 +22,14 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.parse.assemble import assemble
 from tests.deployment import api, furnish
-from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
 
 NET_S = 60.0  # what hangs, fails; nothing is measured by it
 PLAN = CollectionPlan(samples=2, interval_s=0.2, timeout_s=5.0)
 ONCE = msgspec.structs.replace(PLAN, samples=1)
+NIGHTLY_UNLESS_DEFAULT = [
+    pytest.param(version, marks=[] if version == DEFAULT_VERSION else pytest.mark.nightly) for version in VERSIONS
+]
 
 
 def look(

@@ -22,6 +22,7 @@ from jsdoctor.parse.assemble import assemble
 from tests.collect.conftest import StartServer
 from tests.collect.looking import (
     NET_S,
+    NIGHTLY_UNLESS_DEFAULT,
     ONCE,
     PLAN,
     asked,
@@ -36,12 +37,9 @@ from tests.collect.looking import (
 )
 from tests.deployment import add_consumer, add_stream
 from tests.deployment import streams as furniture
-from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+from tests.servers import Cluster, ClusterFactory
 
 pytestmark = pytest.mark.real
-NIGHTLY_UNLESS_DEFAULT = [
-    pytest.param(version, marks=[] if version == DEFAULT_VERSION else pytest.mark.nightly) for version in VERSIONS
-]
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
