@@ -30,6 +30,11 @@ class Check:
     optional: dict[str, type[Evidence]]
     takes_params: bool
 
+    @property
+    def kinds(self) -> set[type[Evidence]]:
+        """Every kind of evidence that it can use."""
+        return {*self.required.values(), *self.optional.values()}
+
 
 _registry: dict[str, Check] = {}
 

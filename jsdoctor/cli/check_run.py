@@ -119,6 +119,7 @@ def _report(
     gathered: Gathered,
 ) -> Report:
     evidence = assemble(gathered.samples)
+    kinds = {kind for rule in selection.rules for kind in rulebook.checks[rule.check].kinds}
     evaluation = evaluate(selection, rulebook.checks, evidence, values, keep_passes=request.verbose > 1)
     return Report(
         version=__version__,
@@ -127,7 +128,7 @@ def _report(
         sources=gathered.sources,
         verdicts=evaluation.verdicts,
         results=with_offers(evaluation.results, rulebook.actions),
-        gaps=(*evidence.gaps, *evaluation.gaps),
+        gaps=(*evidence.gaps_for(kinds), *evaluation.gaps),
         headline=headline(evidence, gathered.samples, gathered.captured_at),
     )
 

@@ -26,7 +26,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 def plan_collection(checks: Iterable[Check], samples: int, interval_s: float, timeout_s: float) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
-    kinds = {kind for check in checks for kind in (*check.required.values(), *check.optional.values())}
+    kinds = {kind for check in checks for kind in check.kinds}
     return CollectionPlan(
         samples=samples if Trend in kinds else 1,
         interval_s=interval_s,

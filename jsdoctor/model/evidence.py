@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
@@ -33,6 +33,11 @@ class EvidenceSet:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Everything that was not seen: requested gaps, and kinds of evidence that were not offered."""
+        return self.gaps_for(KINDS)
+
+    def gaps_for(self, kinds: Iterable[type[Evidence]]) -> tuple[Gap, ...]:
+        """Requested gaps, and those of `kinds` that were not offered: nobody misses what no rule asks for."""
         requested = self._present.get(Gaps)
         listed = requested.gaps if isinstance(requested, Gaps) else ()
-        return tuple(dict.fromkeys((*listed, *self._absent.values())))
+        wanted = set(kinds)
+        return tuple(dict.fromkeys((*listed, *(gap for kind, gap in self._absent.items() if kind in wanted))))
