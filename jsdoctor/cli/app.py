@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jsdoctor import __version__
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.console import Color
+from jsdoctor.cli.log_engine import Engine
+
+if TYPE_CHECKING:
+    from jsdoctor.engine.verdict import ExitCode
 
 _OBJECTS_BETWEEN_GARBAGE = 100_000
 """Nearly all that a run makes it needs to its end. Looking for garbage at Python's usual pace takes a sixth of the
@@ -30,6 +34,18 @@ Examples:
   jsdoctor check --monitor http://host:8222   HTTP monitoring, once per server
   jsdoctor check --select JSD4 --format json  consumer rules, as JSON
   jsdoctor check --bundle FILE.zip            what jsdoctor capture wrote
+  jsdoctor check --logs nats.log              logs alone; with -s or --bundle both
+"""
+
+AUDIT_HELP = """Audit logs of servers and clients, of any size, with Spark. Connects to no NATS server.
+
+\b
+Examples:
+  jsdoctor audit logs/                              a directory, rotated and packed files too
+  jsdoctor audit --timezone Europe/Berlin 'n*.log'  times without a zone are of that one
+  jsdoctor audit --master spark://host:7077 /mnt/logs
+  jsdoctor audit --remote sc://host:15002 s3://bucket/nats
+  jsdoctor check --logs nats.log                    one file, at once, without Spark
 """
 
 CAPTURE_HELP = """Capture the evidence of a live deployment into a file, to be checked later or elsewhere.
@@ -103,12 +119,22 @@ def check(
     timeout: opt.Timeout = None,
     no_context: opt.NoContext = False,
     monitor: opt.Monitor = None,
+    ntp: opt.Ntp = None,
+    scan: opt.Scan = None,
     bundle: opt.Bundle = None,
+    logs: opt.Logs = None,
+    engine: opt.LogEngine = Engine.AUTO,
+    master: opt.Master = None,
+    remote: opt.Remote = None,
+    conf: opt.SparkConf = None,
+    timezone: opt.Timezone = None,
+    server_name: opt.ServerName = None,
     samples: opt.Samples = None,
     interval: opt.Interval = None,
     select: opt.Select = None,
     extend_select: opt.ExtendSelect = None,
     ignore: opt.Ignore = None,
+    set_: opt.Set = None,
     rules: opt.Rules = None,
     fail_on: opt.FailOn = None,
     exit_zero: opt.ExitZero = False,
@@ -126,30 +152,98 @@ def check(
     from jsdoctor.cli.check_run import CheckRequest, run_check
     from jsdoctor.cli.connection import connection_options
     from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.log_options import log_options
 
-    request = CheckRequest(
-        connection=connection_options(ctx.params),
-        bundle=bundle,
-        monitor=tuple(monitor or ()),
-        samples=samples,
-        interval_s=interval,
-        select=opt.split(select),
-        extend_select=opt.split(extend_select),
-        ignore=opt.split(ignore),
-        rules=tuple(rules or ()),
-        fail_on=fail_on,
-        exit_zero=exit_zero,
-        allow_gaps=allow_gaps,
-        format=format_.value,
-        output=output,
-        max_examples=max_examples,
-        quiet=quiet,
-        verbose=verbose,
-        color=color,
-        config=config,
-        isolated=isolated,
-    )
-    raise typer.Exit(guarded(lambda: run_check(request)))
+    def work() -> ExitCode:
+        request = CheckRequest(
+            connection=connection_options(ctx.params),
+            logs=log_options(ctx.params),
+            bundle=bundle,
+            monitor=tuple(monitor or ()),
+            ntp=opt.split(ntp),
+            scan=tuple(scan or ()),
+            samples=samples,
+            interval_s=interval,
+            select=opt.split(select),
+            extend_select=opt.split(extend_select),
+            ignore=opt.split(ignore),
+            rule_settings=tuple(set_ or ()),
+            rules=tuple(rules or ()),
+            fail_on=fail_on,
+            exit_zero=exit_zero,
+            allow_gaps=allow_gaps,
+            format=format_.value,
+            output=output,
+            max_examples=max_examples,
+            quiet=quiet,
+            verbose=verbose,
+            color=color,
+            config=config,
+            isolated=isolated,
+        )
+        return run_check(request)
+
+    raise typer.Exit(guarded(work))
+
+
+@app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
+def audit(
+    ctx: typer.Context,
+    logs: opt.LogPaths,
+    engine: opt.AuditEngine = Engine.AUTO,
+    master: opt.Master = None,
+    remote: opt.Remote = None,
+    conf: opt.SparkConf = None,
+    timezone: opt.Timezone = None,
+    server_name: opt.ServerName = None,
+    events: opt.Events = None,
+    select: opt.Select = None,
+    extend_select: opt.ExtendSelect = None,
+    ignore: opt.Ignore = None,
+    set_: opt.Set = None,
+    rules: opt.Rules = None,
+    fail_on: opt.FailOn = None,
+    exit_zero: opt.ExitZero = False,
+    allow_gaps: opt.AllowGaps = False,
+    format_: opt.Format = opt.ReportFormat.TEXT,
+    output: opt.Output = None,
+    max_examples: opt.MaxExamples = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = 0,
+    color: opt.ColorChoice = Color.AUTO,
+    config: opt.Config = None,
+    isolated: opt.Isolated = False,
+) -> None:
+    """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.audit_run import AuditRequest, run_audit
+        from jsdoctor.cli.log_options import required_log_options
+
+        return run_audit(
+            AuditRequest(
+                logs=required_log_options(ctx.params, batch=True),
+                select=opt.split(select),
+                extend_select=opt.split(extend_select),
+                ignore=opt.split(ignore),
+                rule_settings=tuple(set_ or ()),
+                rules=tuple(rules or ()),
+                fail_on=fail_on,
+                exit_zero=exit_zero,
+                allow_gaps=allow_gaps,
+                format=format_.value,
+                output=output,
+                max_examples=max_examples,
+                quiet=quiet,
+                verbose=verbose,
+                color=color,
+                config=config,
+                isolated=isolated,
+            )
+        )
+
+    raise typer.Exit(guarded(work))
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
@@ -173,6 +267,8 @@ def capture(
     timeout: opt.Timeout = None,
     no_context: opt.NoContext = False,
     monitor: opt.Monitor = None,
+    ntp: opt.Ntp = None,
+    scan: opt.Scan = None,
     samples: opt.Samples = None,
     interval: opt.Interval = None,
     quiet: opt.QuietCapture = False,
@@ -189,6 +285,8 @@ def capture(
         output=output,
         force=force,
         monitor=tuple(monitor or ()),
+        ntp=opt.split(ntp),
+        scan=tuple(scan or ()),
         samples=samples,
         interval_s=interval,
         quiet=quiet,

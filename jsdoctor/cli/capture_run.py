@@ -22,6 +22,7 @@ from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import ServerNote, encode_bundle
@@ -39,6 +40,8 @@ class CaptureRequest:
     output: Path
     force: bool = False
     monitor: tuple[str, ...] = ()
+    ntp: tuple[str, ...] = ()
+    scan: tuple[ScanTarget, ...] = ()
     samples: int | None = None
     interval_s: float | None = None
     quiet: bool = False
@@ -53,7 +56,10 @@ def run_capture(request: CaptureRequest) -> ExitCode:
     settings = resolve_connection(request.connection, config)
     monitor = request.monitor or config.monitor or ()
     samples, interval_s = pace(request.samples, request.interval_s, config)
-    plan = CollectionPlan(samples=samples, interval_s=interval_s, timeout_s=settings.timeout_s)
+    ntp = request.ntp or config.ntp or ()
+    plan = CollectionPlan(
+        samples=samples, interval_s=interval_s, timeout_s=settings.timeout_s, ntp=ntp, scan=request.scan
+    )
     secrets = known_secrets(settings, monitor)
     with progress(request.quiet) as show:
         gathered = gather_live(settings, monitor, plan, show)

@@ -2,106 +2,96 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jsdoctor import __version__
-from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.connection import resolve_connection
-from jsdoctor.cli.console import Color, ascii_only, progress, say, use_color, width_of
+from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import Gathered, gather_bundle, gather_live
 from jsdoctor.cli.headline import headline
-from jsdoctor.cli.output import write_output
+from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.cli.pace import pace
-from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.engine.overrides import overrides
-from jsdoctor.engine.planner import plan_collection
-from jsdoctor.engine.runner import evaluate
-from jsdoctor.engine.select import Selection, select_rules
-from jsdoctor.engine.verdict import ExitCode, exit_code
-from jsdoctor.model.finding import Severity
+from jsdoctor.engine.planner import plan_collection, plan_scan
+from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.report import Report
+from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.configuration import Configuration
-from jsdoctor.remedy.offer import with_offers
-from jsdoctor.render.formats import FORMATS
-from jsdoctor.render.options import RenderOptions
 
-DEFAULT_MAX_EXAMPLES = 5
+if TYPE_CHECKING:
+    from jsdoctor.cli.log_options import LogRequest
+    from jsdoctor.cli.log_reading import LogsRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRequest:
+class CheckRequest(JudgeRequest):
     """What the command line asked for. None: not given there. Times are seconds."""
 
     connection: ConnectionOptions
     bundle: Path | None = None
     monitor: tuple[str, ...] = ()
+    ntp: tuple[str, ...] = ()
+    scan: tuple[ScanTarget, ...] = ()
     samples: int | None = None
     interval_s: float | None = None
-    select: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    rules: tuple[Path, ...] = ()
-    fail_on: Severity | None = None
-    exit_zero: bool = False
-    allow_gaps: bool = False
-    format: str = "text"
-    output: Path | None = None
-    max_examples: int | None = None
-    quiet: bool = False
-    verbose: int = 0
-    color: Color = Color.AUTO
-    config: Path | None = None
-    isolated: bool = False
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    logs: LogRequest | None = None
 
 
 def run_check(request: CheckRequest) -> ExitCode:
-    """Check a deployment, live or captured, and write the report. Raises the problems that `cli.errors` can say."""
-    config = load_configuration(request.config, request.isolated)
-    directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
-    rulebook = open_rulebook(directories)
-    selection = select_rules(
-        rulebook.rules,
-        request.select or config.select or (),
-        (*(config.extend_select or ()), *request.extend_select),
-        (*(config.ignore or ()), *request.ignore),
-    )
-    values = overrides(rulebook.rules, config.rule_settings, config.origin)
-    gathered = _gather(request, config, rulebook, selection)
-    report = _report(request, rulebook, selection, values, gathered)
-    saw_nothing = not any(sample.exchanges for sample in gathered.samples)
+    """Check a deployment, live or captured, and its logs. Raises the problems that `cli.errors` can say."""
+    judging = open_judging(request)
+    if request.logs is not None and not _names_a_deployment(request):
+        from jsdoctor.cli.audit_run import judge_logs
+
+        return judge_logs(judging, request.logs)
+    gathered = _gather(request, judging)
+    logs = _read_logs(request, judging)
+    report = _report(judging, gathered, logs)
+    saw_nothing = logs is None and not any(sample.exchanges for sample in gathered.samples)
     if gathered.problem is not None and saw_nothing:
         say(gathered.problem.message, gathered.problem.hint)
     # A person who could not connect wants one sentence, not a report on nothing; a machine always gets its document.
     if gathered.problem is None or request.format != "text" or not saw_nothing:
-        write_output(FORMATS[request.format](report, _render_options(request, config)), request.output)
-    fail_on = request.fail_on or config.fail_on or Severity.ERROR
-    return exit_code(report, fail_on, request.exit_zero, request.allow_gaps)
+        judging.write(report)
+    return judging.exit_code(report)
 
 
-def _gather(request: CheckRequest, config: Configuration, rulebook: Rulebook, selection: Selection) -> Gathered:
+def _gather(request: CheckRequest, judging: Judging) -> Gathered:
     if request.bundle is not None:
         _refuse_live_options(request)
         with progress(request.quiet) as show:
             show(f"reading {request.bundle}")
             return gather_bundle(request.bundle)
+    config = judging.config
     settings = resolve_connection(request.connection, config)
-    needed = (rulebook.checks[rule.check] for rule in selection.rules)
-    plan = plan_collection(needed, *pace(request.samples, request.interval_s, config), settings.timeout_s)
+    needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
+    paced = pace(request.samples, request.interval_s, config)
+    plan = plan_collection(needed, *paced, settings.timeout_s, request.ntp or config.ntp or ())
+    plan = plan_scan(plan, needed, request.scan)
     with progress(request.quiet) as show:
         return gather_live(settings, request.monitor or config.monitor or (), plan, show)
+
+
+def _names_a_deployment(request: CheckRequest) -> bool:
+    """Whether the command line says what to look at beside logs. A selected context or a variable alone does not."""
+    return bool(request.bundle or request.connection.server or request.connection.context or request.monitor)
+
+
+def _read_logs(request: CheckRequest, judging: Judging) -> LogsRead | None:
+    if request.logs is None:
+        return None
+    from jsdoctor.cli.log_reading import read_logs
+
+    with progress(request.quiet) as show:
+        return read_logs(request.logs, judging.rulebook.rules, show)
 
 
 def _refuse_live_options(request: CheckRequest) -> None:
     """What is said of a connection beside a bundle would be ignored, which nobody who says it wants."""
     given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
-    given += [name for name in ("monitor", "samples") if getattr(request, name)]
+    given += [name for name in ("monitor", "ntp", "scan", "samples") if getattr(request, name)]
     given += ["interval"] if request.interval_s is not None else []
     if given:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -111,36 +101,10 @@ def _refuse_live_options(request: CheckRequest) -> None:
         )
 
 
-def _report(
-    request: CheckRequest,
-    rulebook: Rulebook,
-    selection: Selection,
-    values: dict[str, dict[str, float | int | None]],
-    gathered: Gathered,
-) -> Report:
+def _report(judging: Judging, gathered: Gathered, logs: LogsRead | None) -> Report:
     evidence = assemble(gathered.samples)
-    kinds = {kind for rule in selection.rules for kind in rulebook.checks[rule.check].kinds}
-    evaluation = evaluate(selection, rulebook.checks, evidence, values, keep_passes=request.verbose > 1)
-    return Report(
-        version=__version__,
-        started=request.started,
-        finished=datetime.now(UTC),
-        sources=gathered.sources,
-        verdicts=evaluation.verdicts,
-        results=with_offers(evaluation.results, rulebook.actions),
-        gaps=(*evidence.gaps_for(kinds), *evaluation.gaps),
-        headline=headline(evidence, gathered.samples, gathered.captured_at),
-    )
-
-
-def _render_options(request: CheckRequest, config: Configuration) -> RenderOptions:
-    to_stdout = request.output is None
-    examples = request.max_examples if request.max_examples is not None else config.max_examples
-    return RenderOptions(
-        width=width_of(sys.stdout) if to_stdout else 100,
-        color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
-        ascii_only=to_stdout and ascii_only(sys.stdout),
-        verbose=request.verbose,
-        quiet=request.quiet,
-        max_examples=DEFAULT_MAX_EXAMPLES if examples is None else examples,
-    )
+    seen = headline(evidence, gathered.samples, gathered.captured_at)
+    if logs is None:
+        return judging.report(evidence, gathered.sources, seen)
+    told = "; ".join(filter(None, [seen, logs.headline]))
+    return judging.report(evidence.joined(logs.evidence, logs.gaps), (*gathered.sources, *logs.sources), told)

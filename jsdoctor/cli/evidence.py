@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
+from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
@@ -38,11 +39,15 @@ class Gathered:
 def gather_live(
     settings: ConnectionSettings, monitor: Sequence[str], plan: CollectionPlan, progress: Callable[[str], None]
 ) -> Gathered:
-    """Collect from a live deployment. With monitoring endpoints and no server named anywhere, only those are asked."""
+    """Collect from a live deployment. With monitoring endpoints and no server named anywhere, only those are asked.
+
+    Raises UsageProblem for an NTP host or a monitoring URL that is none.
+    """
     only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
     names = [*(() if only_monitor else settings.servers), *_shown(monitor)]
-    sources = tuple(Source("live", name, started) for name in names)
+    live = (Source("live", name, started) for name in names)
+    sources = (*live, *(Source("ntp", parse_ntp_host(host).text, started) for host in plan.ntp))
     tls = plan_tls(settings).context if monitor else None
     ask = partial(gather, monitor_urls=monitor, plan=plan, progress=progress, monitor_tls=tls)
 
@@ -72,12 +77,12 @@ def _shown(monitor: Sequence[str]) -> list[str]:
 def gather_bundle(path: Path) -> Gathered:
     """Read what was captured. Raises UsageProblem where there is no such file."""
     try:
-        manifest, samples = read_bundle(path)
+        created, samples = read_bundle(path)
     except BundleProblem as problem:
         now = datetime.now(UTC)
         unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
         return Gathered((unread,), (Source("bundle", str(path), now),), problem)
-    return Gathered(samples, (Source("bundle", str(path), manifest.created),), captured_at=samples[0].taken_at)
+    return Gathered(samples, (Source("bundle", str(path), created),), captured_at=samples[0].taken_at)
 
 
 def _gap(kind: str, problem: Problem) -> Gap:

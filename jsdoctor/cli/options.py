@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from jsdoctor.cli.console import Color
+from jsdoctor.cli.log_engine import Engine
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.stored import MOST_MESSAGES, ScanTarget
+from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.setting import parse_setting
+
+
+class Named(NamedTuple):
+    """A value and what it is for: a setting's name, or a pattern of names of files."""
+
+    name: str
+    value: str
 
 
 class ReportFormat(StrEnum):
@@ -44,6 +55,60 @@ def split(values: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
 
 
+def setting(text: str) -> RuleSetting:
+    """A rule's parameter, for typer."""
+    try:
+        return parse_setting(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def spark_conf(text: str | Named) -> Named:
+    """A setting of Spark, for typer."""
+    if isinstance(text, Named):
+        return text
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise typer.BadParameter("write it as KEY=VALUE")
+    return Named(name.strip(), value)
+
+
+def server_name(text: str | Named) -> Named:
+    """A value for all logs, or for files like a pattern, for typer."""
+    if isinstance(text, Named):
+        return text
+    pattern, equals, value = text.rpartition("=")
+    if not value.strip() or (equals and not pattern.strip()):
+        raise typer.BadParameter("write it as VALUE or PATTERN=VALUE")
+    return Named(pattern.strip() or "*", value.strip())
+
+
+def timezone(text: str | Named) -> Named:
+    """The same for a time zone."""
+    named = server_name(text)
+    from jsdoctor.parse.logs.stamp import Zone
+
+    try:
+        Zone(named.value)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return named
+
+
+def scan_target(text: str | ScanTarget) -> ScanTarget:
+    """A stream to be read, for typer."""
+    if isinstance(text, ScanTarget):
+        return text
+    stream, colon, newest = text.rpartition(":")
+    if not (colon and newest.isascii() and newest.isdigit()):
+        stream, newest = text, ""
+    if not stream or not stream.isprintable() or set(stream) & set(" .*>/\\"):
+        raise typer.BadParameter("write it as STREAM or STREAM:N; names of streams have no dots, blanks or wildcards")
+    if newest and not 1 <= int(newest) <= MOST_MESSAGES:
+        raise typer.BadParameter(f"N must be from 1 to {MOST_MESSAGES}")
+    return ScanTarget(stream, int(newest) if newest else None)
+
+
 def complete_rule(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of rule codes and slugs."""
     from jsdoctor.cli.rulebook import open_rulebook
@@ -51,6 +116,16 @@ def complete_rule(incomplete: str) -> list[tuple[str, str]]:
     rules = open_rulebook().rules
     names = [(name, rule.title) for rule in rules for name in (rule.code, rule.slug)]
     return [pair for pair in names if pair[0].lower().startswith(incomplete.lower())]
+
+
+def complete_setting(incomplete: str) -> list[tuple[str, str]]:
+    """Shell completion of rule parameters, as far as the equals sign."""
+    from jsdoctor.cli.rulebook import open_rulebook
+
+    params = [
+        (f"{rule.code}.{param.name}=", param.help) for rule in open_rulebook().rules for param in rule.params.values()
+    ]
+    return [pair for pair in params if pair[0].lower().startswith(incomplete.lower())]
 
 
 def _text(*names: str, help: str, metavar: str, env: str | None = None) -> object:  # noqa: A002 - typer's own word
@@ -89,6 +164,19 @@ Monitor = Annotated[
     list[str] | None,
     typer.Option("--monitor", metavar="URL", help="HTTP monitoring address of a server; repeat for each server."),
 ]
+Ntp = Annotated[
+    list[str] | None,
+    typer.Option("--ntp", metavar="HOST", help="NTP server to ask which clock is right; repeat, best are three."),
+]
+Scan = Annotated[
+    list[ScanTarget] | None,
+    typer.Option(
+        "--scan",
+        parser=scan_target,
+        metavar="STREAM[:N]",
+        help="Read headers and dates of a stream's newest N messages, by default 200000; repeat.",
+    ),
+]
 Samples = Annotated[
     int | None,
     typer.Option("--samples", min=1, metavar="N", help="Looks at the cluster; rates need two. [default: 2]"),
@@ -119,6 +207,62 @@ ExtendSelect = Annotated[
 Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="RULE", help="Not these rules.", autocompletion=complete_rule),
+]
+Set = Annotated[
+    list[RuleSetting] | None,
+    typer.Option(
+        "--set",
+        parser=setting,
+        metavar="CODE.PARAM=VALUE",
+        help="A parameter of a rule, e.g. JSD401.warn_pending=5000; goes before the configuration file.",
+        autocompletion=complete_setting,
+    ),
+]
+LogPaths = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH", help="Files, directories, globs, or URIs such as s3://BUCKET/logs."),
+]
+Logs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--logs", metavar="PATH", help="Logs to judge, alone or beside what is named: file, directory, glob; repeat."
+    ),
+]
+LogEngine = Annotated[
+    Engine, typer.Option("--engine", help="What reads logs. auto: in-process, and Spark from 2 GiB of text.")
+]
+AuditEngine = Annotated[Engine, typer.Option("--engine", help="What reads logs. auto: Spark.")]
+Master = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Spark cluster to read logs on, e.g. spark://host:7077.")
+]
+Remote = Annotated[
+    str | None, typer.Option("--remote", metavar="URL", help="Spark Connect server, e.g. sc://host:15002.")
+]
+SparkConf = Annotated[
+    list[Named] | None,
+    typer.Option("--conf", parser=spark_conf, metavar="KEY=VALUE", help="A setting of Spark; repeat."),
+]
+Timezone = Annotated[
+    list[Named] | None,
+    typer.Option(
+        "--timezone",
+        parser=timezone,
+        metavar="[PATTERN=]ZONE",
+        help="Zone of times without one, e.g. Europe/Berlin or +02:00, of all logs or of files like PATTERN; repeat.",
+    ),
+]
+ServerName = Annotated[
+    list[Named] | None,
+    typer.Option(
+        "--server-name",
+        parser=server_name,
+        metavar="[PATTERN=]NAME",
+        help="Server that wrote the logs, where they do not say; repeat.",
+    ),
+]
+Events = Annotated[
+    str | None,
+    typer.Option("--events", metavar="DIR", help="Write every event as Parquet there, by date and server."),
 ]
 Rules = Annotated[
     list[Path] | None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.rule import Rule
+from jsdoctor.parse.logs.resolvers import RESOLVERS
 from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.rule_page import PageError, parse_rule_page
 
@@ -41,14 +42,31 @@ def load_rules(pages: Iterable[PageText], checks: Mapping[str, Check], actions: 
                 problems += [f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {known.origin}"]
         rules.setdefault(rule.code, rule)
         slugs.setdefault(rule.slug, rule)
+    problems.extend(signature_misfits(rules.values()))
     if problems:
         raise PageError(dict.fromkeys(problems))
     return tuple(rules[code] for code in sorted(rules))
 
 
+def signature_misfits(rules: Iterable[Rule]) -> Iterator[str]:
+    """Names of log signatures must be unique over all rules, and those that `resolved_by` names must be there."""
+    taken: dict[str, str] = {}
+    pairs = [(rule, signature) for rule in rules for signature in rule.signatures]
+    for rule, signature in pairs:
+        if taken.setdefault(signature.name, rule.origin) != rule.origin:
+            yield f"{rule.origin}:1: signature {signature.name!r} is already taken by {taken[signature.name]}"
+    for rule, signature in pairs:
+        for name in signature.resolved_by:
+            if name not in taken and name not in RESOLVERS:
+                yield f"{rule.origin}:1: signature {signature.name!r}: no signature is named {name!r}" + did_you_mean(
+                    name, [*taken, *RESOLVERS]
+                )
+
+
 def _misfits(rule: Rule, page: PageText, checks: Mapping[str, Check], actions: frozenset[str]) -> Iterable[str]:
-    if rule.check not in checks:
-        yield f"{rule.origin}:1: no check is named {rule.check!r}{did_you_mean(rule.check, checks)}"
+    for name in rule.checks:
+        if name not in checks:
+            yield f"{rule.origin}:1: no check is named {name!r}{did_you_mean(name, checks)}"
     if rule.remedy and rule.remedy.action not in actions:
         yield f"{rule.origin}:1: no remedy action is named {rule.remedy.action!r}" + did_you_mean(
             rule.remedy.action, actions

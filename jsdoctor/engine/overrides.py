@@ -1,4 +1,4 @@
-"""Parameter values from configuration, checked against the rules that declare them."""
+"""Parameter values from configuration and command line, checked against the rules that declare them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from jsdoctor.parse.rule_page import param_value
 def overrides(
     rules: Sequence[Rule], settings: Iterable[RuleSetting], origin: str
 ) -> dict[str, dict[str, float | int | None]]:
-    """Values by rule code and parameter name, in the parameter's unit. Raises `ConfigurationError` for unknown ones."""
+    """Values by rule code and parameter name, in the parameter's unit. Raises `ConfigurationError` for unknown ones.
+
+    `origin` says where the settings are from: a file, or an option. Settings from a file have a line.
+    """
     values: dict[str, dict[str, float | int | None]] = {}
     problems: list[str] = []
     for setting in settings:
@@ -27,7 +30,8 @@ def overrides(
                 rule.params[setting.param].unit, setting.value
             )
         except (SelectionError, ValueError) as error:
-            problems.append(f"{origin}:{setting.line}: {error}")
+            place = f"{origin}:{setting.line}" if setting.line else f"{origin} {setting.rule}.{setting.param}"
+            problems.append(f"{place}: {error}")
     if problems:
         raise ConfigurationError(problems)
     return values

@@ -7,13 +7,24 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.checks.registry import Check
+from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.clock import Clocks, NtpTime
+from jsdoctor.model.connections import Connections
+from jsdoctor.model.links import Links
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, Servers
+from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.stored import ScanTarget, StoredMessages
 from jsdoctor.model.trend import Trend
 
 
 class CollectionPlan(msgspec.Struct, frozen=True):
-    """What to ask a live cluster for. Times are seconds."""
+    """What to ask a live cluster for. Times are seconds. `server_rates`: the variables of servers in every sample.
+
+    `ntp` names the NTP servers to ask for true time, `scan` the streams whose stored messages are read; with `scan_ids`
+    digests of their ids are kept, too.
+    """
 
     samples: int = 2
     interval_s: float = 2.0
@@ -22,17 +33,41 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     consumers: bool = True
     servers: bool = True
     accounts: bool = True
+    server_rates: bool = True
+    raft: bool = True
+    connections: bool = True
+    links: bool = True
+    claims: bool = True
+    clocks: bool = True
+    ntp: tuple[str, ...] = ()
+    scan: tuple[ScanTarget, ...] = ()
+    scan_ids: bool = False
 
 
-def plan_collection(checks: Iterable[Check], samples: int, interval_s: float, timeout_s: float) -> CollectionPlan:
+def plan_collection(
+    checks: Iterable[Check], samples: int, interval_s: float, timeout_s: float, ntp: Iterable[str] = ()
+) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
     kinds = {kind for check in checks for kind in check.kinds}
     return CollectionPlan(
-        samples=samples if Trend in kinds else 1,
+        samples=samples if kinds & {Trend, ServerTrend, RaftGroups} else 1,
         interval_s=interval_s,
         timeout_s=timeout_s,
         assets=bool(kinds & {SnapshotSeries, Trend}),
         consumers=bool(kinds & {SnapshotSeries, Trend}),
-        servers=Servers in kinds,
+        servers=bool(kinds & {Servers, ServerTrend}),
         accounts=Accounts in kinds,
+        server_rates=ServerTrend in kinds,
+        raft=RaftGroups in kinds,
+        connections=Connections in kinds,
+        links=Links in kinds,
+        claims=AccountClaims in kinds,
+        clocks=Clocks in kinds,
+        ntp=tuple(ntp) if NtpTime in kinds else (),
     )
+
+
+def plan_scan(plan: CollectionPlan, checks: Iterable[Check], targets: Iterable[ScanTarget]) -> CollectionPlan:
+    """The plan with the streams whose stored messages are to be read, if any check judges them."""
+    wanted = any(StoredMessages in check.kinds for check in checks)
+    return msgspec.structs.replace(plan, scan=tuple(targets)) if wanted else plan

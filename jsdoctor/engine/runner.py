@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.finding import CLUSTER, Finding, Outcome
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.params import Params
 from jsdoctor.model.report import Result, RuleVerdict
@@ -39,15 +39,14 @@ def evaluate(
     results: list[Result] = []
     gaps: list[Gap] = []
     for rule in selection.rules:
-        check = checks[rule.check]
-        missing = _missing(check, evidence)
-        if missing:
-            why = evidence.why_absent(missing[0])
+        able = [checks[name] for name in rule.checks if not _missing(checks[name], evidence)]
+        if not able:
+            why = evidence.why_absent(_missing(checks[rule.checks[0]], evidence)[0])
             verdicts.append(RuleVerdict(rule, Outcome.NOT_EVALUATED, {}, why.reason, why.how_to_get))
             if rule.code in selection.named:
                 gaps.append(_asked_for(rule, why))
             continue
-        kept, counts = _run(rule, check, evidence, overrides.get(rule.code, {}), keep_passes)
+        kept, counts = _run(rule, able, evidence, overrides.get(rule.code, {}), keep_passes)
         results.extend(kept)
         verdicts.append(_verdict(rule, kept, counts))
     return Evaluation(tuple(verdicts), tuple(results), tuple(gaps))
@@ -63,23 +62,39 @@ def _missing(check: Check, evidence: EvidenceSet) -> list[type[Evidence]]:
 
 def _run(
     rule: Rule,
-    check: Check,
+    able: Sequence[Check],
     evidence: EvidenceSet,
     overrides: Mapping[str, float | int | None],
     keep_passes: bool,
 ) -> tuple[list[Result], Counter[Outcome]]:
-    kept: list[Result] = []
-    counts: Counter[Outcome] = Counter()
-    try:
-        for finding in _findings(rule, check, evidence, overrides):
-            counts[finding.outcome] += 1
-            if keep_passes or finding.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED):
-                kept.append(Result(rule, finding))
-    except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
-        message = f"the check itself failed: {type(error).__name__}: {error}"
-        counts[Outcome.ERROR] += 1
-        kept.append(Result(rule, Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message)))
-    return kept, counts
+    found: list[Finding] = []
+    for check in able:
+        try:
+            found.extend(_findings(rule, check, evidence, overrides))
+        except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
+            message = f"the check itself failed: {type(error).__name__}: {error}"
+            found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
+    if len(able) > 1:
+        found = _one_per_subject(rule, found)
+    counts = Counter(finding.outcome for finding in found)
+    kept = [f for f in found if keep_passes or f.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)]
+    return [Result(rule, finding) for finding in kept], counts
+
+
+def _one_per_subject(rule: Rule, found: Iterable[Finding]) -> list[Finding]:
+    """Where several checks speak of one subject: the gravest word, with the evidence of all that found a fault."""
+    by_subject: dict[Subject, list[Finding]] = {}
+    for finding in found:
+        by_subject.setdefault(finding.subject, []).append(finding)
+    return [_gravest(rule, findings) for findings in by_subject.values()]
+
+
+def _gravest(rule: Rule, findings: Sequence[Finding]) -> Finding:
+    worst = min(findings, key=lambda f: (_WORST_FIRST.index(f.outcome), -(f.severity or rule.severity).rank))
+    if worst.outcome is not Outcome.FAIL:
+        return worst
+    others = [o for f in findings if f is not worst and f.outcome is Outcome.FAIL for o in f.evidence]
+    return msgspec.structs.replace(worst, evidence=(*worst.evidence, *others)) if others else worst
 
 
 def _findings(
@@ -89,7 +104,7 @@ def _findings(
         name: evidence.get(kind) for name, kind in (*check.required.items(), *check.optional.items())
     }
     if check.takes_params:
-        arguments["params"] = Params({name: param.default for name, param in rule.params.items()} | dict(overrides))
+        arguments["params"] = Params.of({name: param.default for name, param in rule.params.items()}, overrides)
     return check.predicate(**arguments)
 
 

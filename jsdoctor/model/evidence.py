@@ -4,14 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.clock import Clocks, NtpTime
+from jsdoctor.model.connections import Connections
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.links import Links
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.trend import Trend
 
-Evidence = SnapshotSeries | Trend | Servers | Accounts | ConnectedServer | Gaps
+Evidence = (
+    SnapshotSeries
+    | Trend
+    | Servers
+    | ServerTrend
+    | Accounts
+    | ConnectedServer
+    | RaftGroups
+    | Connections
+    | Links
+    | AccountClaims
+    | Clocks
+    | NtpTime
+    | StoredMessages
+    | LogEvidence
+    | Gaps
+)
 
-KINDS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend, Servers, Accounts, ConnectedServer, Gaps)
+KINDS: tuple[type[Evidence], ...] = (
+    *(SnapshotSeries, Trend, Servers, ServerTrend, Accounts, ConnectedServer),
+    *(RaftGroups, Connections, Links, AccountClaims, Clocks, NtpTime, StoredMessages, LogEvidence, Gaps),
+)
 """Every kind of evidence that a check may ask for in its signature."""
 
 
@@ -29,6 +56,13 @@ class EvidenceSet:
     def why_absent(self, kind: type[Evidence]) -> Gap:
         """Why there is no evidence of that kind."""
         return self._absent[kind]
+
+    def joined(self, more: Evidence, gaps: Iterable[Gap] = ()) -> EvidenceSet:
+        """This and one more kind of evidence, with the gaps of its own."""
+        known = self._present.get(Gaps)
+        listed = known.gaps if isinstance(known, Gaps) else ()
+        present = {**self._present, type(more): more, Gaps: Gaps((*listed, *gaps))}
+        return EvidenceSet(present, {kind: gap for kind, gap in self._absent.items() if kind not in present})
 
     @property
     def gaps(self) -> tuple[Gap, ...]:

@@ -17,19 +17,33 @@ class Access(StrEnum):
     ACCOUNT = "account"
     MONITOR = "monitor"
     CLIENT = "client"
+    NTP = "ntp"
 
 
 class Endpoint(StrEnum):
-    """What was asked for. Values are the server's own names."""
+    """What was asked for. Values are the server's own names.
+
+    Of `STORED_MESSAGES` the body is our own, as the messages themselves are nobody's business (`parse.stored_columns`).
+    """
 
     VARZ = "VARZ"
     JSZ = "JSZ"
+    JSZ_STREAMS = "JSZ.streams"
     HEALTHZ = "HEALTHZ"
+    RAFTZ = "RAFTZ"
+    CONNZ = "CONNZ"
+    CONNZ_CLOSED = "CONNZ.closed"
+    GATEWAYZ = "GATEWAYZ"
+    LEAFZ = "LEAFZ"
+    ACCOUNTZ = "ACCOUNTZ"
     STREAM_LIST = "STREAM.LIST"
     CONSUMER_LIST = "CONSUMER.LIST"
     ACCOUNT_INFO = "INFO"
     USER_INFO = "USER.INFO"
     CONNECT_INFO = "CONNECT"
+    CLOCK = "CLOCK"
+    NTP = "NTP"
+    STORED_MESSAGES = "STORED.MESSAGES"
 
 
 class Exchange(msgspec.Struct, frozen=True):

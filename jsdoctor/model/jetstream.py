@@ -40,6 +40,13 @@ class ExternalStream(msgspec.Struct, frozen=True, gc=False):
     deliver: str = ""
 
 
+class SubjectTransform(msgspec.Struct, frozen=True, gc=False):
+    """A rewriting of subjects before messages are stored."""
+
+    src: str = ""
+    dest: str = ""
+
+
 class SourceConfig(msgspec.Struct, frozen=True):
     """A mirror or source as configured."""
 
@@ -47,13 +54,14 @@ class SourceConfig(msgspec.Struct, frozen=True):
     opt_start_seq: int = 0
     filter_subject: str = ""
     external: ExternalStream | None = None
+    opt_start_time: datetime | None = None
+    subject_transforms: tuple[SubjectTransform, ...] = ()
 
-
-class SubjectTransform(msgspec.Struct, frozen=True, gc=False):
-    """A rewriting of subjects before messages are stored."""
-
-    src: str = ""
-    dest: str = ""
+    @property
+    def takes_all(self) -> bool:
+        """Whether it copies every message of a stream of the same account, from its first one on."""
+        narrowed = self.filter_subject or self.subject_transforms or self.opt_start_seq > 1 or self.opt_start_time
+        return self.external is None and not narrowed
 
 
 class ConsumerLimits(msgspec.Struct, frozen=True, gc=False):

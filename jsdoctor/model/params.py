@@ -1,18 +1,31 @@
-"""The parameter values that a check is given: the page's defaults, overridden by configuration."""
+"""The parameter values that a check is given: the page's defaults, overridden by configuration and command line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 
 class Params:
     """Typed access to a rule's parameters. A name that the rule's page does not declare is a `KeyError`: a bug."""
 
-    __slots__ = ("_values", "used")
+    __slots__ = ("_values", "given", "used")
 
     def __init__(self, values: Mapping[str, float | int | None]) -> None:
         self._values = dict(values)
         self.used: set[str] = set()
+        self.given: frozenset[str] = frozenset()
+        """Names that a person set for this run; all others have their page's default."""
+
+    @classmethod
+    def of(cls, defaults: Mapping[str, float | int | None], given: Mapping[str, float | int | None]) -> Self:
+        """A page's defaults, and what was set on the command line or in a configuration file."""
+        params = cls({**defaults, **given})
+        params.given = frozenset(given)
+        return params
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
 
     def _value(self, name: str) -> float | int | None:
         self.used.add(name)

@@ -46,13 +46,34 @@ class Param(msgspec.Struct, frozen=True):
     default: float | int | None = None
 
 
-class Signature(msgspec.Struct, frozen=True):
-    """A log line that a rule wants: a literal to search for, and a portable pattern with positional groups."""
+class Source(StrEnum):
+    """Who logs a line: a nats-server (it has the server's header), anything else, or either."""
+
+    SERVER = "server"
+    CLIENT = "client"
+    ANY = "any"
+
+
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A log line that a rule wants: a literal to search for, and a portable pattern with positional groups.
+
+    `contains` stands in every matching line. `pattern` is searched in the message (header and wrapping removed), one
+    group for each name in `fields`; it may use only what Python's re and RE2 share. `levels` are those of nats-server;
+    empty means any but DBG and TRC, whose lines quote what clients send. `since` and `before` tell the server versions
+    with this wording. `examples` are whole lines as they were logged. `resolved_by` names signatures that end the
+    trouble that this one tells of, when they say so of the same subject.
+    """
 
     name: str
     contains: str
     pattern: str
     fields: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    source: Source = Source.SERVER
+    since: str = ""
+    before: str = ""
+    examples: tuple[str, ...] = ()
+    resolved_by: tuple[str, ...] = ()
 
 
 class RemedyRef(msgspec.Struct, frozen=True):
@@ -63,12 +84,15 @@ class RemedyRef(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule page, parsed. `origin` is the file it came from; `body` its Markdown."""
+    """One rule page, parsed. `origin` is the file it came from; `body` its Markdown.
+
+    `checks` names its predicates, one for each kind of evidence that can tell; most rules have one.
+    """
 
     code: str
     slug: str
     title: str
-    check: str
+    checks: tuple[str, ...]
     severity: Severity
     status: Status = Status.STABLE
     failure_mode: str = ""

@@ -65,12 +65,20 @@ class JetStreamStats(msgspec.Struct, frozen=True):
     meta_cluster: MetaGroup | None = None
 
 
+class RemoteGateway(msgspec.Struct, frozen=True):
+    """A gateway to another cluster as configured."""
+
+    name: str = ""
+
+
 class ListenerOptions(msgspec.Struct, frozen=True):
-    """The parts of a listener's options that rules look at."""
+    """The parts of a listener's options that rules look at. `gateways` are those named in the configuration."""
 
     name: str = ""
     port: int = 0
     tls_cert_not_after: datetime | None = None
+    tls_required: bool = False
+    gateways: tuple[RemoteGateway, ...] = ()
 
 
 class SlowConsumers(msgspec.Struct, frozen=True, gc=False):
@@ -83,7 +91,9 @@ class SlowConsumers(msgspec.Struct, frozen=True, gc=False):
 
 
 class Varz(msgspec.Struct, frozen=True):
-    """General variables of one server."""
+    """General variables of one server. `cpu`: percent of one core; `gomaxprocs`: cores it may use; `gomemlimit`:
+    bytes of memory it tries to stay below. 0: not told, or no limit.
+    """
 
     server_id: str = ""
     server_name: str = ""
@@ -109,6 +119,17 @@ class Varz(msgspec.Struct, frozen=True):
     cluster: ListenerOptions | None = None
     host: str = ""
     tls_cert_not_after: datetime | None = None
+    max_subscriptions: int = 0
+    gomaxprocs: int = 0
+    gomemlimit: int = 0
+    gateway: ListenerOptions | None = None
+    leaf: ListenerOptions | None = None
+    mqtt: ListenerOptions | None = None
+    websocket: ListenerOptions | None = None
+    max_pending: int = 0
+    max_control_line: int = 0
+    ping_interval_ns: int = msgspec.field(name="ping_interval", default=0)
+    write_deadline_ns: int = msgspec.field(name="write_deadline", default=0)
 
 
 class HealthError(msgspec.Struct, frozen=True):

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.clock import Clocks, NtpTime
+from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.links import Links
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.trend import Trend
 
 
@@ -33,6 +41,10 @@ _NO_ASSETS = _not_offered(
 )
 _ONE_SAMPLE = _not_offered("a rate needs two samples and one was taken", "run with --samples 2 or more", kind="samples")
 
+_NOT_REPORTED = _not_offered(
+    "no server was asked, or none answered",
+    "run again with a login of the system account; of captured evidence, capture it anew",
+)
 _ONE_ANSWERED = _not_offered(
     "a rate needs two samples, and only one of them was answered",
     "see what could not be seen, and run again",
@@ -40,17 +52,78 @@ _ONE_ANSWERED = _not_offered(
 )
 
 
+_NO_CLOCKS = _not_offered(
+    "no server told its time",
+    'allow this login to ask "$SYS.REQ.USER.INFO"; of captured evidence, capture it anew',
+)
+_NO_NTP = _not_offered(
+    "no NTP server was asked, so nobody knows which clock is right",
+    "name one that this machine can reach, better three: --ntp HOST, or ntp = [...] in the configuration",
+    kind="ntp",
+)
+_NTP_UNUSABLE = _not_offered(
+    "no NTP server that was asked gave a time to rely on", "see what is said of each of them", kind="ntp"
+)
+
+_NO_SCAN = _not_offered(
+    "no stream was named whose stored messages should be read",
+    "name streams of the account of this login: --scan STREAM",
+    kind="scan",
+)
+_SCAN_FAILED = _not_offered(
+    "the stored messages of no stream that was named could be read", "see what is said of each of them", kind="scan"
+)
+
+NO_LOGS = _not_offered(
+    "no logs were given", "give the logs of all servers: --logs PATH, or jsdoctor audit PATH", kind="logs"
+)
+
+_ASSETS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend)
+_OF_SERVERS: tuple[type[Evidence], ...] = (Servers, ServerTrend, RaftGroups, Connections, Links, AccountClaims)
+_SAID_BY_SOURCE: dict[str, tuple[type[Evidence], ...]] = {
+    "samples": (Trend, ServerTrend),
+    "server_samples": (ServerTrend,),
+    "assets": _ASSETS,
+    "servers": (Servers, ServerTrend),
+    "accounts": (Accounts,),
+    "raft": (RaftGroups,),
+    "connections": (Connections,),
+    "links": (Links,),
+    "claims": (AccountClaims,),
+}
+"""By these kinds of gaps that were not requested a source says itself what it does not offer: it knows best why."""
+
+
 def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Gap]:
     """For every kind of evidence the reason that fits if it is missing. `looks` is how many snapshots there are."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    scanned = any(gap.kind == "scan" for sample in samples for gap in sample.gaps)
+    asked_ntp = any(e.access is Access.NTP for e in exchanges) or any(g.kind == "ntp" for s in samples for g in s.gaps)
+    beside: dict[type[Evidence], Gap] = {
+        Clocks: _NO_CLOCKS,
+        NtpTime: _NTP_UNUSABLE if asked_ntp else _NO_NTP,
+        LogEvidence: NO_LOGS,
+        StoredMessages: _SCAN_FAILED if scanned else _NO_SCAN,
+    }
     seen = {exchange.access for exchange in exchanges}
-    if all(exchange.endpoint is Endpoint.CONNECT_INFO for exchange in exchanges):
-        nothing: dict[type[Evidence], Gap] = dict.fromkeys((SnapshotSeries, Trend, Servers, Accounts), _NOTHING)
-        return nothing | {ConnectedServer: _NOTHING if not seen else _NO_CONNECTION}
+    if all(exchange.endpoint in (Endpoint.CONNECT_INFO, Endpoint.NTP) for exchange in exchanges):
+        nothing: dict[type[Evidence], Gap] = dict.fromkeys((*_ASSETS, *_OF_SERVERS, Accounts), _NOTHING)
+        return nothing | beside | {ConnectedServer: _NOTHING if not seen else _NO_CONNECTION}
+    plain = Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR}
+    one = _ONE_ANSWERED if len(samples) > 1 else _ONE_SAMPLE
     return {
         SnapshotSeries: _NO_ASSETS,
-        Trend: (_ONE_ANSWERED if len(samples) > 1 else _ONE_SAMPLE) if looks else _NO_ASSETS,
-        Servers: _PLAIN_ACCOUNT if Access.ACCOUNT in seen else _NO_SERVERS,
+        Trend: one if looks else _NO_ASSETS,
+        **dict.fromkeys(_OF_SERVERS, _PLAIN_ACCOUNT if plain else _NOT_REPORTED),
+        Servers: _PLAIN_ACCOUNT if plain else _NO_SERVERS,
+        ServerTrend: _PLAIN_ACCOUNT if plain else one,
         Accounts: _NO_ACCOUNTS,
         ConnectedServer: _NO_CONNECTION,
+        **beside,
+        **_said_by_source(samples),
     }
+
+
+def _said_by_source(samples: Sequence[Sample]) -> dict[type[Evidence], Gap]:
+    said = {gap.kind: gap for sample in samples for gap in sample.gaps if not gap.requested}
+    return {kind: said[name] for name, kinds in _SAID_BY_SOURCE.items() if name in said for kind in kinds}

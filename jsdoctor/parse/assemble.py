@@ -6,16 +6,25 @@ from collections.abc import Sequence
 
 import msgspec
 
+from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.absence import why_absent
 from jsdoctor.parse.account import AccountReplies
+from jsdoctor.parse.account_claims import account_claims
+from jsdoctor.parse.clock import clocks_of
+from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.replies import GreetingReply, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.reports import ServerReports
+from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.unseen import leaderless, silent_asset, unheard, unreadable
 
@@ -27,6 +36,7 @@ class _Known:
         self.identities: dict[str, ServerIdentity] = {}
         self.account = ""
         self.usage: Account | None = None
+        self.raft: list[tuple[RaftMember, ...]] = []
 
 
 def assemble(samples: Sequence[Sample]) -> EvidenceSet:
@@ -39,6 +49,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         gaps.extend(sample.gaps)
         _connected(sample, known, present, gaps)
         snapshot = _snapshot(sample, known, present, gaps)
+        _reports(sample, known, present, gaps)
         if snapshot is not None:
             snapshots.append(snapshot)
     if snapshots:
@@ -46,6 +57,12 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         present[SnapshotSeries] = SnapshotSeries(tuple(snapshots))
     if len(snapshots) > 1:
         present[Trend] = Trend(tuple(snapshots))
+    if known.raft:
+        present[RaftGroups] = RaftGroups(tuple(known.raft))
+    if trend := _server_trend(present.get(Servers)):
+        present[ServerTrend] = trend
+    _clocks(samples, present, gaps)
+    _stored(samples, known.account, present, gaps)
     present[Gaps] = Gaps(_distinct(gaps))
     absent = why_absent(samples, len(snapshots))
     return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
@@ -74,6 +91,50 @@ def _snapshot(
     streams = merge_streams(copies, consumers)
     gaps.extend(gap for stream in streams for gap in unheard(stream, servers.asked_all))
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=tuple(account.silent))
+
+
+def _reports(sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    reports = ServerReports(sample.exchanges, known.identities)
+    if (members := reports.raft()) is not None:
+        known.raft.append(members)
+    claims, unread = account_claims(sample.exchanges, known.identities)
+    for part in (reports.connections(), reports.links(), claims):
+        if part is not None:
+            present[type(part)] = part
+    gaps.extend((*reports.gaps, *unread))
+
+
+def _clocks(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    clocks, unread = clocks_of(exchanges)
+    true_time, disbelieved = ntp_time(exchanges)
+    if clocks is not None:
+        present[Clocks] = clocks
+    if true_time is not None:
+        present[NtpTime] = true_time
+    gaps.extend((*unread, *disbelieved))
+
+
+def _stored(samples: Sequence[Sample], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    stored, unread = stored_messages((exchange for sample in samples for exchange in sample.exchanges), account)
+    if stored is not None:
+        present[StoredMessages] = stored
+    gaps.extend(unread)
+
+
+def _server_trend(servers: Evidence | None) -> ServerTrend | None:
+    """Servers by name, as one that was restarted has another id; those only that were asked anew in every sample."""
+    if not isinstance(servers, Servers) or not servers.earlier:
+        return None
+    earlier = [{server.name: server for server in look} for look in servers.earlier]
+    found = [(*(look[s.name] for look in earlier if s.name in look), s) for s in servers.servers]
+    whole = [readings for readings in found if len(readings) > len(earlier) and _is_fresh(readings)]
+    return ServerTrend(tuple(ServerHistory(readings) for readings in whole)) if whole else None
+
+
+def _is_fresh(readings: Sequence[Server]) -> bool:
+    """Whether each reading has variables of its own: `_kept` repeats those that a sample did not ask for."""
+    return len({reading.varz.now for reading in readings if reading.varz}) == len(readings)
 
 
 def _usage(servers: ServerReplies, own: Account | None) -> Accounts | None:

@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.replies import Instant, Shape
 
@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 MAJOR = 1
 FORMAT = f"jsdoctor.bundle/v{MAJOR}"
 _FORMAT = re.compile(r"jsdoctor\.bundle/v(\d{1,9})", re.ASCII)
-_YEARS = range(2000, 2200)
+YEARS = range(2000, 2200)
 """Times outside of these are mistakes, and would overflow where a duration is taken from them."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
@@ -128,7 +128,7 @@ def decode_manifest(raw: bytes) -> Manifest:
     if not manifest.samples or any(member.sample > len(manifest.samples) for member in manifest.members):
         raise BundleError(f"{MANIFEST} lists members of samples that it does not describe, or describes none")
     times = [manifest.created, *(look.taken_at for look in manifest.samples), *(m.asked_at for m in manifest.members)]
-    if any(time.year not in _YEARS for time in times):
+    if any(time.year not in YEARS for time in times):
         raise BundleError(f"{MANIFEST} holds a time that cannot be right")
     return manifest
 
@@ -177,7 +177,8 @@ def _exchange(member: Member, body: bytes) -> Exchange | None:
 
 
 def _gap(member: Member, reason: str, how_to_get: str) -> Gap:
-    return Gap("reply", CLUSTER, f"{member.name}, the answer to {member.target}, {reason}", how_to_get)
+    subject = Subject(kind="cluster", name=member.name)  # one gap for each: of one subject only one would be kept
+    return Gap("reply", subject, f"{member.name}, the answer to {member.target}, {reason}", how_to_get)
 
 
 def _decode(raw: bytes, shape: type[Shape]) -> Shape:

@@ -23,7 +23,7 @@ class ConfigurationError(ValueError):
 
 
 class RuleSetting(msgspec.Struct, frozen=True):
-    """One value of a `[rules.CODE]` table: as TOML gave it, with its line for messages."""
+    """One value of a `[rules.CODE]` table: as TOML gave it, with its line for messages; 0: from the command line."""
 
     rule: str
     param: str
@@ -42,6 +42,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     server: str | None = None
     monitor: tuple[str, ...] | None = None
+    ntp: tuple[str, ...] | None = None
     samples: int | None = None
     interval_ns: int | None = None
     timeout_ns: int | None = None
@@ -54,7 +55,7 @@ def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> 
     """Read one file. `table` is where in it the settings are. Raises `ConfigurationError` with every mistake found."""
     try:
         settings: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: numbers too long, arrays too deep
         place = re.search(r"at line (\d+)", str(error))
         raise ConfigurationError([f"{origin}:{place[1] if place else 1}: not TOML: {error}"]) from error
     for name in table:
@@ -139,6 +140,7 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "context": ("context", _text),
     "server": ("server", _text),
     "monitor": ("monitor", _texts),
+    "ntp": ("ntp", _texts),
     "samples": ("samples", _samples),
     "interval": ("interval_ns", _duration),
     "timeout": ("timeout_ns", _duration),

@@ -18,6 +18,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Exchange, Sample
 from jsdoctor.model.gap import Gap
+from jsdoctor.parse.shown_tokens import hide_shown_tokens
 
 SHORTEST_GIVEN = 6
 """Copies of a shorter password are not looked for: words that short are names of streams and accounts, too."""
@@ -62,6 +63,7 @@ class Redacted(msgspec.Struct, frozen=True):
 
 def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
     """The samples without the known secrets and without those that show themselves, in replies, targets and gaps."""
+    samples, shown = hide_shown_tokens(samples)
     given = [secret for secret in known if secret.text]
     long = [secret for secret in given if len(secret.text) >= SHORTEST_GIVEN]
     learnt = [secret for sample in samples for exchange in sample.exchanges for secret in _learn(exchange.body)]
@@ -69,7 +71,7 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
     scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
     return Redacted(
         samples=tuple(_sample(sample, scrubber) for sample in samples),
-        counts=dict(sorted(scrubber.counts.items())),
+        counts=dict(sorted((scrubber.counts + Counter(login=shown)).items())),
         too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < SHORTEST_GIVEN})),
     )
 

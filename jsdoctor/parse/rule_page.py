@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -22,6 +22,9 @@ _KEYS = ("code", "slug", "title", "check", "severity", "status", "params", "sign
 _REQUIRED = ("code", "slug", "title", "check", "severity", "status")
 _CODE = re.compile(r"[A-Z]{2,8}[0-9]{3,4}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_FIELD = re.compile(r"[a-z][a-z0-9_]*")
+_LITERAL = 6
+_LEVELS = ("FTL", "ERR", "WRN", "INF", "DBG", "TRC")
 _EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
@@ -84,7 +87,7 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
         code=_matching(page, table, "code", _CODE, "capital letters and three or four digits, as in JSD403"),
         slug=_matching(page, table, "slug", _SLUG, "lower-case words joined by hyphens"),
         title=page.text_of(table, "title", "the front matter"),
-        check=page.text_of(table, "check", "the front matter"),
+        checks=_checks(page, table),
         severity=page.choice(table, "severity", Severity, Severity.ERROR),
         status=page.choice(table, "status", Status, Status.STABLE),
         failure_mode=failure_mode,
@@ -111,7 +114,7 @@ def _split(page: _Page) -> tuple[str, str, int]:
 def _toml(page: _Page, front: str) -> dict[str, Any]:
     try:
         return tomllib.loads(front)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: numbers too long, arrays too deep
         place = re.search(r"at line (\d+), column (\d+)", str(error))
         line = int(place[1]) + 1 if place else 1
         raise PageError([f"{page.origin}:{line}: the front matter is not TOML: {error}"]) from error
@@ -122,6 +125,15 @@ def _matching(page: _Page, table: Mapping[str, Any], key: str, pattern: re.Patte
     if value and not pattern.fullmatch(value):
         page.problem(key, f"{key!r} is {value!r}; it must be {shape}")
     return value
+
+
+def _checks(page: _Page, table: Mapping[str, Any]) -> tuple[str, ...]:
+    """One name, or a list of them where several kinds of evidence tell the same."""
+    value = table.get("check")
+    if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
+        return tuple(value)
+    name = page.text_of(table, "check", "the front matter")
+    return (name,) if name else ()
 
 
 def _params(page: _Page, table: Any) -> dict[str, Param]:
@@ -166,10 +178,36 @@ def param_value(unit: Unit, value: object) -> float | int:
 
 def _signatures(page: _Page, entries: Any) -> tuple[Signature, ...]:
     try:
-        return msgspec.convert(entries, tuple[Signature, ...])
+        found = msgspec.convert(entries, tuple[Signature, ...])
     except msgspec.ValidationError as error:
         page.problem("signatures", f"'signatures': {error}")
         return ()
+    names = [signature.name for signature in found]
+    for signature in found:
+        for problem in _signature_problems(signature):
+            page.problem("signatures", f"signature {signature.name!r}: {problem}")
+        if names.count(signature.name) > 1:
+            page.problem("signatures", f"signature {signature.name!r} is defined twice")
+    return found
+
+
+def _signature_problems(signature: Signature) -> Iterator[str]:
+    """What can be told without running it; `signature_problems` of the logs tells the rest."""
+    if not _SLUG.fullmatch(signature.name):
+        yield "its name must be lower-case words joined by hyphens"
+    if len(signature.contains) < _LITERAL or not signature.contains.isascii() or not signature.contains.isprintable():
+        yield f"'contains' must be at least {_LITERAL} printable ASCII characters that stand in every matching line"
+    if set(signature.contains) & set('<>&"\\'):
+        yield "'contains' must be free of < > & \" and backslashes: container logs escape them"
+    if len(set(signature.fields)) != len(signature.fields) or not all(map(_FIELD.fullmatch, signature.fields)):
+        yield "'fields' must be different names in lower case"
+    unknown = [level for level in signature.levels if level not in _LEVELS]
+    if unknown:
+        yield f"{unknown[0]!r} is not a level of nats-server: {', '.join(_LEVELS)}"
+    if not signature.examples:
+        yield "'examples' needs a line that was logged"
+    if signature.name in signature.resolved_by:
+        yield "it cannot resolve itself"
 
 
 def _remedy(page: _Page, table: Any) -> RemedyRef | None:

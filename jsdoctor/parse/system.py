@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 
-import msgspec
-
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import (
@@ -23,6 +21,7 @@ from jsdoctor.model.server import (
     Varz,
 )
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy
+from jsdoctor.parse.opening import monitor_base, open_reply
 from jsdoctor.parse.peers import sane_meta
 from jsdoctor.parse.replies import (
     AccountDetail,
@@ -31,14 +30,13 @@ from jsdoctor.parse.replies import (
     ReplyError,
     ServerIdentity,
     StreamReply,
-    SystemEnvelope,
     decode,
     decode_each,
 )
 from jsdoctor.parse.unseen import silent_members, unreadable
 
 # A monitoring reply other than VARZ does not name its server, and HEALTHZ does not even give its id.
-_NAMES_FIRST = {Endpoint.VARZ: 0, Endpoint.JSZ: 1}
+_READ_FIRST = {Endpoint.VARZ: 0, Endpoint.JSZ: 1, Endpoint.HEALTHZ: 2, Endpoint.JSZ_STREAMS: 3}
 
 
 class ServerReplies:
@@ -59,8 +57,8 @@ class ServerReplies:
 
     def add_all(self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]) -> None:
         """Take every server reply. `identities` maps monitoring addresses to servers and is shared between samples."""
-        server_replies = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR)]
-        for exchange in sorted(server_replies, key=lambda e: _NAMES_FIRST.get(e.endpoint, 2)):
+        own = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR) and e.endpoint in _READ_FIRST]
+        for exchange in sorted(own, key=lambda e: _READ_FIRST[e.endpoint]):
             try:
                 self._add(exchange, identities)
             except ReplyError as error:
@@ -70,7 +68,11 @@ class ServerReplies:
             self._add_accounts(server, jsz, exchange, several_domains)
 
     def _add(self, exchange: Exchange, identities: dict[str, ServerIdentity]) -> None:
-        identity, body = _open(exchange, identities)
+        identity, body = open_reply(exchange, identities)
+        if exchange.endpoint is Endpoint.JSZ_STREAMS:  # only streams: it tells nothing of the server itself
+            self._told.append((identity.name, decode(body, JszReply), exchange))
+            self.asked_all = True
+            return
         if exchange.endpoint is Endpoint.VARZ:
             varz = decode(body, Varz)
             if exchange.access is Access.MONITOR:
@@ -95,7 +97,8 @@ class ServerReplies:
         for account in jsz.account_details or ():
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
             name = f"{account.name}@{jsz.domain}" if several_domains and jsz.domain else account.name
-            self._details.append((name, server, at, account))
+            if exchange.endpoint is Endpoint.JSZ:
+                self._details.append((name, server, at, account))
             streams, errors = decode_each(account.stream_detail, StreamReply)
             for stream in streams:
                 consumers, more = decode_each(stream.consumer_detail, ConsumerReply)
@@ -169,16 +172,6 @@ class ServerReplies:
         return Accounts(tuple(usage[name] for name in sorted(usage))) if usage else None
 
 
-def _open(exchange: Exchange, identities: dict[str, ServerIdentity]) -> tuple[ServerIdentity, bytes | msgspec.Raw]:
-    if exchange.access is Access.MONITOR:
-        base = monitor_base(exchange.target)
-        return identities.get(base, ServerIdentity(name=base)), exchange.body
-    envelope = decode(exchange.body, SystemEnvelope)
-    if envelope.error:
-        raise ReplyError(f"{envelope.server.name or 'a server'} answered: {envelope.error.description}")
-    return envelope.server, envelope.data
-
-
 def _key(identity: ServerIdentity) -> str:
     return identity.id or identity.name
 
@@ -195,8 +188,3 @@ def _stats(jsz: JszReply) -> JetStreamStats:
 
 def _limit(reserved: int) -> int:
     return -1 if reserved >= UNLIMITED or reserved == 0 else reserved
-
-
-def monitor_base(url: str) -> str:
-    """A monitoring URL without its endpoint: what tells one server's replies from another's."""
-    return url.partition("?")[0].rpartition("/")[0]

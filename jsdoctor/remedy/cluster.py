@@ -27,3 +27,17 @@ def _inspect_group(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ..
     if subject.kind == "stream":
         return (command("nats", "stream", "info", subject.name), report)
     return (command("nats", "server", "list"), report)
+
+
+@action("cluster.compare_servers", Risk.MANUAL)
+def _compare_servers(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look at what every server says of its settings. Which of them is right is for a person to decide."""
+    del subject, values
+    return (command("nats", "server", "list"), command("nats", "server", "request", "variables"))
+
+
+@action("cluster.balance", Risk.DISRUPTIVE)
+def _balance(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Each stream whose leader is moved is without one for a moment. It moves leaders, not data, of the account."""
+    del subject, values
+    return (command("nats", "server", "report", "jetstream"), command("nats", "stream", "cluster", "balance"))

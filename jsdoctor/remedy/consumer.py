@@ -64,3 +64,13 @@ def _step_down(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
         command("nats", "consumer", "info", subject.stream, subject.name),
         command("nats", "consumer", "cluster", "step-down", subject.stream, subject.name),
     )
+
+
+@action("consumer.look_for", Risk.MANUAL)
+def _look_for(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """It is gone: look at its stream and the consumers that are there. Where to start a new one is for a person."""
+    del values
+    return (
+        command("nats", "consumer", "report", subject.stream),
+        command("nats", "stream", "info", subject.stream),
+    )

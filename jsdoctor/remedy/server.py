@@ -24,3 +24,93 @@ def _inspect_storage(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
     if subject.kind == "account":
         return (command("nats", "account", "info"), command("nats", "stream", "report"))
     return (command("nats", "server", "report", "jetstream"), command("nats", "stream", "report"))
+
+
+@action("server.inspect_clock", Risk.MANUAL)
+def _inspect_clock(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look what keeps the clock of that host. How to set it right is for a person to decide."""
+    del subject, values
+    return (command("chronyc", "tracking"), command("timedatectl"))
+
+
+@action("server.correct_clock", Risk.MANUAL)
+def _correct_clock(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look on the server's host; then move leaders away: of `values["streams"]`, where it can be said to `"to"`."""
+    to = (f"--preferred={values['to']}",) if values.get("to") else ()
+    streams = values.get("streams", ())
+    moves = [command("nats", "stream", "cluster", "step-down", name, *to) for name in streams]
+    return (*_inspect_clock(subject, values), *moves)
+
+
+@action("server.inspect_slow", Risk.MANUAL)
+def _inspect_slow(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look who was cut off. A slow route or gateway is in the log only."""
+    del subject
+    reason = str(values.get("reason", "Slow Consumer (Pending Bytes)"))
+    return (_closed_report(reason), command("nats", "server", "report", "routes"))
+
+
+@action("server.inspect_closed", Risk.MANUAL)
+def _inspect_closed(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look who was closed for that reason."""
+    del subject
+    return (_closed_report(str(values.get("reason", "Authentication Failure"))),)
+
+
+@action("server.inspect_connections", Risk.MANUAL)
+def _inspect_connections(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look who is connected, and who was until lately."""
+    del subject, values
+    report = ("nats", "server", "report", "connections", "--top", "20")
+    return (command(*report), command(*report, "--state", "closed"))
+
+
+@action("server.inspect_load", Risk.MANUAL)
+def _inspect_load(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look which servers carry the load, and which clients make it."""
+    del subject, values
+    report = ("nats", "server", "report")
+    return (
+        command(*report, "cpu"),
+        command(*report, "mem"),
+        command(*report, "connections", "--sort", "in-msgs", "--top", "20"),
+    )
+
+
+@action("server.inspect_api", Risk.MANUAL)
+def _inspect_api(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look which servers answer the JetStream API. The events name the clients that ask."""
+    del subject, values
+    return (
+        command("nats", "server", "report", "jetstream", "--sort", "api"),
+        command("nats", "events", "--js-advisory", "--all"),
+    )
+
+
+def _closed_report(reason: str) -> str:
+    words = ("nats", "server", "report", "connections", "--state", "closed", "--top", "20")
+    return command(*words, "--closed-reason", reason)
+
+
+@action("server.renew_certificate", Risk.MANUAL)
+def _renew_certificate(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """A new certificate is a person's to get. The server takes it with a reload, which any of its operators can ask."""
+    del values
+    return (command("nats", "server", "list"), command("nats", "server", "info", subject.name))
+
+
+@action("server.look_at_sync", Risk.MANUAL)
+def _look_at_sync(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whether writes shall be slower or safer is for a person to decide, and is set in each server's file."""
+    del subject, values
+    return (command("nats", "server", "report", "jetstream"), command("nats", "stream", "report"))
+
+
+@action("server.look_at_account", Risk.MANUAL)
+def _look_at_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Who uses the account up. Its limits are in its JWT, which its operator signs."""
+    del values
+    return (
+        command("nats", "server", "report", "accounts"),
+        command("nats", "server", "report", "connections", f"--account={subject.name}"),
+    )

@@ -131,3 +131,24 @@ def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Look at the stream: what to do next is for a person to decide."""
     del values
     return (command("nats", "stream", "info", subject.name),)
+
+
+@action("stream.look_at_subjects", Risk.MANUAL)
+def _look_at_subjects(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which part of the subjects varies, and which may go, is for a person to see. The full list may be very long."""
+    del values
+    return (command("nats", "stream", "info", subject.name), command("nats", "stream", "report"))
+
+
+@action("stream.look_at_origins", Risk.MANUAL)
+def _look_at_origins(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Values: `origins`, the names of streams of the same account that do not arrive."""
+    names = dict.fromkeys((subject.name, *values.get("origins", ())))
+    return tuple(command("nats", "stream", "info", name) for name in names)
+
+
+@action("stream.look_at_dates", Risk.MANUAL)
+def _look_at_dates(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Read the messages of `values["sequences"]`, which show when they were stored. Nothing that is stored can be redated."""
+    messages = (command("nats", "stream", "get", subject.name, str(seq)) for seq in values.get("sequences", ()))
+    return (*messages, command("nats", "stream", "info", subject.name))

@@ -51,7 +51,7 @@ def _rule(rule: Rule) -> dict[str, object]:
         "severity": rule.severity.value,
         "status": rule.status.value,
         "failure_mode": rule.failure_mode,
-        "check": rule.check,
+        "checks": rule.checks,
         "params": [
             {"name": param.name, "unit": param.unit.value, "default": param.default, "help": param.help}
             for param in rule.params.values()

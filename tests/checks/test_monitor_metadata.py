@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.checks.monitor_metadata import ENABLED, PREFIX, Kind, Thresholds, parse_monitor_duration, read_thresholds
+from jsdoctor.checks.monitor_metadata import (
+    ENABLED,
+    PREFIX,
+    Kind,
+    Presets,
+    Thresholds,
+    parse_monitor_duration,
+    read_thresholds,
+)
+from jsdoctor.model.params import Params
 
 KEYS = {"many": Kind.COUNT, "long": Kind.DURATION, "on": Kind.FLAG}
 HOUR_NS = 3_600_000_000_000
@@ -32,7 +41,9 @@ def test_durations(text: str, duration_ns: int) -> None:
     assert parse_monitor_duration(text) == duration_ns
 
 
-@pytest.mark.parametrize("text", ["", "5", "5 minutes", "1h 30m", "1x", "s", "1..5s", "--1s", "1s-1s"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "5 minutes", "1h 30m", "1x", "s", "1..5s", "--1s", "1s-1s", "300y", "9" * 400 + "s"]
+)
 def test_no_durations(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|unit"):
         parse_monitor_duration(text)
@@ -48,12 +59,30 @@ def test_values_by_kind() -> None:
     found = read_thresholds(
         {ENABLED: "True", PREFIX + "many": "7", PREFIX + "long": "2m", PREFIX + "on": "t", PREFIX + "new": "x"}, KEYS
     )
-    assert found == Thresholds({"many": 7}, {"long": HOUR_NS // 30}, frozenset({"on"}))
+    assert found == Thresholds({"many": 7}, {"long": HOUR_NS // 30}, frozenset({"on"}), own=frozenset(KEYS))
 
 
 def test_zero_and_below_are_off() -> None:
     found = read_thresholds({ENABLED: "1", PREFIX + "many": "-1", PREFIX + "long": "0", PREFIX + "on": "false"}, KEYS)
     assert found == Thresholds()
+
+
+OWN = {ENABLED: "true", PREFIX + "many": "7", PREFIX + "long": "x"}
+
+
+def test_what_was_given_goes_before_metadata_and_metadata_before_defaults() -> None:
+    params = Params.of({"many": 1, "long": None, "on": 1}, {})
+    assert read_thresholds({}, KEYS, Presets.of(params, KEYS)) == Thresholds({"many": 1}, {}, frozenset({"on"}))
+    assert read_thresholds(OWN, KEYS, Presets.of(params, KEYS)) == Thresholds(
+        {"many": 7}, {}, frozenset({"on"}), {"long": Kind.DURATION.value}, frozenset({"many"})
+    )
+    params = Params.of({"many": 1, "long": None, "on": 1}, {"many": 3, "long": HOUR_NS, "on": 0})
+    for metadata in ({}, OWN):
+        assert read_thresholds(metadata, KEYS, Presets.of(params, KEYS)) == Thresholds({"many": 3}, {"long": HOUR_NS})
+
+
+def test_a_page_that_declares_no_parameters_has_only_metadata() -> None:
+    assert read_thresholds({}, KEYS, Presets.of(Params({}), KEYS)) is None
 
 
 @given(st.dictionaries(st.sampled_from([ENABLED, *(PREFIX + key for key in KEYS)]), st.text(max_size=12)))

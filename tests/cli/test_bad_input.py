@@ -27,6 +27,9 @@ USAGE = [
     (("check", "--config", "missing.toml", *NOWHERE), "missing.toml"),
     (("check", "--rules", "missing", *NOWHERE), "missing"),
     (("check", "--monitor", "ftp://h:1"), "http://"),
+    (("check", "--ntp", "http://ntp.example", *NOWHERE), "HOST:PORT"),
+    (("capture", "-o", "x.zip", "--ntp", "ntp.example:0", *NOWHERE), "HOST:PORT"),
+    (("check", "--bundle", "x.zip", "--ntp", "ntp.example"), "--ntp cannot be given with it"),
     (("check", "--format", "xml", *NOWHERE), "'json'"),
     (("explain", "JSD4O3"), "'JSD403'"),
 ]
@@ -52,6 +55,7 @@ CONFIGURATION = [
     ('[rules.JSD403]\nwarn_fraction = "x"\n', "jsdoctor.toml:2: 'x' is not a number"),
     ("[rules.JSD4O3]\nwarn_fraction = 1\n", "jsdoctor.toml:2: no rule is named 'JSD4O3'; did you mean 'JSD403'?"),
     ("select = [\n", "jsdoctor.toml:"),
+    ('ntp = "ntp.example"\n', "jsdoctor.toml:1: 'ntp': must be a list of texts"),
     ("rules = 3\n", "jsdoctor.toml:1: 'rules' must hold tables"),
 ]
 

@@ -88,7 +88,8 @@ def test_no_secret_is_kept(version: str, user: str, cluster_factory: ClusterFact
     assert key.splitlines()[1].encode() not in kept
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         manifest = json.loads(archive.read("manifest.json"))
-        assert all(json.loads(archive.read(member["name"])) for member in manifest["members"])
+        replies = [archive.read(member["name"]) for member in manifest["members"]]
+    assert all(json.loads(reply) for reply in replies if reply != b"No Raft nodes registered")  # so says HTTP
     assert {"seed", "jwt", "url_login", "key"} <= set(manifest["redactions"])
     assert {"name": "n1", "version": version} in manifest["servers"]
     assert PASSWORD not in done.stdout + done.stderr

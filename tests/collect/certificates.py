@@ -22,16 +22,22 @@ class Certificates:
         self.encrypted_key = directory / "encrypted.key"
         _openssl("pkey", "-in", self.client[1], "-aes256", "-passout", "pass:hidden", "-out", self.encrypted_key)
 
+    def valid_for(self, days: int) -> tuple[Path, Path]:
+        """A pair like `localhost` that expires after that many days."""
+        return self._certificate(f"days-{days}", ("subjectAltName=DNS:localhost,IP:127.0.0.1",), signer="ca", days=days)
+
     def _authority(self, name: str) -> Path:
         return self._certificate(name, _CA_EXTENSIONS, signer=None)[0]
 
     def _signed(self, name: str, *extensions: str) -> tuple[Path, Path]:
         return self._certificate(name, ("basicConstraints=critical,CA:FALSE", *extensions), signer="ca")
 
-    def _certificate(self, name: str, extensions: tuple[str, ...], signer: str | None) -> tuple[Path, Path]:
+    def _certificate(
+        self, name: str, extensions: tuple[str, ...], signer: str | None, days: int = 2
+    ) -> tuple[Path, Path]:
         certificate, key = self._directory / f"{name}.pem", self._directory / f"{name}.key"
-        command = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-        command += ["-subj", f"/CN={name}", "-keyout", str(key), "-out", str(certificate)]
+        command = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        command += ["-days", str(days), "-subj", f"/CN={name}", "-keyout", str(key), "-out", str(certificate)]
         for extension in extensions:
             command += ["-addext", extension]
         if signer:

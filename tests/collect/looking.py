@@ -17,7 +17,7 @@ from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
 from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.exchange import Sample
+from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.parse.assemble import assemble
@@ -27,6 +27,9 @@ from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
 NET_S = 60.0  # what hangs, fails; nothing is measured by it
 PLAN = CollectionPlan(samples=2, interval_s=0.2, timeout_s=5.0)
 ONCE = msgspec.structs.replace(PLAN, samples=1)
+NOTHING = msgspec.structs.replace(
+    ONCE, **{name: False for name in CollectionPlan.__struct_fields__ if getattr(PLAN, name) is True}
+)
 NIGHTLY_UNLESS_DEFAULT = [
     pytest.param(version, marks=[] if version == DEFAULT_VERSION else pytest.mark.nightly) for version in VERSIONS
 ]
@@ -68,8 +71,19 @@ def furnished(shared_cluster: ClusterFactory, version: str = DEFAULT_VERSION, no
 
 
 def asked(sample: Sample) -> Counter[str]:
-    """How many replies a sample holds, by endpoint."""
-    return Counter(exchange.endpoint.value for exchange in sample.exchanges)
+    """How many replies a sample holds, by endpoint, but for those that only tell the time."""
+    return Counter(e.endpoint.value for e in sample.exchanges if e.endpoint is not Endpoint.CLOCK)
+
+
+def everything(nodes: int) -> dict[str, int]:
+    """Replies of a first sample of a deployment with one account; a single server has no groups in any of them."""
+    once = dict.fromkeys(("HEALTHZ", "CONNZ", "CONNZ.closed", "GATEWAYZ", "LEAFZ", "ACCOUNTZ"), nodes)
+    return once | changing(nodes)
+
+
+def changing(nodes: int) -> dict[str, int]:
+    """Replies of a further sample. Raft groups are those of the system account and, in a cluster, of each other one."""
+    return {"JSZ": nodes, "VARZ": nodes, "RAFTZ": 1 if nodes == 1 else 2 * nodes}
 
 
 def bodies(sample: Sample, endpoint: str) -> list[Any]:

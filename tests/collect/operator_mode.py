@@ -26,9 +26,13 @@ class Key:
 
 
 class Operator:
-    """An operator with the accounts APP and SYS. `config` is what a server needs to know of them."""
+    """An operator with the accounts APP and SYS. `config` is what a server needs to know of them.
 
-    def __init__(self) -> None:
+    `app_limits` are limits in the JWT of APP (conn, leaf, subs), in place of none.
+    """
+
+    def __init__(self, app_limits: dict[str, int] | None = None) -> None:
+        self._limits = {"APP": app_limits or {}}
         self._operator = Key(nkeys.PREFIX_BYTE_OPERATOR)
         self.app, self.system = Key(nkeys.PREFIX_BYTE_ACCOUNT), Key(nkeys.PREFIX_BYTE_ACCOUNT)
         self.config = (
@@ -45,6 +49,7 @@ class Operator:
 
     def _account(self, account: Key, name: str) -> str:
         limits = {**_UNLIMITED, "imports": -1, "exports": -1, "wildcards": True, "conn": -1, "leaf": -1}
+        limits |= self._limits.get(name, {})
         return self._operator.jwt(account.public, name, {"limits": limits, "type": "account"})
 
 

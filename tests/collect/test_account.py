@@ -11,11 +11,13 @@ from typing import Any
 import nats
 import pytest
 
+from jsdoctor.collect.clock.servers import API_ROUNDS
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ask import Asker
 from jsdoctor.collect.live.haul import Haul
 from jsdoctor.demo.server import free_ports
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.server import Accounts
 from jsdoctor.parse.assemble import assemble
@@ -52,7 +54,10 @@ def test_requests_are_few_and_change_nothing(shared_cluster: ClusterFactory, ser
     assert {"ORDERS", "WORK"} <= with_consumers < found.keys()
     # The servers' own record of every API call in these two samples, and there is no other call.
     lists = {f"$JS.API.CONSUMER.LIST.{name}": 2 for name in with_consumers}
-    assert calls == Counter({"$JS.API.INFO": 1, "$JS.API.STREAM.LIST": 2, **lists})
+    told = Counter(e.target for e in samples[0].exchanges if e.endpoint is Endpoint.CLOCK and "$JS.API" in e.target)
+    assert len(told) <= (nodes if nodes > 1 else 0)
+    assert all(subject.startswith("$JS.API.STREAM.INFO.") and count <= API_ROUNDS for subject, count in told.items())
+    assert calls == Counter({"$JS.API.INFO": 1, "$JS.API.STREAM.LIST": 2, **lists}) + told
     assert [asked(sample) for sample in samples] == [
         {"CONNECT": 1, "USER.INFO": 1, "INFO": 1, "STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},
         {"STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},

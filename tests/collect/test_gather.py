@@ -22,7 +22,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from tests.collect.conftest import StartServer
-from tests.collect.looking import NET_S, asked, bodies, furnished, gaps, look, missing, seen
+from tests.collect.looking import NET_S, NOTHING, asked, bodies, furnished, gaps, look, missing, seen
 from tests.collect.operator_mode import Key, Operator, creds
 from tests.deployment import Traffic, add_stream
 from tests.servers import ClusterFactory
@@ -96,10 +96,9 @@ def test_phases_are_told(shared_cluster: ClusterFactory) -> None:
 
 def test_a_plan_without_wishes_asks_for_nothing(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
-    plan = CollectionPlan(samples=1, assets=False, consumers=False, servers=False, accounts=False)
-    (of_system,) = look(cluster.url("sys"), plan=plan)
+    (of_system,) = look(cluster.url("sys"), plan=NOTHING)
     assert asked(of_system) == {"CONNECT": 1}
-    (of_account,) = look(cluster.url("app"), plan=plan)
+    (of_account,) = look(cluster.url("app"), plan=NOTHING)
     assert asked(of_account) == {"CONNECT": 1, "USER.INFO": 1}
     for sample in (of_system, of_account):
         assert assemble([sample]).get(SnapshotSeries) is None

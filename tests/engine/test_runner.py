@@ -66,7 +66,7 @@ def run(*predicates: Predicate, named: frozenset[str] = frozenset()) -> Evaluati
         name = predicate.__name__
         required, optional = KINDS.get(name, ({"gaps": Gaps}, {}))
         checks[name] = Check(name, predicate, required, optional, False)
-        rules.append(Rule(code=f"TST{number:03}", slug=name, title=name, check=name, severity=Severity.ERROR))
+        rules.append(Rule(code=f"TST{number:03}", slug=name, title=name, checks=(name,), severity=Severity.ERROR))
     return evaluate(Selection(tuple(rules), named), checks, EVIDENCE, {})
 
 

@@ -10,7 +10,7 @@ from jsdoctor.model.rule import Rule, Status
 
 
 def rule(code: str, slug: str, status: Status = Status.STABLE) -> Rule:
-    return Rule(code=code, slug=slug, title=slug, check="x", severity=Severity.ERROR, status=status)
+    return Rule(code=code, slug=slug, title=slug, checks=("x",), severity=Severity.ERROR, status=status)
 
 
 RULES = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.parse.duration import format_duration, parse_duration
+from jsdoctor.parse.duration import LONGEST_NS, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,12 @@ def test_refused(text: str) -> None:
         parse_duration(text)
 
 
-@given(st.integers(min_value=0, max_value=2**53))
+@pytest.mark.parametrize("text", ["16000w", "9" * 60 + "h", "1" * 70 + "s", "9" * 400 + "ns"])
+def test_too_long(text: str) -> None:
+    with pytest.raises(ValueError, match=r"longest duration there is|too long for a duration"):
+        parse_duration(text)
+
+
+@given(st.integers(min_value=0, max_value=LONGEST_NS))
 def test_what_is_written_is_read_back(duration_ns: int) -> None:
     assert parse_duration(format_duration(duration_ns)) == duration_ns

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import nats
+
 from tests.real.ward import Site, plant
 
 
@@ -185,3 +187,65 @@ async def larger_than_the_stream(site: Site) -> None:
 @larger_than_the_stream.cure
 async def refused_instead(site: Site) -> None:
     await update(site, "P612", max_msg_size=400)
+
+
+@plant("JSD607", "APP/P607", severity="error")
+async def mirror_of_nothing(site: Site) -> None:
+    """The origin was deleted before anything was copied; that a server finds out about a later loss takes it 20 s."""
+    await site.stream("P607", mirror={"name": "P607_ORIGIN"})
+
+
+@mirror_of_nothing.cure
+async def origin_made(site: Site) -> None:
+    """A mirror looks for its origin again after some seconds, then later and later: making it anew is faster."""
+    await site.api("STREAM.DELETE.P607")
+    await site.stream("P607_ORIGIN", subjects=["p607"])
+    await site.stream("P607", mirror={"name": "P607_ORIGIN"})
+
+
+@plant("JSD607", "APP/P607_REPEATED", severity="error", before=(2, 12), also={"JSD605"})
+async def repeated_ids_upstream(site: Site) -> None:
+    """Before 2.12.8 a mirror with one replica stops at a repeated id and says that its lag is 0."""
+    await repeated_ids(site, "P607_ORIGINAL", "p607.repeated")
+    await site.stream("P607_REPEATED", num_replicas=1, mirror={"name": "P607_ORIGINAL"})
+    await in_step(site, "P607_REPEATED", 1)
+
+
+@repeated_ids_upstream.cure
+async def mirror_given_up(site: Site) -> None:
+    await site.api("STREAM.DELETE.P607_REPEATED")
+
+
+@plant("JSD607", "APP/P607_SOURCED", severity="error", before=(2, 12), also={"JSD605"})
+async def repeated_ids_in_a_source(site: Site) -> None:
+    await repeated_ids(site, "P607_SOURCE", "p607.source")
+    await site.stream("P607_SOURCED", num_replicas=1, sources=[{"name": "P607_SOURCE"}])
+    await in_step(site, "P607_SOURCED", 1)
+
+
+@repeated_ids_in_a_source.cure
+async def total_given_up(site: Site) -> None:
+    """A shorter window lets a single server go on, but not every cluster."""
+    await site.api("STREAM.DELETE.P607_SOURCED")
+
+
+async def repeated_ids(site: Site, stream: str, subject: str) -> None:
+    """Three messages of two ids: a window as short as servers allow lets the second one of an id in."""
+    await site.stream(stream, subjects=[subject], duplicate_window=100_000_000)
+    for identity in ("1", "1", "2"):
+        for _ in range(40):
+            try:
+                await site.client.request(subject, b"x", timeout=10, headers={"Nats-Msg-Id": identity})
+                break
+            except nats.errors.NoRespondersError:
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
+
+
+async def in_step(site: Site, stream: str, messages: int) -> None:
+    """Wait until the copy holds that many messages."""
+    for _ in range(100):
+        if (await site.api(f"STREAM.INFO.{stream}"))["state"]["messages"] >= messages:
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"{stream} did not get {messages} messages")

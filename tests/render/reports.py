@@ -26,7 +26,7 @@ HEADLINE = "12 streams, 40 consumers, 3 servers"
 def rule(code: str, slug: str, severity: Severity = Severity.ERROR) -> Rule:
     """A rule as its page would declare it."""
     title = f"Nothing is wrong with {slug.replace('-', ' ')}"
-    return Rule(code=code, slug=slug, title=title, check="collection.none", severity=severity)
+    return Rule(code=code, slug=slug, title=title, checks=("collection.none",), severity=severity)
 
 
 ACK_PENDING = rule("JSD403", "consumer-ack-pending-at-limit")

@@ -47,7 +47,7 @@ rules = st.builds(
     code=st.sampled_from(("JSD403", "JSD901", "ACME1234")),
     slug=st.just("some-rule"),
     title=texts,
-    check=st.just("collection.none"),
+    checks=st.just(("collection.none",)),
     severity=st.sampled_from(Severity),
     status=st.sampled_from(Status),
 )

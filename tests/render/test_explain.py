@@ -22,7 +22,7 @@ RULE = Rule(
     code="JSD410",
     slug="consumer-ack-wait-too-short",
     title="Every consumer waits long enough for an acknowledgement",
-    check="consumer_lag.ack_wait_too_short",
+    checks=("consumer_lag.ack_wait_too_short",),
     severity=Severity.WARNING,
     status=Status.PREVIEW,
     failure_mode="consumer_lag",
@@ -79,7 +79,7 @@ def test_page_for_a_pipe_is_markdown() -> None:
 
 def test_pages_can_be_ascii_and_are_harmless() -> None:
     nasty = Rule(
-        code="ACME100", slug="x", title="ü", check="x.y", severity=Severity.INFO, body="a\x1b[2Jb\u202e • c\n\nd"
+        code="ACME100", slug="x", title="ü", checks=("x.y",), severity=Severity.INFO, body="a\x1b[2Jb\u202e • c\n\nd"
     )
     for render in (page_markdown, page_rendered):
         written = render(nasty, RenderOptions(ascii_only=True))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from jsdoctor.checks.cluster_health.raft import is_heard, label
+from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.jetstream import Peer
@@ -41,12 +42,14 @@ class _Lag(msgspec.Struct, frozen=True):
 @check("cluster_health.replica_lagging")
 def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
     """Lag counts Raft entries, not messages (server: raft.go Peers). Only the leader's figures mean anything."""
-    warn, fail = params.integer("warn_lag"), params.integer("fail_lag")
+    warn_lag = params.integer("warn_lag")
     share, delay_ns, silence_ns = params.number("min_share"), params.integer("max_delay"), params.integer("silence")
     for history in _histories(trend):
         last = history.last
         if last.cluster is None or not last.cluster.replicas:
             continue
+        fail = own_count(params, "fail_lag", last.config.metadata, "peer-lag-critical")
+        warn = min(warn_lag, fail)
         late = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
         if not late:
             yield passed(last.subject)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
+from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
@@ -18,12 +19,14 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
 
     Many pending messages are no lag where they are gone in seconds, nor where they become fewer.
     """
-    warn_at, fail_at = params.integer("warn_pending"), params.integer("error_pending")
+    warn_pending = params.integer("warn_pending")
     long_s, patience_s = params.integer("min_wait") / 1e9, params.integer("catch_up") / 1e9
     for history in trend.consumers():
         last = history.last
         if last.paused:
             continue
+        fail_at = own_count(params, "error_pending", last.config.metadata, "unprocessed-critical")
+        warn_at = min(warn_pending, fail_at)
         if last.num_pending < warn_at:
             yield passed(last.subject)
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds, read_thresholds
+from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Presets, Thresholds, read_thresholds
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, passed, unknown
 from jsdoctor.model.jetstream import SequencePair
+from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.wording import span
 
@@ -21,26 +22,27 @@ _COUNTS = {
 _TIMES = {"last-delivery-critical": ("delivered", "delivery"), "last-ack-critical": ("ack_floor", "acknowledgement")}
 KEYS = dict.fromkeys(_COUNTS, Kind.COUNT) | dict.fromkeys(_TIMES, Kind.DURATION) | {"pinned": Kind.FLAG}
 
-Breach = tuple[str, Observation]
-"""What is wrong in words, and the reading behind it."""
+Breach = tuple[str, str, Observation]
+"""The key of a threshold, what is wrong in words, and the reading behind it."""
 
 
 @check("consumer_lag.metadata_threshold")
-def metadata_threshold(snapshots: SnapshotSeries) -> Iterator[Finding]:
+def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """At or past a threshold is a breach, as in the `nats` CLI (jsm.go monitor/consumer.go).
 
     Times are measured by the clock of the server that answered, so that old captures say what was true then.
     """
+    presets = Presets.of(params, KEYS)
     for _, consumer in snapshots.last.led_consumers():
-        if not consumer.config.metadata or (wanted := read_thresholds(consumer.config.metadata, KEYS)) is None:
+        if (wanted := read_thresholds(consumer.config.metadata, KEYS, presets)) is None:
             continue
         times, unseen = _late(consumer, wanted)
         breaches = [*_too_many(consumer, wanted), *times, *_not_pinned(consumer, wanted)]
         if breaches:
             yield Finding(
                 subject=consumer.subject,
-                message="; ".join(words for words, _ in breaches) + ": its own metadata calls that critical",
-                evidence=tuple(reading for _, reading in breaches),
+                message="; ".join(words for _, words, _ in breaches) + f": {_who(breaches, wanted)} that critical",
+                evidence=tuple(reading for _, _, reading in breaches),
             )
         elif wanted.unreadable:
             key, expected = next(iter(wanted.unreadable.items()))
@@ -51,12 +53,18 @@ def metadata_threshold(snapshots: SnapshotSeries) -> Iterator[Finding]:
             yield passed(consumer.subject)
 
 
+def _who(breaches: Sequence[Breach], wanted: Thresholds) -> str:
+    own = [key in wanted.own for key, _, _ in breaches]
+    settings = "the parameters of this rule call"
+    return "its own metadata calls" if all(own) else f"its own metadata and {settings}" if any(own) else settings
+
+
 def _too_many(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
     for key, limit in wanted.counts.items():
         path, words = _COUNTS[key]
         measured: int = getattr(consumer, path)
         if measured >= limit:
-            yield f"{measured:,} {words}, its limit is {limit:,}", consumer.observed(path, measured)
+            yield key, f"{measured:,} {words}, its limit is {limit:,}", consumer.observed(path, measured)
 
 
 def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
@@ -70,7 +78,8 @@ def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
             unseen = f"when the last {words} was is not known: the server forgets it when it restarts"
         elif (ago_ns := _ns_between(since, consumer.at)) >= limit_ns:
             said = f"the last {words} was {span(ago_ns)} ago" if pair.last_active else f"no {words} in {span(ago_ns)}"
-            breaches.append((f"{said}, its limit is {span(limit_ns)}", consumer.observed(f"{path}.last_active", since)))
+            reading = consumer.observed(f"{path}.last_active", since)
+            breaches.append((key, f"{said}, its limit is {span(limit_ns)}", reading))
     return breaches, unseen
 
 
@@ -83,8 +92,10 @@ def _not_pinned(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
         return
     policy, groups = consumer.config.priority_policy, consumer.config.priority_groups
     if policy != "pinned_client" or not groups:
-        yield "it pins no clients", consumer.observed("config.priority_policy", policy)
+        if "pinned" in wanted.own:
+            yield "pinned", "it pins no clients", consumer.observed("config.priority_policy", policy)
         return
     pinned = sum(bool(group.pinned_client_id) for group in consumer.priority_groups)
     if pinned != len(groups):
-        yield f"{pinned} of {len(groups)} groups have a pinned client", consumer.observed("priority_groups", pinned)
+        words = f"{pinned} of {len(groups)} groups have a pinned client"
+        yield "pinned", words, consumer.observed("priority_groups", pinned)

@@ -18,7 +18,7 @@ def largest_payload(servers: Servers | None, connected: ConnectedServer | None) 
     told = [server.varz.max_payload for server in servers.servers if server.varz] if servers else []
     if connected:
         told.append(connected.max_payload)
-    return max(told, default=0) or None
+    return max((size for size in told if size > 0), default=None)
 
 
 def lets_in_too_large(config: StreamConfig, payload: int | None, overhead: int) -> bool | None:

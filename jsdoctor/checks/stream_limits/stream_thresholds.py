@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds
+from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds, read_thresholds
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.snapshot import Stream
 from jsdoctor.model.wording import span
@@ -82,8 +82,7 @@ def _messages(stream: Stream, on: Thresholds) -> Iterator[Breach]:
 
 def _subjects(stream: Stream, on: Thresholds) -> Iterator[Breach]:
     """A critical value above the warning is a ceiling, one below it a floor; alone, critical is a ceiling."""
-    held = stream.state.num_subjects
-    ceiling = on.counts.get("subjects-warn", 0) < on.counts.get("subjects-critical", 0)
+    held, ceiling = stream.state.num_subjects, _is_ceiling(on)
     for key, severity in (("subjects-critical", Severity.CRITICAL), ("subjects-warn", Severity.WARNING)):
         limit = on.counts.get(key)
         if limit and (held >= limit if ceiling else held <= limit):
@@ -92,15 +91,30 @@ def _subjects(stream: Stream, on: Thresholds) -> Iterator[Breach]:
             return
 
 
+def _is_ceiling(on: Thresholds) -> bool:
+    return on.counts.get("subjects-warn", 0) < on.counts.get("subjects-critical", 0)
+
+
+def most_subjects(stream: Stream) -> int | None:
+    """The number of subjects from which the stream's own metadata wants to be warned; None where it names none."""
+    on = read_thresholds(stream.config.metadata, {key: KEYS[key] for key in ("subjects-warn", "subjects-critical")})
+    if on is None or not _is_ceiling(on):
+        return None
+    return on.counts.get("subjects-warn") or on.counts["subjects-critical"]
+
+
 def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+    """What is set for all streams, not by this one, says nothing of streams that copy from nowhere."""
     sources, least, most = len(stream.sources), on.counts.get("min-sources"), on.counts.get("max-sources")
+    if not sources and "min-sources" not in on.own:
+        least = None
     if (least and sources < least) or (most and sources > most):
         key, limit = ("min-sources", least) if least and sources < least else ("max-sources", most)
         text = f"{sources} sources where {key} is {limit}"
         yield Breach(text, "sources", sources, measured=sources, threshold=limit, unit="count")
     lag, seen_ns = on.counts.get("lag-critical"), on.durations_ns.get("seen-critical")
     origins = stream.sources or ((stream.mirror,) if stream.mirror else ())
-    if not origins and (lag or seen_ns):
+    if not origins and on.own & {"lag-critical", "seen-critical"}:
         text = "lag-critical or seen-critical is set and the stream is neither a mirror nor has sources"
         yield Breach(text, "config.mirror", None, Severity.WARNING)
     for origin in origins:

@@ -1,61 +1,55 @@
-"""Reading a bundle that somebody else may have made: into memory only, within limits, and nothing of it is believed.
+"""Reading what was captured: a bundle of jsdoctor, or an archive of `nats audit gather`, told apart by their manifests.
 
-Nothing is ever extracted to disk. A bundle is at most `MAX_BYTES`, packed and unpacked.
+The limits for what others made are those of `container`.
 """
 
 from __future__ import annotations
 
-import io
-import re
-import zipfile
-import zlib
+from datetime import datetime
 from pathlib import Path
-from struct import error as StructError  # noqa: N812 - the class has the name of a variable
+from typing import NamedTuple
 
+from jsdoctor.collect.bundle.container import MAX_BYTES, Container, open_container
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.exchange import Sample
-from jsdoctor.parse.bundle import (
-    MANIFEST,
-    BundleError,
-    Manifest,
-    NewerFormatError,
-    decode_manifest,
-    decode_samples,
-)
+from jsdoctor.parse.audit_archive import decode_archive
+from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
+from jsdoctor.parse.bundle import MANIFEST, BundleError, NewerFormatError, decode_manifest, decode_samples
 
-MAX_BYTES = 512 << 20
 MAX_MANIFEST_BYTES = 64 << 20
-MAX_DIRECTORY_BYTES = 8 << 20
-"""The list of members at the end of a ZIP is read in one piece, and makes an object of some 600 bytes of each entry."""
-MAX_MEMBERS = 100_000
-MAX_RATIO = 200
-"""JSON that says the same a thousand times shrinks to a fiftieth; what shrinks to less was made to."""
-_RATIO_FROM_BYTES = 1 << 20
-_CHUNK_BYTES = 1 << 18
-_ENCRYPTED = 0x1
-_UNSAFE_NAME = re.compile(r"^/|\\|^[A-Za-z]:|(?:^|/)\.\.(?:/|$)|[\x00-\x1f\x7f]")
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, StructError, EOFError),
-    *(NotImplementedError, ValueError, OverflowError, OSError),
-)
-"""All that `zipfile` raises for an archive that is not as it should be (OSError: an offset before the beginning)."""
 
 
 class BundleProblem(Problem):
     """A bundle whose evidence cannot be had: damaged, hostile, or of a later format. Exit code 3."""
 
 
-def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Manifest, tuple[Sample, ...]]:
-    """The manifest and the samples of a bundle.
+class Captured(NamedTuple):
+    """What a file holds, and when it was written, by the clock of who wrote it."""
 
-    Raises UsageProblem where no file can be opened, and BundleProblem for one that is not a bundle as it was written.
+    created: datetime
+    samples: tuple[Sample, ...]
+
+
+def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> Captured:
+    """The samples of a bundle or archive.
+
+    Raises UsageProblem where no file can be opened, and BundleProblem for one that is not as it was written.
     """
     try:
         if not path.is_file():
             reason = "it is not a file" if path.exists() else "no such file"
-            raise UsageProblem(f"cannot read the bundle {path}: {reason}", "give the file that jsdoctor capture wrote")
-        with _Bounded(path.open("rb", buffering=0)) as file:
-            return _read(file, max_bytes)
+            raise UsageProblem(
+                f"cannot read the bundle {path}: {reason}",
+                "give the file that jsdoctor capture or nats audit gather wrote",
+            )
+        with open_container(path, max_bytes) as container:
+            if MANIFEST in container:
+                return _bundle(container)
+            if ARCHIVE_MANIFEST in container:
+                return _archive(container)
+            raise BundleError(
+                f"there is no {MANIFEST} in it, so neither jsdoctor capture nor nats audit gather wrote it"
+            )
     except OSError as error:
         raise UsageProblem(
             f"cannot read the bundle {path}: {error.strerror or error}", "check its permissions"
@@ -67,74 +61,16 @@ def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Manifest, tuple
         raise BundleProblem(f"the bundle {path} cannot be read: {error}", hint) from error
 
 
-class _Bounded(io.BufferedReader):
-    """A file that is never read in a piece larger than the longest list of members."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """As files do, but raises `BundleError` instead of reading that much."""
-        wanted = MAX_DIRECTORY_BYTES + 1 if size is None or size < 0 else size
-        content = super().read(wanted) if wanted <= MAX_DIRECTORY_BYTES + 1 else None
-        if content is None or len(content) > MAX_DIRECTORY_BYTES:
-            raise BundleError(f"its list of members is larger than {MAX_DIRECTORY_BYTES >> 20} MiB")
-        return content
+def _bundle(container: Container) -> Captured:
+    container.expect(container)
+    manifest = decode_manifest(container.content(MANIFEST, MAX_MANIFEST_BYTES))
+    wanted = [member.name for member in manifest.members if member.name in container and member.name != MANIFEST]
+    return Captured(manifest.created, decode_samples(manifest, {name: container.content(name) for name in wanted}))
 
 
-def _read(file: _Bounded, max_bytes: int) -> tuple[Manifest, tuple[Sample, ...]]:
-    if file.seek(0, io.SEEK_END) > max_bytes:
-        raise BundleError(f"it is larger than {max_bytes >> 20} MiB")
-    try:
-        with zipfile.ZipFile(file) as archive:
-            entries = _entries(archive, max_bytes)
-            if MANIFEST not in entries:
-                raise BundleError(f"there is no {MANIFEST} in it, so it is not a bundle of jsdoctor")
-            manifest = decode_manifest(_content(archive, entries[MANIFEST], MAX_MANIFEST_BYTES))
-            return manifest, decode_samples(manifest, _bodies(archive, manifest, entries, max_bytes))
-    except BundleError:
-        raise
-    except _DAMAGE as error:
-        raise BundleError(f"it is damaged or not a ZIP file ({error})") from error
-
-
-def _entries(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipfile.ZipInfo]:
-    listed = archive.infolist()
-    if len(listed) > MAX_MEMBERS:
-        raise BundleError(f"it has more than {MAX_MEMBERS:,} members")
-    entries: dict[str, zipfile.ZipInfo] = {}
-    for entry in listed:
-        if _UNSAFE_NAME.search(entry.orig_filename):
-            raise BundleError(f"it has a member with the unsafe name {entry.orig_filename[:80]!r}")
-        if entry.filename in entries:
-            raise BundleError(f"it has two members named {entry.filename[:80]!r}")
-        if entry.flag_bits & _ENCRYPTED:
-            raise BundleError(f"{entry.filename[:80]!r} in it is encrypted")
-        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BundleError(f"{entry.filename[:80]!r} in it is packed in a way that bundles are not")
-        if entry.file_size > max(_RATIO_FROM_BYTES, entry.compress_size * MAX_RATIO):
-            raise BundleError(f"{entry.filename[:80]!r} in it claims to unpack to more than {MAX_RATIO} times its size")
-        entries[entry.filename] = entry
-    if sum(entry.file_size for entry in listed) > max_bytes:
-        raise BundleError(f"it claims to unpack to more than {max_bytes >> 20} MiB")
-    return entries
-
-
-def _bodies(
-    archive: zipfile.ZipFile, manifest: Manifest, entries: dict[str, zipfile.ZipInfo], max_bytes: int
-) -> dict[str, bytes]:
-    bodies: dict[str, bytes] = {}
-    left = max_bytes
-    for member in manifest.members:
-        if member.name in entries and member.name != MANIFEST:
-            bodies[member.name] = _content(archive, entries[member.name], left)
-            left -= len(bodies[member.name])
-    return bodies
-
-
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes:
-    """One member, checked against its checksum. What it claims to be was looked at; here counts what it is."""
-    content = bytearray()
-    with archive.open(entry) as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            content += chunk
-            if len(content) > limit:
-                raise BundleError(f"{entry.filename[:80]!r} in it unpacks to more than {limit:,} bytes")
-    return bytes(content)
+def _archive(container: Container) -> Captured:
+    """Of an archive only that is read which rules can use: profiles and subscriptions may be many times as large."""
+    manifest = decode_archive_manifest(container.content(ARCHIVE_MANIFEST, MAX_MANIFEST_BYTES), frozenset(container))
+    container.expect(manifest.wanted)
+    samples = decode_archive(manifest, container.content)
+    return Captured(samples[-1].taken_at, samples)

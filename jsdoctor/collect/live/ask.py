@@ -66,19 +66,24 @@ class Asker:
 
     async def one(self, subject: str, payload: bytes = b"") -> Reply:
         """The first reply. Raises NoReplyError."""
-        asked_at, started = datetime.now(UTC), monotonic_ns()
+        started, asked_at = monotonic_ns(), datetime.now(UTC)
+        message = await self.message(subject, payload)
+        return Reply(asked_at, monotonic_ns() - started, message.data)
+
+    async def message(self, subject: str, payload: bytes = b"") -> Msg:
+        """The first reply with its headers. Raises NoReplyError."""
         asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=self.timeout_s))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_S))[0]:
-                self._look(subject)
-            return Reply(asked_at, monotonic_ns() - started, (await asking).data)
+                self.look(subject)
+            return await asking
         except errors.NoRespondersError:
             raise NoReplyError(Why.NOBODY, subject) from None
         except errors.TimeoutError:
-            self._look(subject)
+            self.look(subject)
             raise NoReplyError(Why.LATE, subject) from None
         except (errors.Error, OSError) as error:
-            self._look(subject)
+            self.look(subject)
             raise NoReplyError(Why.LOST, subject, str(error)) from None
         finally:
             asking.cancel()
@@ -96,7 +101,7 @@ class Asker:
         try:
             inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
             try:
-                asked_at, started = datetime.now(UTC), monotonic_ns()
+                started, asked_at = monotonic_ns(), datetime.now(UTC)
                 await client.publish(subject, payload, reply=inbox.subject)
                 async with contextlib.aclosing(self._messages(inbox, subject, quiet_s)) as messages:
                     async for message in messages:
@@ -106,7 +111,7 @@ class Asker:
             finally:
                 await inbox.unsubscribe()
         except (errors.Error, OSError) as error:
-            self._look(subject)
+            self.look(subject)
             if not replies:
                 raise NoReplyError(Why.LOST, subject, str(error)) from None
         if not replies:
@@ -122,7 +127,7 @@ class Asker:
             try:
                 message = await inbox.next_msg(timeout=min(left_s, _LOOK_S))
             except errors.TimeoutError:
-                self._look(subject)
+                self.look(subject)
                 continue
             if message.headers and message.headers.get(Header.STATUS) == _NO_RESPONDERS:
                 raise NoReplyError(Why.NOBODY, subject)
@@ -131,8 +136,8 @@ class Asker:
             if quiet_s is not None:
                 quiet_at = now + max(quiet_s, 3 * (now - started))
 
-    def _look(self, subject: str) -> None:
-        """Raise when it is known already that no reply will come."""
+    def look(self, subject: str) -> None:
+        """Raise NoReplyError when it is known already that no reply will come."""
         if words := self._connection.denial(subject):
             raise NoReplyError(Why.DENIED, subject, words)
         for words in self._connection.permission_errors:

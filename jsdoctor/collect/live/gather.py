@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 
 import msgspec
 
+from jsdoctor.collect.clock.servers import all_clocks, clocks_of_account
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
@@ -24,6 +25,9 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 
 DEFAULT_API_PREFIX = "$JS.API"
+
+ReadClocks = Callable[[Iterable[Exchange], Haul], Awaitable[None]]
+"""Reads the clocks that one access shows, given the first sample's exchanges, into a haul."""
 
 
 async def gather(
@@ -39,25 +43,78 @@ async def gather(
 
     Every reading of a sample is later than all of the sample before; within a sample only the readings' own times tell
     which came first. What could not be had is a gap of the sample that missed it. Fewer samples than planned come
-    back when nothing is left that answers. Raises UsageProblem for a monitoring URL that is none.
+    back when nothing is left that answers. Raises UsageProblem for a monitoring URL or an NTP host that is none.
+
+    Stored messages are read after the last sample, so that what that does to servers shows in no rate.
+    Clocks are read in the wait after the first sample, when nothing else goes on that would hold replies up.
     """
     sources: list[Source] = []
+    clocks: list[ReadClocks] = []
     first = Haul()
+    true_time = _ask_ntp(plan)
     if urls := tuple(monitor_urls):
         sources.append(_monitor_source(urls, plan, monitor_tls))
+        clocks.append(_monitored_clocks(urls, plan, monitor_tls))
     if connection:
         first.exchanges.append(_greeting(connection))
         progress("finding out what this login may see")
-        sources.append(await _source_of(connection, plan, js_api_prefix, first))
+        source, of_connection = await _source_of(connection, plan, js_api_prefix, first)
+        sources.append(source)
+        clocks.append(of_connection)
     samples: list[Sample] = []
     due_at = 0.0
     while sources and len(samples) < plan.samples:
         await _until(due_at, progress)
         sample, begun_at = await _take(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
         due_at, first = begun_at + plan.interval_s, Haul()
-        samples.append(sample)
+        samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
         sources = [source for source in sources if not source.exhausted]
+    if plan.scan and samples:
+        samples[-1] = await _with_scans(samples[-1], connection, js_api_prefix, plan, progress)
     return tuple(samples)
+
+
+def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[Haul] | None:
+    """NTP servers may be far and slow: they are asked while everything else goes on."""
+    if not plan.ntp:
+        return None
+    from jsdoctor.collect.clock.ntp import ask_ntp
+    from jsdoctor.collect.clock.ntp_host import parse_ntp_host
+
+    return asyncio.create_task(ask_ntp([parse_ntp_host(host) for host in plan.ntp], plan.timeout_s))
+
+
+async def _with_clocks(sample: Sample, clocks: Iterable[ReadClocks], true_time: asyncio.Task[Haul] | None) -> Sample:
+    haul = Haul()
+    await asyncio.gather(*(read(sample.exchanges, haul) for read in clocks))
+    return _joined(sample, haul, await true_time if true_time else Haul())
+
+
+async def _with_scans(
+    sample: Sample, connection: Connection | None, js_api_prefix: str, plan: CollectionPlan, progress: Progress
+) -> Sample:
+    from jsdoctor.collect.scan.scan import not_scanned, scan_streams
+
+    haul = Haul()
+    if connection is None or any(exchange.access is Access.SYSTEM for exchange in sample.exchanges):
+        haul.gaps += not_scanned(plan, connection is not None)
+    else:
+        await scan_streams(connection, js_api_prefix, plan, haul, progress)
+    return _joined(sample, haul)
+
+
+def _joined(sample: Sample, *hauls: Haul) -> Sample:
+    exchanges = (exchange for haul in hauls for exchange in haul.exchanges)
+    gaps = (gap for haul in hauls for gap in haul.gaps)
+    return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *exchanges), gaps=(*sample.gaps, *gaps))
+
+
+def _monitored_clocks(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> ReadClocks:
+    from jsdoctor.collect.clock.monitoring import monitored_clocks
+    from jsdoctor.collect.live.monitor_url import parse_monitor_url
+
+    asked = [parse_monitor_url(url) for url in urls]
+    return lambda _, haul: monitored_clocks(asked, tls, plan.timeout_s, haul)
 
 
 def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> Source:
@@ -68,15 +125,19 @@ def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLConte
     return MonitorSource([parse_monitor_url(url) for url in urls], plan, tls)
 
 
-async def _source_of(connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: Haul) -> Source:
+async def _source_of(
+    connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: Haul
+) -> tuple[Source, ReadClocks]:
     """The system account can ask all servers, which nobody else can; it has no JetStream of its own to ask about."""
     asker = Asker(connection, plan.timeout_s)
     try:
-        return SystemSource(asker, await find_servers(asker), plan)
+        roster = await find_servers(asker)
+        return SystemSource(asker, roster, plan), lambda _, haul: all_clocks(asker, len(roster.present), haul)
     except NoReplyError as error:
         if error.why is Why.LATE or connection.server_info.get("acc_is_sys"):
             first.gaps.append(unanswered(error, "endpoint", CLUSTER, plan.timeout_s))
-        return AccountSource(asker, js_api_prefix, plan)
+        source = AccountSource(asker, js_api_prefix, plan)
+        return source, lambda sample, haul: clocks_of_account(asker, js_api_prefix, sample, haul)
 
 
 async def _take(sources: Iterable[Source], first: Haul, progress: Progress) -> tuple[Sample, float]:

@@ -1,7 +1,7 @@
 """Collection from HTTP monitoring ports: each tells of its own server, for all accounts, without a NATS login.
 
-A sample costs one request per server; the first also /varz, which names the server, and /healthz, which makes an
-unhealthy server write a line to its log. Longest time: two timeouts for the first sample, one for each further one.
+A sample costs some requests per server, the first one a few more: /varz names the server, and /healthz makes an
+unhealthy server write a line to its log. Raft groups cost one request per account.
 What did not answer in the first sample is not asked again.
 """
 
@@ -16,15 +16,28 @@ from time import monotonic_ns
 import httpx
 import msgspec
 
+from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl
-from jsdoctor.collect.live.system import ALL_ACCOUNTS
+from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.parse.reports import NO_RAFT_GROUPS
 
-_PATHS = {Endpoint.VARZ: "/varz", Endpoint.JSZ: "/jsz", Endpoint.HEALTHZ: "/healthz"}
-_DIRECT = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
+_PATHS = {
+    Endpoint.VARZ: "/varz",
+    Endpoint.JSZ: "/jsz",
+    Endpoint.HEALTHZ: "/healthz",
+    Endpoint.RAFTZ: "/raftz",
+    Endpoint.CONNZ: "/connz",
+    Endpoint.CONNZ_CLOSED: "/connz",
+    Endpoint.GATEWAYZ: "/gatewayz",
+    Endpoint.LEAFZ: "/leafz",
+    Endpoint.ACCOUNTZ: "/accountz",
+}
+DIRECT = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
 """No proxy lies between us and this machine, whatever the environment says."""
 
 
@@ -55,7 +68,7 @@ class MonitorSource:
         haul = Haul(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
         verify = self._tls or False  # False only where no URL is https: a context takes time to make
-        async with httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=_DIRECT) as client:
+        async with httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=DIRECT) as client:
             answered = await asyncio.gather(*(self._ask_server(client, url, haul) for url in self._urls))
         self._urls = [url for url, alive in zip(self._urls, answered, strict=True) if alive]
         self._first = False
@@ -64,19 +77,28 @@ class MonitorSource:
     async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
         """Whether that port is worth asking again."""
         try:
-            if self._first:
+            if self._first or self._plan.server_rates:
                 await self._ask(client, url, Endpoint.VARZ, {}, haul)
         except MonitorError as error:
             haul.gaps.append(error.gap)
             return False
         asking = [self._ask_jsz(client, url, haul)]
-        if self._first and self._plan.servers:
-            asking.append(self._ask_health(client, url, haul))
-        return (await asyncio.gather(*asking))[0]
+        if self._first:
+            asking += [self._try(client, url, endpoint, options, haul) for endpoint, options in _asked_once(self._plan)]
+            if self._plan.claims:
+                asking.append(self._ask_claims(client, url, haul))
+        alive = (await asyncio.gather(*asking))[0]
+        if alive and self._plan.raft:
+            names = clustered_accounts([e.body for e in haul.exchanges if e.target.startswith(url.base + "/jsz")])
+            if len(names) > MOST_RAFT_ACCOUNTS:
+                haul.gaps.append(too_many_accounts(len(names)))
+            for name in ("", *names[:MOST_RAFT_ACCOUNTS]):
+                await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, haul)
+        return alive
 
     async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
         options: dict[str, str] = {}
-        if self._plan.assets or self._plan.accounts:
+        if self._plan.assets or self._plan.accounts or self._plan.raft:
             options |= {"accounts": "true", "limit": str(ALL_ACCOUNTS)}
         if self._plan.assets:
             options |= {"streams": "true", "config": "true"}
@@ -88,9 +110,22 @@ class MonitorSource:
             return False
         return True
 
-    async def _ask_health(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
+    async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
+        """/accountz; then, in operator mode, each account that it names."""
+        await self._try(client, url, Endpoint.ACCOUNTZ, {}, haul)
+        keys = claimed_accounts([e.body for e in haul.exchanges if e.target.startswith(url.base + "/accountz")])
+        if len(keys) > MOST_CLAIMS:
+            haul.gaps.append(too_many_claims(len(keys)))
+        for key in keys[:MOST_CLAIMS]:
+            await self._try(client, url, Endpoint.ACCOUNTZ, {"acc": key}, haul)
+        return True
+
+    async def _try(
+        self, client: httpx.AsyncClient, url: MonitorUrl, endpoint: Endpoint, options: dict[str, str], haul: Haul
+    ) -> bool:
+        """Ask for what is worth a gap if it fails, and no more than that."""
         try:
-            await self._ask(client, url, Endpoint.HEALTHZ, {"details": "true"}, haul)
+            await self._ask(client, url, endpoint, options, haul)
         except MonitorError as error:
             haul.gaps.append(error.gap)
         return True
@@ -100,7 +135,7 @@ class MonitorSource:
     ) -> None:
         """Raises MonitorError."""
         target = httpx.URL(url.base + _PATHS[endpoint], params=options)
-        asked_at, started = datetime.now(UTC), monotonic_ns()
+        started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
             async with asyncio.timeout(self._plan.timeout_s):  # httpx counts from one piece of the reply to the next
                 response = await client.get(target, auth=url.login)
@@ -110,9 +145,27 @@ class MonitorSource:
             reply = msgspec.json.decode(response.content, type=_Reply)
         except msgspec.MsgspecError:
             reply = _Reply()
-        # An unhealthy server answers /healthz with an error status and a body that says why.
-        told = reply.status if endpoint is Endpoint.HEALTHZ else reply.server_id and response.is_success
-        if not told:
+        if not _is_told(endpoint, response, reply):
             raise MonitorError(url.base, http_refusal(response, url.base))
         took_ns = monotonic_ns() - started
         haul.exchanges.append(Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content))
+
+
+def _is_told(endpoint: Endpoint, response: httpx.Response, reply: _Reply) -> bool:
+    if endpoint is Endpoint.HEALTHZ:  # an unhealthy server answers with an error status and a body that says why
+        return bool(reply.status)
+    if endpoint is Endpoint.RAFTZ:  # names no server; where there are no groups, it says so with an error status
+        return response.is_success or response.text.startswith(NO_RAFT_GROUPS)
+    return bool(reply.server_id) and response.is_success
+
+
+def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
+    asked: list[tuple[Endpoint, dict[str, str]]] = []
+    if plan.servers:
+        asked.append((Endpoint.HEALTHZ, {"details": "true"}))
+    if plan.connections:
+        options = {"auth": "true", "limit": str(MOST_CONNECTIONS)}
+        asked += [(Endpoint.CONNZ, options), (Endpoint.CONNZ_CLOSED, options | {"state": "closed", "sort": "stop"})]
+    if plan.links:
+        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {})]
+    return asked

@@ -1,19 +1,21 @@
 """Collection with a login of the system account: one request to all servers for each endpoint.
 
-A look costs one request per endpoint whatever the number of streams, and none of it is a JetStream API call. Longest
-time: two timeouts for the first sample (who is there; then all endpoints at once), one for each further one.
+A look costs one request per endpoint whatever the number of streams, and one per account for the Raft groups; none of
+it is a JetStream API call. Longest time: three timeouts for the first sample (who is there; then all endpoints at once;
+then the Raft groups), two for each further one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply
+from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -24,6 +26,8 @@ from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 PING = "$SYS.REQ.SERVER.PING"
 ALL_ACCOUNTS = 1 << 30
 """A limit past any number of accounts: the default is 1,024, and 2.10 cuts its pages from a list in random order."""
+MOST_CONNECTIONS = 10_000
+"""As many as a server remembers of closed ones; of open ones, as many as still make a quick answer."""
 _QUIET_S = 0.5
 _Shape = TypeVar("_Shape")
 
@@ -92,24 +96,49 @@ class SystemSource:
         return all((Endpoint.JSZ, server) in self._given_up for server in self._names)
 
     async def sample(self, progress: Progress = no_progress) -> Haul:
-        """JSZ; in the first sample also VARZ and HEALTHZ, which do not change within a run."""
+        """What changes from one sample to the next; in the first one also what does not change within a run."""
         haul = Haul(begun_at=asyncio.get_running_loop().time())
-        asking: list[Coroutine[None, None, None]] = []
-        if self._plan.assets or self._plan.accounts or self._plan.servers:
-            asking.append(self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan)))
+        asking = [self._ask_assets(haul)]
+        if self._plan.servers and (self._first or self._plan.server_rates):
+            asking.append(self._ask(haul, Endpoint.VARZ, {}))
         if self._first:
-            if self._plan.servers:
-                asking.append(self._ask(haul, Endpoint.VARZ, {}))
-                asking.append(self._ask(haul, Endpoint.HEALTHZ, {"details": True}))
+            asking += [self._ask(haul, endpoint, options) for endpoint, options in _asked_once(self._plan)]
+            if self._plan.claims:
+                asking.append(self._ask_claims(haul))
             haul.gaps += [hanging(name) for name in sorted(self._silent)]
         self._first = False
         progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
         await asyncio.gather(*asking)
         return haul
 
+    async def _ask_assets(self, haul: Haul) -> None:
+        """JSZ; then the Raft groups of the accounts that it names, as servers tell of one account at a time."""
+        if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
+            await self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan))
+        if self._plan.raft:
+            names = clustered_accounts([exchange.body for exchange in haul.exchanges])
+            if len(names) > MOST_RAFT_ACCOUNTS:
+                haul.gaps.append(too_many_accounts(len(names)))
+            # Without an account, servers tell of the system account, whose only group is the meta group.
+            await asyncio.gather(
+                *(
+                    self._ask(haul, Endpoint.RAFTZ, {"account": n} if n else {})
+                    for n in ("", *names[:MOST_RAFT_ACCOUNTS])
+                )
+            )
+
+    async def _ask_claims(self, haul: Haul) -> None:
+        """ACCOUNTZ; then, in operator mode, each account that it names."""
+        await self._ask(haul, Endpoint.ACCOUNTZ, {})
+        keys = claimed_accounts([e.body for e in haul.exchanges if e.endpoint is Endpoint.ACCOUNTZ])
+        if len(keys) > MOST_CLAIMS:
+            haul.gaps.append(too_many_claims(len(keys)))
+        await asyncio.gather(*(self._ask(haul, Endpoint.ACCOUNTZ, {"account": key}) for key in keys[:MOST_CLAIMS]))
+
     async def _ask(self, haul: Haul, endpoint: Endpoint, options: dict[str, object]) -> None:
-        subject = f"{PING}.{endpoint.value}"
-        awaited = {server for server in self._names if (endpoint, server) not in self._given_up}
+        subject = f"{PING}.{endpoint.value.partition('.')[0]}"
+        hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
+        awaited = self._names.keys() - hopeless
         late_ones = set(awaited)
 
         def is_last(reply: Reply) -> bool:
@@ -129,9 +158,22 @@ class SystemSource:
             haul.gaps.append(late(subject, "server", silent, self._asker.timeout_s))
 
 
+def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]]:
+    asked: list[tuple[Endpoint, dict[str, object]]] = []
+    if plan.servers:
+        asked.append((Endpoint.HEALTHZ, {"details": True}))
+    if plan.connections:
+        asked.append((Endpoint.CONNZ, {"auth": True, "limit": MOST_CONNECTIONS}))
+        # 1 is the server's number for closed; it lists them newest first when sorted by their end.
+        asked.append((Endpoint.CONNZ_CLOSED, {"auth": True, "limit": MOST_CONNECTIONS, "state": 1, "sort": "stop"}))
+    if plan.links:
+        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {})]
+    return asked
+
+
 def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
     options: dict[str, object] = {}
-    if plan.assets or plan.accounts:
+    if plan.assets or plan.accounts or plan.raft:
         options |= {"accounts": True, "limit": ALL_ACCOUNTS}
     if plan.assets:
         options |= {"streams": True, "config": True, "consumer": plan.consumers}

@@ -1,0 +1,42 @@
+"""JSD103: measured against NTP servers, this machine's clock or a server's is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, THIS_MACHINE, difference, doubt, listed
+from jsdoctor.checks.registry import check
+from jsdoctor.model.clock import OURS, Clocks, NtpTime, Offset
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.params import Params
+
+
+@check("clock_skew.not_synchronised")
+def not_synchronised(clocks: Clocks, ntp: NtpTime, params: Params) -> Iterator[Finding]:
+    """Every clock that could be read against true time: whoever differs from that is the one who is wrong."""
+    yield _judged(THIS_MACHINE, OURS.against(ntp.offset), ntp, (), params)
+    for clock in clocks.servers:
+        yield _judged(clock.subject, clock.offset.against(ntp.offset), ntp, clock.observed, params)
+
+
+def _judged(
+    subject: Subject, offset: Offset, ntp: NtpTime, observed: tuple[Observation, ...], params: Params
+) -> Finding:
+    tolerance_ns = params.integer("tolerance")
+    if not offset.exceeds(tolerance_ns):
+        if offset.may_exceed(tolerance_ns):
+            return unknown(subject, doubt(offset, "true time"), HOW_TO_MEASURE_BETTER)
+        return passed(subject)
+    ours = subject is THIS_MACHINE
+    slight = ours or abs(offset.middle_ns) < params.integer("warning")
+    effect = "no server is affected" if ours else "what it stores is dated wrong, what it expires goes early or late"
+    return Finding(
+        subject=subject,
+        severity=Severity.INFO if slight else None,
+        message=f"its clock is {difference(offset, 'true time')} by NTP of {listed(ntp.sources)}: {effect}",
+        measured=offset.middle_ns,
+        threshold=tolerance_ns,
+        unit="duration",
+        uncertainty=offset.bound_ns,
+        evidence=(*observed, *ntp.observed),
+    )

@@ -1,0 +1,111 @@
+"""JSD102: the clocks of two servers of one cluster differ, which moves what they expire, forget and redeliver."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.clock_skew.windows import Window, shortest_window
+from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, difference, doubt
+from jsdoctor.checks.registry import check
+from jsdoctor.model.clock import Clocks, ServerClock
+from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
+
+_SEE_ALL = "use a login of the system account, or add --monitor http://HOST:8222 for each server"
+_STREAMS_NAMED = 3
+_EFFECTS = {
+    # The clock of the server that takes over is ahead of, or behind, that of the one before it.
+    ("duplicate_window", True): "when it leads, it forgets ids too early and stores retries twice",
+    ("duplicate_window", False): "when it leads, it keeps ids too long and drops what reuses them",
+    ("max_age", True): "it removes messages before their time",
+    ("max_age", False): "it keeps messages longer than they should be",
+    ("ack_wait", True): "when it leads, it redelivers messages that are still worked on",
+    ("ack_wait", False): "when it leads, it redelivers later than it should",
+}
+
+
+@check("clock_skew.server_server")
+def server_server(clocks: Clocks, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    """Each server against the one with the middle clock of its cluster: where most agree, that is one of these."""
+    clusters: dict[str, list[ServerClock]] = defaultdict(list)
+    for clock in clocks.servers:
+        clusters[clock.cluster].append(clock)
+    # Servers without a cluster have no streams in common.
+    for cluster in sorted(clusters.keys() - {""}):
+        yield from _compared(sorted(clusters[cluster], key=lambda c: c.offset.middle_ns), snapshots, params)
+    if not clocks.complete:
+        yield from _unread(clusters, snapshots)
+
+
+def _compared(members: Sequence[ServerClock], snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    if len(members) == 1:
+        return
+    middle = members[(len(members) - 1) // 2]
+    for clock in members:
+        offset = clock.offset.against(middle.offset)
+        if clock is middle:
+            yield passed(clock.subject)
+        elif offset.exceeds(params.integer("tolerance")):
+            yield _finding(clock, middle, snapshots, params)
+        elif offset.may_exceed(params.integer("tolerance")):
+            yield unknown(clock.subject, doubt(offset, f"that of {middle.name}"), HOW_TO_MEASURE_BETTER)
+        else:
+            yield passed(clock.subject)
+
+
+def _finding(clock: ServerClock, middle: ServerClock, snapshots: SnapshotSeries | None, params: Params) -> Finding:
+    offset = clock.offset.against(middle.offset)
+    size_ns = abs(offset.middle_ns)
+    window = shortest_window(snapshots.last, clock.name) if snapshots else None
+    severity = Severity.INFO
+    if size_ns >= params.integer("warning") or (window and size_ns >= params.number("share") * window.length_ns):
+        severity = Severity.WARNING
+    if window and size_ns >= window.length_ns:
+        severity = Severity.CRITICAL
+    return Finding(
+        subject=clock.subject,
+        severity=severity,
+        message=f"its clock is {difference(offset, f'that of {middle.name}')}{_effect(window, offset.middle_ns)}",
+        measured=offset.middle_ns,
+        threshold=params.integer("tolerance"),
+        unit="duration",
+        uncertainty=offset.bound_ns,
+        evidence=(*clock.observed, *middle.observed),
+        remedy={"streams": _led(snapshots, clock.name), "to": middle.name if _can_choose(clock, middle) else ""},
+    )
+
+
+def _can_choose(*clocks: ServerClock) -> bool:
+    """Whether a leader that steps down can be told who should follow: the CLI refuses that before 2.11."""
+    versions = [clock.version.split(".")[:2] for clock in clocks]
+    return all(len(v) == 2 and all(map(str.isdigit, v)) and tuple(map(int, v)) >= (2, 11) for v in versions)
+
+
+def _effect(window: Window | None, offset_ns: int) -> str:
+    if window is None:
+        return ""
+    compared = "more than" if abs(offset_ns) >= window.length_ns else "against"
+    length = f"the {window.setting} of {span(window.length_ns)} of {window.subject.label}"
+    return f", {compared} {length}: {_EFFECTS[window.setting, offset_ns > 0]}"
+
+
+def _led(snapshots: SnapshotSeries | None, server: str) -> list[str]:
+    """Some streams that the server leads and that others could lead."""
+    streams = snapshots.last.led_streams() if snapshots else ()
+    led = [s.name for s in streams if s.cluster and s.cluster.leader == server and s.cluster.replicas]
+    return led[:_STREAMS_NAMED]
+
+
+def _unread(clusters: dict[str, list[ServerClock]], snapshots: SnapshotSeries | None) -> Iterator[Finding]:
+    """Servers that are known to be there and whose clock was not seen; and a server whose company is not."""
+    groups = [s.cluster for s in snapshots.last.streams if s.cluster] if snapshots else []
+    known = {peer.name for group in groups for peer in group.replicas} | {group.leader for group in groups}
+    seen = {clock.name for members in clusters.values() for clock in members}
+    for name in sorted(known - seen - {""}):
+        yield unknown(Subject(kind="server", name=name), "its clock could not be read with this login", _SEE_ALL)
+    for cluster, members in sorted(clusters.items()):
+        if cluster and len(members) == 1 and not known - seen - {""}:
+            yield unknown(members[0].subject, f"no other server of cluster {cluster} told its time", _SEE_ALL)

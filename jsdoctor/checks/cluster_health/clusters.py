@@ -1,0 +1,56 @@
+"""The servers of each cluster side by side: what should be alike among them, and whether a roll-out is under way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.server import Server, Servers
+
+
+class Members(msgspec.Struct, frozen=True):
+    """The servers of one cluster that answered, by name. `subject` has the cluster's name where there are several."""
+
+    name: str
+    subject: Subject
+    servers: tuple[Server, ...]
+
+
+def clusters(servers: Servers) -> Iterator[Members]:
+    """Every named cluster. Servers outside of any cluster, such as single ones and leaf nodes, are in none of them."""
+    found: dict[str, list[Server]] = defaultdict(list)
+    for server in servers.servers:
+        if name := cluster_of(server):
+            found[name].append(server)
+    for name in sorted(found):
+        subject = CLUSTER if len(found) == 1 else Subject(kind="cluster", name=name)
+        yield Members(name, subject, tuple(found[name]))
+
+
+def cluster_of(server: Server) -> str:
+    """The name of a server's cluster; empty outside of any."""
+    return server.cluster or (server.varz.cluster.name if server.varz and server.varz.cluster else "")
+
+
+def in_roll_out(servers: Sequence[Server], within_ns: int) -> bool:
+    """Whether some of the servers were started or reloaded lately and others were not: one after the other."""
+    ages = [age for server in servers if (age := _settled_ns(server)) is not None]
+    return len(ages) == len(servers) and min(ages) < within_ns <= max(ages)
+
+
+def _settled_ns(server: Server) -> int | None:
+    """Time since a server was started or took a new configuration, by its own clock; None when it does not tell."""
+    varz = server.varz
+    if varz is None or varz.start is None:
+        return None
+    since = max(varz.start, varz.config_load_time or varz.start)
+    return int(((varz.now or server.at) - since).total_seconds() * 1e9)
+
+
+def parted(values: dict[str, list[str]]) -> str:
+    """Who says what, in words: `n1, n2: 1,048,576; n3: 8,388,608`. Keys are values in words, items server names."""
+    ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
+    return "; ".join(f"{', '.join(sorted(names))}: {value or 'none'}" for value, names in ordered)

@@ -1,0 +1,80 @@
+"""JSD711: names with white space in them, which the text protocol between servers takes for the end of a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.cluster_health.clusters import cluster_of
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.links import Links, ServerLinks
+from jsdoctor.model.server import Server, Servers
+
+
+@check("cluster_health.name_has_whitespace")
+def name_has_whitespace(servers: Servers | None, links: Links | None) -> Iterator[Finding]:
+    """From 2.11 on a server with a space in its names does not start; tabs pass all versions (server: opts.go)."""
+    yield from _clusters(servers.servers if servers else ())
+    for server in servers.servers if servers else ():
+        domain = server.jetstream.config.domain if server.jetstream and server.jetstream.config else ""
+        bad = {kind: name for kind, name in (("name", server.name), ("JetStream domain", domain)) if _is_bad(name)}
+        if bad:
+            yield _of_server(server, bad)
+        else:
+            yield passed(server.subject)
+    known = {server.name for server in (servers.servers if servers else ())}
+    yield from _leafs(links.servers if links else (), known)
+
+
+def _is_bad(name: str) -> bool:
+    return any(letter.isspace() for letter in name)
+
+
+def _clusters(servers: tuple[Server, ...]) -> Iterator[Finding]:
+    told: dict[str, Server] = {}
+    for server in servers:
+        gateway = server.varz.gateway.name if server.varz and server.varz.gateway else ""
+        for name in {cluster_of(server), gateway} - {""}:
+            told.setdefault(name, server)
+    for name, server in sorted(told.items()):
+        subject = Subject(kind="cluster", name=name)
+        if not _is_bad(name):
+            yield passed(subject)
+            continue
+        yield Finding(
+            subject=subject,
+            severity=Severity.ERROR,
+            message=f"the name of the cluster, {name!r}, contains white space: servers write it between spaces to each"
+            " other and to leaf nodes, so connections fail or messages are lost, and from 2.11 on a server with a"
+            " space in it does not start",
+            evidence=(server.observed("cluster.name", name),),
+        )
+
+
+def _of_server(server: Server, bad: dict[str, str]) -> Finding:
+    words = " and ".join(f"its {kind} {name!r}" for kind, name in bad.items())
+    return Finding(
+        subject=server.subject,
+        message=f"{words} contains white space: tools that split lines at it take it for two names, and from 2.11 on a"
+        " server with a space in its name does not start, so an upgrade fails",
+        evidence=tuple(server.observed(kind, name) for kind, name in bad.items()),
+    )
+
+
+def _leafs(servers: tuple[ServerLinks, ...], known: set[str]) -> Iterator[Finding]:
+    """One for each leaf node's name, whatever the number of its connections; not for servers judged by their own."""
+    seen: dict[str, Observation] = {}
+    for server in servers:
+        for leaf in server.leafs or ():
+            if leaf.name and leaf.name not in known:
+                seen.setdefault(leaf.name, server.observed("leafs.name", leaf.name))
+    for name, observation in sorted(seen.items()):
+        if _is_bad(name):
+            yield Finding(
+                subject=Subject(kind="server", name=name),
+                message=f"the leaf node {name!r} has white space in its name: tools that split lines at it take it for"
+                " two names, and from 2.11 on a server with a space in its name does not start",
+                evidence=(observation,),
+            )
+        else:
+            yield passed(Subject(kind="server", name=name))

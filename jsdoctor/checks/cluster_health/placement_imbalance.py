@@ -1,0 +1,61 @@
+"""JSD712: a server that leads or holds far more streams than the others of its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.cluster_health.balance import Spread, placements
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Observation, Subject, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+
+
+@check("cluster_health.placement_imbalance")
+def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
+    """Leaders do the work of a stream; after restarts they stay where they went (server: jetstream_cluster.go)."""
+    least, ratio = params.integer("min_assets"), params.number("max_ratio")
+    for placement in placements(snapshots.last, servers):
+        piled: dict[str, list[str]] = {}
+        evidence: dict[str, list[Observation]] = {}
+        for spread, what in ((placement.leaders, "leads"), (placement.singles, "holds")):
+            name = spread.heaviest()
+            if _is_piled(spread, name, least, ratio):
+                piled.setdefault(name, []).append(_words(spread, name, what))
+                evidence.setdefault(name, []).append(Observation(name, f"streams it {what}", spread.counts[name]))
+        for name in sorted(placement.leaders.counts):
+            if name in piled:
+                yield _finding(name, piled[name], evidence[name])
+            else:
+                yield passed(Subject(kind="server", name=name))
+
+
+def _is_piled(spread: Spread, server: str, least: int, ratio: float) -> bool:
+    enough = len(spread.counts) > 1 and spread.total >= least
+    # All of them on one of two servers is twice the share, and no more than that is possible there.
+    limit = min(ratio, 0.9 * len(spread.counts))
+    return enough and spread.counts[server] >= limit * spread.fair and spread.exceeds_chance(server)
+
+
+def _words(spread: Spread, name: str, what: str) -> str:
+    kind = "streams with several replicas" if what == "leads" else "streams with one replica"
+    then = (
+        "their publishes, acknowledgements and consumers all load this server"
+        if what == "leads"
+        else "its loss takes all of them away, and its disk fills first"
+    )
+    return (
+        f"it {what} {spread.counts[name]:,} of {spread.total:,} {kind}, where an equal share is"
+        f" {spread.fair:,.0f}: {then}"
+    )
+
+
+def _finding(name: str, texts: list[str], evidence: list[Observation]) -> Finding:
+    leads = any(text.startswith("it leads") for text in texts)
+    return Finding(
+        subject=Subject(kind="server", name=name),
+        message="; ".join(texts),
+        evidence=tuple(evidence),
+        remedy={} if leads else {"action": "cluster.inspect_members"},
+    )

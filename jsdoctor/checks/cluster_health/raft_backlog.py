@@ -1,0 +1,111 @@
+"""JSD707: a Raft group that takes in more than it gets done, or whose log only grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.cluster_health.backlog import Backlog, backlogs, is_quiet
+from jsdoctor.checks.cluster_health.groups import GroupOwners
+from jsdoctor.checks.cluster_health.raft import silence
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.snapshot import SnapshotSeries
+
+_SHRINKING = 0.9
+
+
+@check("cluster_health.raft_backlog")
+def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    """One word per stream, consumer or meta group: the worst of its members (server: monitor.go Raftz)."""
+    owners = GroupOwners(snapshots)
+    limits = [params.integer(name) for name in ("apply_lag", "queue_length", "uncommitted")]
+    worst: dict[Subject, Finding | None] = {}
+    warn_log = params.integer("warn_log_bytes")
+    for readings in groups.histories():
+        subject, state = owners.of(readings[-1]), readings[-1].state
+        if is_quiet(state, limits) and state.wal.bytes < warn_log and not state.overrun:
+            worst.setdefault(subject, None)
+            continue
+        found = _judged(subject, readings, limits, params)
+        known = worst.get(subject)
+        if known is None or (found is not None and _weight(found) > _weight(known)):
+            worst[subject] = found
+    for subject, finding in worst.items():
+        yield finding or passed(subject)
+
+
+def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[int], params: Params) -> Finding | None:
+    """None: healthy. A queue is emptied within milliseconds, so one reading of it proves nothing."""
+    member = readings[-1]
+    log = _log_size(subject, readings, params.integer("warn_log_bytes"), params.integer("max_log_bytes"))
+    if member.state.overrun:
+        return _overrun(subject, member)
+    piled = list(backlogs(readings, limits))
+    if piled and len(readings) == 1:
+        return log or unknown(subject, f"{_words(piled[0])}, in the only reading of it", "run with --samples 2 or more")
+    slow = [one for one in piled if one.delay_ns >= params.integer("max_delay")]
+    return _backlog(subject, max(slow, key=lambda one: one.count), params) if slow else log
+
+
+def _weight(finding: Finding) -> tuple[int, float]:
+    severity = finding.severity or Severity.WARNING
+    size = finding.measured if isinstance(finding.measured, int) else 0
+    return (severity.rank if finding.outcome == "fail" else -1, size)
+
+
+def _words(backlog: Backlog) -> str:
+    group = f" (group {backlog.member.group})"
+    return f"on {backlog.member.server} {backlog.count:,} {backlog.what}{group}"
+
+
+def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
+    state, large = backlog.member.state, backlog.smallest >= params.integer("max_backlog")
+    catching_up = state.paused or state.catching_up
+    pace = f"{silence(backlog.delay_ns)} of its work" if backlog.per_s > 0 else "it applied none meanwhile"
+    why = "it catches up with a snapshot and applies the rest afterwards" if catching_up else backlog.why
+    return Finding(
+        subject=subject,
+        severity=Severity.INFO if catching_up else Severity.ERROR if large else None,
+        message=f"{_words(backlog)}, {pace}, and they do not get fewer: {why}",
+        measured=backlog.count,
+        threshold=params.integer("max_backlog") if large else backlog.limit,
+        unit="count",
+        evidence=(
+            backlog.member.observed("committed", state.committed),
+            backlog.member.observed("applied", state.applied),
+            backlog.member.observed(backlog.path, backlog.count),
+        ),
+    )
+
+
+def _overrun(subject: Subject, member: RaftMember) -> Finding:
+    """Since 2.14 a member past 100,000 entries or 1 GiB stops to confirm what its leader sends (server: raft.go)."""
+    return Finding(
+        subject=subject,
+        severity=Severity.ERROR,
+        message=f"{member.server} is overrun (group {member.group}): until it has applied what it has, it confirms"
+        " nothing new and does not count for the quorum",
+        evidence=(member.observed("overrun", True), member.observed("wal.bytes", member.state.wal.bytes)),
+    )
+
+
+def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most: int) -> Finding | None:
+    member, sizes = readings[-1], [reading.state.wal.bytes for reading in readings]
+    if min(sizes) < warn or sizes[-1] < _SHRINKING * sizes[0]:
+        return None
+    huge = min(sizes) >= most
+    return Finding(
+        subject=subject,
+        severity=Severity.ERROR if huge else None,
+        message=f"on {member.server} the Raft log takes {sizes[-1]:,} bytes (group {member.group}): snapshots do not"
+        " shorten it, it fills the disk besides the messages and makes the next start slow",
+        measured=sizes[-1],
+        threshold=most if huge else warn,
+        unit="bytes",
+        evidence=(
+            member.observed("wal.bytes", sizes[-1]),
+            member.observed("wal.messages", member.state.wal.messages),
+        ),
+    )

@@ -1,0 +1,151 @@
+"""Settings that every server of a cluster should have alike, how servers tell of them, and what a difference does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from jsdoctor.model.finding import Severity
+from jsdoctor.model.server import JetStreamConfig, Server, Varz
+from jsdoctor.model.wording import span
+
+Word = Callable[[Server], str | None]
+"""The value of a setting in words; None where the server does not tell, or has no use for it."""
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting. `path` is where it is read, `effect` what follows when servers differ."""
+
+    name: str
+    path: str
+    word: Word
+    severity: Severity
+    effect: str
+
+
+def _of_varz(read: Callable[[Varz], object]) -> Word:
+    return lambda server: _worded(read(server.varz)) if server.varz else None
+
+
+def _of_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
+    def word(server: Server) -> str | None:
+        stats = server.jetstream
+        usable = stats is not None and not stats.disabled and stats.config is not None
+        return _worded(read(stats.config)) if usable and stats and stats.config else None
+
+    return word
+
+
+def _worded(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _gateways(varz: Varz) -> str:
+    remotes = varz.gateway.gateways if varz.gateway else ()
+    return ", ".join(sorted(remote.name for remote in remotes))
+
+
+SETTINGS = (
+    Setting(
+        "max_payload",
+        "max_payload",
+        _of_varz(lambda varz: varz.max_payload),
+        Severity.WARNING,
+        "whether a large message is taken depends on the server that the client is connected to",
+    ),
+    Setting(
+        "authentication",
+        "auth_required",
+        _of_varz(lambda varz: varz.auth_required),
+        Severity.WARNING,
+        "some servers let in who others keep out",
+    ),
+    Setting(
+        "TLS for clients",
+        "tls_required",
+        _of_varz(lambda varz: varz.tls_required),
+        Severity.WARNING,
+        "clients that are moved to another server cannot connect, or go on in clear text",
+    ),
+    Setting(
+        "verification of client certificates",
+        "tls_verify",
+        _of_varz(lambda varz: varz.tls_verify),
+        Severity.WARNING,
+        "clients that are moved to another server cannot connect, or need no certificate any more",
+    ),
+    Setting(
+        "the system account",
+        "system_account",
+        lambda server: server.varz.system_account or None if server.varz else None,  # 2.10 does not tell
+        Severity.WARNING,
+        "servers with another system account take no part in JetStream of the cluster",
+    ),
+    Setting(
+        "gateways",
+        "gateway.gateways",
+        _of_varz(_gateways),
+        Severity.WARNING,
+        "clients reach other clusters through some servers and not through others",
+    ),
+    Setting(
+        "the JetStream domain",
+        "jetstream.config.domain",
+        _of_jetstream(lambda config: config.domain),
+        Severity.WARNING,
+        "requests that name the domain are answered by some servers and not by others",
+    ),
+    Setting(
+        "sync_always",
+        "jetstream.config.sync_always",
+        _of_jetstream(lambda config: config.sync_always),
+        Severity.INFO,
+        "how much a power cut can take depends on where a stream is placed",
+    ),
+    Setting(
+        "sync_interval",
+        "jetstream.config.sync_interval",
+        _of_jetstream(lambda config: span(config.sync_interval_ns)),
+        Severity.INFO,
+        "how much a power cut can take depends on where a stream is placed",
+    ),
+    Setting(
+        "max_connections",
+        "max_connections",
+        _of_varz(lambda varz: varz.max_connections),
+        Severity.INFO,
+        "when a server is lost, its clients may find no room on the others",
+    ),
+    Setting(
+        "max_pending",
+        "max_pending",
+        _of_varz(lambda varz: varz.max_pending),
+        Severity.INFO,
+        "some servers cut off a slow consumer earlier than others",
+    ),
+    Setting(
+        "write_deadline",
+        "write_deadline",
+        _of_varz(lambda varz: span(varz.write_deadline_ns)),
+        Severity.INFO,
+        "some servers cut off a slow consumer earlier than others",
+    ),
+    Setting(
+        "max_control_line",
+        "max_control_line",
+        _of_varz(lambda varz: varz.max_control_line),
+        Severity.INFO,
+        "long subjects pass some servers and not others",
+    ),
+)
+
+
+def storage_limits(server: Server) -> Iterator[tuple[str, int]]:
+    """The JetStream limits of a server by name; none where it has no JetStream."""
+    stats = server.jetstream
+    if stats and not stats.disabled and stats.config:
+        yield "max_file_store", stats.config.max_storage
+        yield "max_memory_store", stats.config.max_memory

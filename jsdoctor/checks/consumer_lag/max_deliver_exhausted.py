@@ -1,0 +1,71 @@
+"""JSD409: messages that were delivered as often as `max_deliver` allows: nobody gets them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import patience_ns, quiet_ns
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, passed, unknown
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.wording import counted
+
+_ONCE, _TWICE = 1, 2
+
+_HIDDEN = "with max_deliver 1 the server does not keep count of the messages that it gave up"
+_HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
+
+
+@check("consumer_lag.max_deliver_exhausted")
+def max_deliver_exhausted(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """What one reading proves; the rest only advisories tell (server: consumer.go hasMaxDeliveries, infoWithSnap)."""
+    for stream, consumer in snapshots.last.led_consumers():
+        if consumer.config.max_deliver < _ONCE or consumer.config.ack_policy != "explicit":
+            continue
+        given_up = min(_given_up(consumer), _still_there(stream, consumer))
+        if given_up > 0:
+            yield _finding(stream, consumer, given_up)
+        elif consumer.config.max_deliver > _ONCE or consumer.delivered.consumer_seq == 0:
+            yield passed(consumer.subject)
+        else:
+            yield unknown(consumer.subject, _HIDDEN, _HOW)
+
+
+def _given_up(consumer: Consumer) -> int:
+    """How many at least. `num_redelivered` counts unacknowledged messages delivered more than once, given up or not."""
+    if consumer.num_redelivered > consumer.num_ack_pending:
+        return consumer.num_redelivered - consumer.num_ack_pending
+    if consumer.config.max_deliver == _TWICE and (quiet_ns(consumer) or 0) > patience_ns(consumer):
+        # Twice delivered is as often as allowed, and the time to acknowledge is over.
+        return consumer.num_redelivered
+    behind = consumer.ack_floor.consumer_seq < consumer.delivered.consumer_seq
+    return int(consumer.config.max_deliver == _ONCE and consumer.num_ack_pending == 0 and behind)
+
+
+def _still_there(stream: Stream, consumer: Consumer) -> int:
+    """How many of those that were delivered the stream can still hold: servers before 2.14 count removed ones, too."""
+    held = min(stream.state.messages, consumer.delivered.stream_seq - stream.state.first_seq + 1)
+    return max(0, held)
+
+
+def _finding(stream: Stream, consumer: Consumer, given_up: int) -> Finding:
+    config = consumer.config
+    stays = "stay in the stream and take its room" if stream.config.retention != "limits" else "stay in the stream"
+    return Finding(
+        subject=consumer.subject,
+        confidence=Confidence.MEDIUM,
+        message=(
+            f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
+            f"acknowledgement: they {stays}, and this consumer never gets them again"
+        ),
+        measured=given_up,
+        threshold=0,
+        unit="count",
+        evidence=(
+            consumer.observed("num_redelivered", consumer.num_redelivered),
+            consumer.observed("num_ack_pending", consumer.num_ack_pending),
+            consumer.observed("config.max_deliver", config.max_deliver),
+            consumer.observed("ack_floor.consumer_seq", consumer.ack_floor.consumer_seq),
+            consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
+        ),
+    )

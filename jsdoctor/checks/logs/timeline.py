@@ -1,0 +1,69 @@
+"""Starts and stops of servers, and what they explain: lines that every start and every stop brings."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+
+from jsdoctor.model.log import LogEvidence, ProcessRun
+
+SETTLING_US = 15_000_000
+"""After a start (and after "Server is ready") servers look for each other: what they miss then is no trouble."""
+
+STOPPING_US = 15_000_000
+"""Before its last line a server that stops in order takes its parts down; in lame duck mode it takes its time."""
+
+LAME_DUCK_US = 180_000_000
+
+AROUND_US = 30_000_000
+"""When a server starts or stops, the others elect leaders and connect again within so long."""
+
+
+class Timeline:
+    """The processes of all servers, to be asked whether a moment was special. Times are microseconds."""
+
+    def __init__(self, logs: LogEvidence) -> None:
+        self._starts: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._stops: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._moments: list[int] = []
+        for run in logs.runs:
+            if run.started is not None:
+                calm = max(run.started.us, run.ready.us if run.ready else 0) + SETTLING_US
+                self._starts[run.server].append((run.started.us, calm))
+                self._moments.append(run.started.us)
+            window = _stop(run)
+            if window is not None:
+                self._stops[run.server].append(window)
+            if run.last is not None and run.end != "open":
+                self._moments.append(run.last.us)
+        self._moments.sort()
+
+    def starting(self, server: str, us: int) -> bool:
+        """Whether that server had just started."""
+        return any(began <= us <= calm for began, calm in self._starts.get(server, ()))
+
+    def stopping(self, server: str, us: int) -> bool:
+        """Whether that server was being stopped, in order."""
+        return any(began <= us <= end for began, end in self._stops.get(server, ()))
+
+    def stopped_after(self, server: str, us: int, within_us: int = STOPPING_US) -> bool:
+        """Whether that server was stopped in order soon after."""
+        return any(us <= end and began - within_us <= us for began, end in self._stops.get(server, ()))
+
+    def restarting(self, us: int, within_us: int = AROUND_US) -> bool:
+        """Whether any server started or ended around then. Clocks whose zones are unknown are taken to be in one."""
+        index = bisect_left(self._moments, us - within_us)
+        return index < len(self._moments) and self._moments[index] <= us + within_us
+
+    def noise(self, server: str, first_us: int, last_us: int) -> bool:
+        """Whether all of it fell into a start or a stop of that server."""
+        return (self.starting(server, first_us) and self.starting(server, last_us)) or (
+            self.stopping(server, first_us) and self.stopping(server, last_us)
+        )
+
+
+def _stop(run: ProcessRun) -> tuple[int, int] | None:
+    if run.last is None or run.end not in ("clean", "lame duck"):
+        return None
+    began = min(run.last.us, run.jetstream_stopped.us if run.jetstream_stopped else run.last.us)
+    return began - (LAME_DUCK_US if run.end == "lame duck" else STOPPING_US), run.last.us

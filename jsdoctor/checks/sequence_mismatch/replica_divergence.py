@@ -1,0 +1,123 @@
+"""JSD207: a replica whose copy differs from its leader's though replication says that it has everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream, same_leader
+from jsdoctor.checks.sequence_mismatch.loading import Loading
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import Consumer, Stream, StreamReplica
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+from jsdoctor.model.wording import span
+
+_ALONE = "only its leader's copy was seen in every sample"
+_WORDS = {
+    "messages": "messages",
+    "first_seq": "as its first sequence",
+    "last_seq": "as its last sequence",
+    "delivered.consumer_seq": "deliveries",
+}
+_NEW_LEADER = "another server led it in an earlier sample, so the copies cannot be compared over time"
+
+
+@check("sequence_mismatch.replica_divergence")
+def replica_divergence(trend: Trend, servers: Servers, params: Params) -> Iterator[Finding]:
+    """Each server's own copy (system account or monitoring) against the leader's, over all samples.
+
+    Followers apply entries a little later, so only a difference that stays is one (server: raft.go, filestore.go).
+    """
+    more = "run again" if servers.complete else "add --monitor for every server, or use a login of the system account"
+    loading = Loading(servers, params.integer("settle"))
+    for history in trend.streams():
+        if len(_peers(history.last)) == 0:
+            continue
+        found = of_stream(history)
+        if not same_leader(history.readings):
+            yield unknown(history.last.subject, _NEW_LEADER, "run again")
+        elif found is None:
+            yield unknown(history.last.subject, _ALONE, more)
+        else:
+            yield _judged(history, [d for d in found if not _by_design(history, d, params)], loading, params)
+    for deliveries in trend.consumers():
+        if len(_peers(deliveries.last)) == 0 or not same_leader(deliveries.readings):
+            continue
+        lasting = of_consumer(deliveries)
+        if lasting is not None:
+            yield _judged(deliveries, list(lasting), loading, params)
+
+
+def _peers(asset: Stream | Consumer) -> Sequence[object]:
+    return asset.cluster.replicas if asset.cluster else ()
+
+
+def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool, bool]:
+    """By number, and by share of the whole."""
+    size = divergence.size
+    return size >= params.integer("min_messages"), size >= params.number("min_share") * max(whole, 1)
+
+
+def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -> bool:
+    """Whether every server removes messages when it sees fit, and this is no more than that.
+
+    Each expires by its own clock, and acknowledgements remove messages from each copy when they reach it.
+    """
+    stream = history.last
+    if divergence.field == "last_seq":
+        return False
+    if stream.config.max_age_ns > 0 and _expires_now(stream, divergence.server, params):
+        return True
+    removes = stream.config.retention != "limits" or stream.config.allow_msg_ttl
+    return removes and not all(_is_large(divergence, stream.state.messages, params))
+
+
+def _expires_now(stream: Stream, server: str, params: Params) -> bool:
+    """Whether the older of the two first messages is due about now."""
+    copy = _copy(stream, server)
+    first = min((ts for ts in (stream.state.first_ts, copy.state.first_ts) if ts), default=None)
+    if first is None:
+        return True
+    overdue_ns = int((stream.at - first).total_seconds() * 1e9) - stream.config.max_age_ns
+    return abs(overdue_ns) <= params.integer("expiry_grace")
+
+
+def _copy(stream: Stream, server: str) -> StreamReplica:
+    return next(replica for replica in stream.replicas if replica.server == server)
+
+
+def _size(divergence: Divergence) -> int:
+    return divergence.size
+
+
+def _judged(
+    history: StreamHistory | ConsumerHistory, found: Sequence[Divergence], loading: Loading, params: Params
+) -> Finding:
+    asset = history.last
+    if not found:
+        return passed(asset.subject)
+    if unsettled := sorted({d.server for d in found if loading.is_busy(d.server, asset)}):
+        reason = f"{', '.join(unsettled)} differs from the leader, but was started just now or is catching up"
+        return unknown(asset.subject, reason, "run again when its health check is ok, half a minute after its start")
+    worst = max(found, key=_size)
+    whole = asset.state.messages if isinstance(asset, Stream) else asset.delivered.consumer_seq
+    largest = [max((d for d in found if d.server == name), key=_size) for name in sorted({d.server for d in found})]
+    apart = ", ".join(f"{d.server} has {d.ours:,} {_WORDS[d.field]}, the leader {d.leaders:,}" for d in largest)
+    return Finding(
+        subject=asset.subject,
+        severity=None if any(_is_large(worst, whole, params)) else Severity.WARNING,
+        message=(
+            f"{apart}, for {span(int(history.elapsed_s * 1e9))} and without catching up, though replication calls it "
+            "up to date: when that server leads, "
+            + ("readers find another stream" if isinstance(asset, Stream) else "the consumer goes on from there")
+        ),
+        measured=worst.size,
+        threshold=0,
+        unit="count",
+        evidence=(
+            *(asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),),
+            *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in found),
+        ),
+    )

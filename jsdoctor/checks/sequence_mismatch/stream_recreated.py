@@ -1,0 +1,103 @@
+"""JSD203: a stream that was made anew under its name: what clients remember of its sequences is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.trend import Trend
+from jsdoctor.model.wording import counted, span
+
+
+@check("sequence_mismatch.stream_recreated")
+def stream_recreated(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+    """Another `created` with other messages is another stream (server: stream.go addStream, RestoreStream).
+
+    The same messages under another date are no new stream: after a restore on 2.10 and 2.12 replicas disagree on it.
+    """
+    earlier = [
+        {(stream.account, stream.name): stream for stream in snapshot.led_streams()}
+        for snapshot in (trend.snapshots[:-1] if trend else ())
+    ]
+    for stream in snapshots.last.led_streams():
+        readings = [found for index in earlier if (found := index.get((stream.account, stream.name)))]
+        before = next((reading for reading in reversed(readings) if _is_other(reading, stream)), None)
+        if before is not None:
+            yield _recreated(before, stream)
+        elif (older_ns := _older_than_itself(stream, params)) > 0:
+            yield _restored(stream, older_ns)
+        else:
+            yield passed(stream.subject)
+
+
+def _is_other(before: Stream, now: Stream) -> bool:
+    if before.created is None or now.created is None or before.created == now.created:
+        return False
+    old, new = before.state, now.state
+    if old.messages and new.messages:
+        kept = old.first_ts == new.first_ts
+    else:
+        kept = old.messages == new.messages and new.last_seq > 0
+    return not kept or new.last_seq < old.last_seq
+
+
+def _older_than_itself(stream: Stream, params: Params) -> int:
+    """By how much the oldest message or consumer is older than a stream of late; 0 when that is no surprise.
+
+    Mirrors keep the times of their origin. Servers' clocks may differ, so a little proves nothing.
+    """
+    if stream.created is None or stream.config.mirror or _ns(stream.created, stream.at) > params.integer("recent"):
+        return 0
+    dates = [consumer.created for consumer in stream.consumers if consumer.created]
+    dates += [stream.state.first_ts] if stream.state.first_ts and stream.state.messages else []
+    older_ns = _ns(min(dates), stream.created) if dates else 0
+    return older_ns if older_ns >= params.integer("clock_error") else 0
+
+
+def _ns(since: datetime, until: datetime) -> int:
+    return int((until - since).total_seconds() * 1e9)
+
+
+def _recreated(before: Stream, now: Stream) -> Finding:
+    return Finding(
+        subject=now.subject,
+        message=(
+            "the stream was deleted and made anew between the samples: it ended at sequence "
+            f"{before.state.last_seq:,} with {counted(len(before.consumers), 'consumer')}, now at "
+            f"{now.state.last_seq:,} with {len(now.consumers)}; clients that remember sequences or wait on a consumer "
+            "of before get nothing or errors"
+        ),
+        measured=now.state.last_seq,
+        threshold=before.state.last_seq,
+        unit="count",
+        first_seen=before.at,
+        last_seen=now.at,
+        evidence=(
+            before.observed("created", before.created),
+            before.observed("state.last_seq", before.state.last_seq),
+            now.observed("created", now.created),
+            now.observed("state.last_seq", now.state.last_seq),
+        ),
+    )
+
+
+def _restored(stream: Stream, older_ns: int) -> Finding:
+    age = span(_ns(stream.created, stream.at)) if stream.created else "some time"
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.MEDIUM,
+        message=(
+            f"the stream was made {age} ago and holds what is {span(older_ns)} older than itself: it was restored from "
+            "a backup; clients that went beyond the backup remember sequences that are given out again"
+        ),
+        evidence=(
+            stream.observed("created", stream.created),
+            stream.observed("state.first_ts", stream.state.first_ts),
+            stream.observed("state.last_seq", stream.state.last_seq),
+        ),
+    )

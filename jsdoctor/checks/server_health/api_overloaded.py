@@ -1,0 +1,125 @@
+"""JSD807: JetStream API requests that pile up on a server, or that mostly end in errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import release
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.snapshot import SnapshotSeries
+
+_COUNTS_DELETES = ((2, 11), (2, 15))
+"""From the first up to the second of these, servers count removals after an acknowledgement as API calls."""
+
+
+class _Errors(msgspec.Struct, frozen=True):
+    """API calls between the first and the last sample, and how many of them failed."""
+
+    total: int
+    errors: int
+
+    @property
+    def share(self) -> float:
+        return self.errors / self.total if self.total else 0.0
+
+
+@check("server_health.api_overloaded")
+def api_overloaded(
+    servers: Servers, trend: ServerTrend | None, snapshots: SnapshotSeries | None, params: Params
+) -> Iterator[Finding]:
+    """Requests wait in a queue of 10,000; when it is full, all that wait are dropped (jetstream_api.go apiDispatch)."""
+    histories = {history.last.name: history for history in (trend.servers if trend else ())}
+    blurred = _has_shared_queues(snapshots)
+    for server in servers.servers:
+        if server.jetstream is None or server.jetstream.disabled:
+            continue
+        waits = [_waiting(one) for look in servers.looks for one in look if one.server_id == server.server_id]
+        busy = _over(waits[-1], params)
+        if busy and len(waits) == 1:
+            yield unknown(
+                server.subject,
+                f"{waits[-1][0]:,} API requests wait, in the only sample",
+                "run with --samples 2 or more",
+            )
+        elif busy and all(_over(one, params) for one in waits):
+            yield _piled_up(server, waits, params)
+        else:
+            yield _by_errors(server, _errors(histories.get(server.name)), blurred, params)
+
+
+def _has_shared_queues(snapshots: SnapshotSeries | None) -> bool:
+    """Whether some replicated stream removes what was acknowledged. Without a look at them: possibly."""
+    if snapshots is None:
+        return True
+    return any(s.config.retention != "limits" and s.config.num_replicas > 1 for s in snapshots.last.streams)
+
+
+def _waiting(server: Server) -> tuple[int, int]:
+    """Requests in flight, and those of them that wait in the queue. The latter is shown in clusters only."""
+    stats = server.jetstream
+    return (stats.api.inflight, stats.meta_cluster.pending if stats.meta_cluster else 0) if stats else (0, 0)
+
+
+def _over(waiting: tuple[int, int], params: Params) -> bool:
+    return waiting[0] >= params.integer("max_inflight") or waiting[1] >= params.integer("max_pending")
+
+
+def _piled_up(server: Server, waits: Sequence[tuple[int, int]], params: Params) -> Finding:
+    inflight, pending = waits[-1]
+    queue = max(inflight, pending)
+    close = min(max(wait) for wait in waits) >= params.integer("near_queue_limit")
+    by_pending = inflight < params.integer("max_inflight")
+    limit = "near_queue_limit" if close else "max_pending" if by_pending else "max_inflight"
+    return Finding(
+        subject=server.subject,
+        severity=Severity.ERROR if close else None,
+        message=f"{queue:,} JetStream API requests wait there, in every sample: clients time out and ask again, and at"
+        " 10,000 the server drops all that wait",
+        measured=pending if by_pending else inflight,
+        threshold=params.integer(limit),
+        unit="count",
+        evidence=(
+            server.observed("api.inflight", inflight),
+            server.observed("meta_cluster.pending", pending),
+        ),
+    )
+
+
+def _errors(history: ServerHistory | None) -> _Errors | None:
+    if history is None or history.restarted or not (history.first.jetstream and history.last.jetstream):
+        return None
+    first, last = history.first.jetstream.api, history.last.jetstream.api
+    return _Errors(last.total - first.total, last.errors - first.errors)
+
+
+def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Params) -> Finding:
+    if found is None or found.total < params.integer("min_requests") or found.share < params.number("warn_errors"):
+        return passed(server.subject)
+    first, end = _COUNTS_DELETES
+    if blurred and server.meta is not None and first <= release(server.version)[:2] < end:
+        return unknown(
+            server.subject,
+            f"{found.errors:,} of {found.total:,} API calls between the samples count as errors, and servers of version"
+            f" {server.version} count removals of acknowledged messages among them",
+            "watch the real ones: nats events --js-advisory --all",
+        )
+    most = found.share >= params.number("max_errors")
+    return Finding(
+        subject=server.subject,
+        severity=None if most else Severity.INFO,
+        message=f"{found.errors:,} of {found.total:,} JetStream API calls between the samples were answered with an"
+        " error: some client asks again and again for what is not there or not allowed",
+        measured=found.share,
+        threshold=params.number("max_errors" if most else "warn_errors"),
+        unit="ratio",
+        evidence=(
+            server.observed("api.errors", server.jetstream.api.errors if server.jetstream else 0),
+            server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),
+        ),
+    )

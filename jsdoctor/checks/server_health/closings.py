@@ -1,0 +1,46 @@
+"""Connections that were closed lately: who, when and why, as far as it may be told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from jsdoctor.model.connections import ClientConnection, ServerConnections
+from jsdoctor.model.server import Servers
+
+_NAMED_SINCE = (2, 11, 2)
+_MOST_NAMED = 3
+
+
+def closed_within(listed: ServerConnections, window_ns: int) -> Iterator[ClientConnection]:
+    """What was closed no longer ago than that, by the server's own clock."""
+    window = timedelta(microseconds=window_ns / 1000)
+    return (one for one in listed.closed or () if one.stop is not None and listed.at - one.stop <= window)
+
+
+def name_of(connection: ClientConnection) -> str:
+    """How an operator finds this client again: its account and name, else its address. Never its login."""
+    told = "/".join(part for part in (connection.account, connection.name) if part)
+    address = f"{connection.ip}:{connection.port}" if connection.ip else f"cid {connection.cid:,}"
+    return f"{told} ({address})" if told else address
+
+
+def most_common(values: Iterable[str]) -> str:
+    """The most frequent ones with their counts: `10.0.0.7 (40), 10.0.0.9 (3)`."""
+    counts = Counter(value for value in values if value)
+    named = ", ".join(f"{value} ({count:,})" for value, count in counts.most_common(_MOST_NAMED))
+    more = len(counts) - _MOST_NAMED
+    return f"{named} and {more:,} more" if more > 0 else named
+
+
+def may_name_users(servers: Servers | None, name: str) -> bool:
+    """Whether that server's user names can be shown: before 2.11.2 a login by token has its token in that place."""
+    version = next((s.version for s in (servers.servers if servers else ()) if s.name == name), "")
+    return release(version) >= _NAMED_SINCE
+
+
+def release(version: str) -> tuple[int, ...]:
+    """`2.12.8-RC.1` as (2, 12, 8); () for what is no version."""
+    parts = version.partition("-")[0].split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()

@@ -1,0 +1,116 @@
+"""JSD808: clients that come and go all the time, and servers that run out of connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import closed_within, most_common
+from jsdoctor.model.connections import ClientConnection, Connections
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers, Varz
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.wording import counted
+
+_TURNED_AWAY = "Maximum Connections Exceeded"
+_OURS = 2
+"""Connections that this run itself may have opened and closed between its samples."""
+
+_ENOUGH = 10
+"""Of fewer closed connections nothing is said about who floods: the list is older than the second sample."""
+
+
+@check("server_health.connection_flood")
+def connection_flood(
+    servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
+) -> Iterator[Finding]:
+    """Churn costs every server: each login is checked, and each subscription is told to the whole cluster."""
+    histories = {history.last.name: history for history in (trend.servers if trend else ())}
+    lists = {listed.server: listed for listed in (connections.servers if connections else ())}
+    for server in servers.servers:
+        if server.varz is None:
+            yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
+            continue
+        listed, window_ns = lists.get(server.name), params.integer("window")
+        closed = list(closed_within(listed, window_ns)) if listed else []
+        found = [
+            *_full(server, server.varz, closed, params),
+            *_churning(server, _churn(histories.get(server.name), closed, window_ns), closed, params),
+        ]
+        yield max(found, key=lambda f: (f.severity or Severity.WARNING).rank) if found else passed(server.subject)
+
+
+def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:
+    """`max_connections` counts clients only; routes, gateways and leaf nodes are apart."""
+    turned_away = [one for one in closed if one.reason == _TURNED_AWAY]
+    used = varz.connections / varz.max_connections if varz.max_connections > 0 else 0.0
+    full = bool(turned_away) or used >= params.number("max_used")
+    if not full and used < params.number("warn_used"):
+        return
+    now = (
+        f"{counted(len(turned_away), 'client')} turned away lately" if turned_away else "soon new ones are turned away"
+    )
+    yield Finding(
+        subject=server.subject,
+        severity=Severity.ERROR if full else None,
+        message=f"{varz.connections:,} of at most {varz.max_connections:,} connections are open: "
+        + (now if full else "at the limit new ones are turned away")
+        + _from(turned_away),
+        measured=used,
+        threshold=params.number("max_used" if full else "warn_used"),
+        unit="ratio",
+        evidence=(
+            server.observed("connections", varz.connections),
+            server.observed("max_connections", varz.max_connections),
+            *_closings(server, turned_away),
+        ),
+    )
+
+
+def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], window_ns: int) -> float:
+    """Connections a second that came and went again: between the samples, else by what was closed lately."""
+    by_list = len(closed) / (window_ns / 1e9)
+    if history is None or history.restarted or not (history.first.varz and history.last.varz):
+        return by_list
+    first, last = history.first.varz, history.last.varz
+    came = last.total_connections - first.total_connections
+    stayed = max(0, last.connections - first.connections)
+    return max(by_list, (came - stayed - _OURS) / history.elapsed_s)
+
+
+def _churning(server: Server, per_s: float, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:
+    if per_s < params.number("warn_rate"):
+        return
+    heavy, many = per_s >= params.number("max_rate"), len(closed) >= _ENOUGH
+    rate = f"{per_s:,.0f}" if per_s >= 1 else f"{per_s:.1f}"
+    yield Finding(
+        subject=server.subject,
+        severity=Severity.ERROR if heavy else None,
+        message=f"{rate} clients a second connect and leave again{_from(closed) if many else ''}: each of them costs a"
+        " login, and the cluster hears of each of their subscriptions",
+        measured=round(per_s, 1),
+        threshold=params.number("max_rate" if heavy else "warn_rate"),
+        unit="per_second",
+        evidence=(
+            server.observed("total_connections", server.varz.total_connections if server.varz else 0),
+            server.observed("connections", server.varz.connections if server.varz else 0),
+            *_closings(server, closed),
+        ),
+    )
+
+
+def _from(closed: Sequence[ClientConnection]) -> str:
+    """Where they come from, and why they were closed."""
+    if not closed:
+        return ""
+    addresses, accounts = most_common(one.ip for one in closed), most_common(one.account for one in closed)
+    return f", from {addresses}" + (f", account {accounts}" if accounts else "")
+
+
+def _closings(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Observation]:
+    if closed:
+        yield server.observed("connz.closed by reason", most_common(one.reason for one in closed))
+        yield server.observed(
+            "connz.closed by library", most_common(f"{one.lang} {one.version}".strip() for one in closed)
+        )

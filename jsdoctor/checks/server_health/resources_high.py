@@ -1,0 +1,163 @@
+"""JSD811: servers that use up their processor, memory or subscriptions, or carry far more than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import name_of
+from jsdoctor.model.connections import ClientConnection, Connections
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers, Varz
+from jsdoctor.model.server_trend import ServerTrend
+
+_ENOUGH = 3
+"""Of fewer servers none can be called the odd one."""
+
+
+@check("server_health.resources_high")
+def resources_high(
+    servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
+) -> Iterator[Finding]:
+    """One finding at most for each server: the gravest. Processor and memory must be high in every sample."""
+    histories = {history.last.name: history for history in (trend.servers if trend else ())}
+    clients = {listed.server: listed.open or () for listed in (connections.servers if connections else ())}
+    for server in servers.servers:
+        if server.varz is None:
+            yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
+            continue
+        history = histories.get(server.name)
+        readings = [r for r in (history.readings if history else (server,)) if r.server_id == server.server_id]
+        found = [
+            *_processor(server, readings, params),
+            *_memory(server, readings, params),
+            *_subscriptions(server, server.varz, clients.get(server.name, ()), params),
+            *_assets(server, params),
+            *_outlier(server, servers, params),
+        ]
+        yield max(found, key=_weight) if found else passed(server.subject)
+
+
+def _weight(finding: Finding) -> int:
+    return (finding.severity or Severity.WARNING).rank if finding.outcome == "fail" else -1
+
+
+def cores(varz: Varz) -> int:
+    """Cores that it may use: a container's limit is in gomaxprocs, the machine's number in cores."""
+    return min(varz.cores, varz.gomaxprocs) if varz.gomaxprocs and varz.cores else varz.cores or varz.gomaxprocs
+
+
+def _shares(readings: Sequence[Server], of: str) -> list[float]:
+    """The share in use in every reading; 0 where nothing says what the whole is."""
+    shares = []
+    for varz in (reading.varz for reading in readings):
+        whole = 0 if varz is None else 100 * cores(varz) if of == "cpu" else varz.gomemlimit
+        used = 0.0 if varz is None else varz.cpu if of == "cpu" else varz.mem
+        shares.append(used / whole if whole > 0 else 0.0)
+    return shares
+
+
+def _processor(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
+    shares, limit = _shares(readings, "cpu"), params.number("max_cpu")
+    if min(shares) < limit or server.varz is None:
+        return
+    if len(shares) == 1:
+        yield unknown(
+            server.subject, f"its processor is {shares[0]:.0%} busy, in the only sample", "run with --samples 2 or more"
+        )
+        return
+    yield Finding(
+        subject=server.subject,
+        message=f"it keeps its {cores(server.varz):,} cores {shares[-1]:.0%} busy, in every sample: everything takes"
+        " longer, and heartbeats that come late lead to elections",
+        measured=shares[-1],
+        threshold=limit,
+        unit="ratio",
+        evidence=(
+            server.observed("cpu", server.varz.cpu),
+            server.observed("cores", server.varz.cores),
+            server.observed("gomaxprocs", server.varz.gomaxprocs),
+        ),
+    )
+
+
+def _memory(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
+    """Near GOMEMLIMIT the server collects garbage all the time; past it, the container's own limit comes next."""
+    shares, limit = _shares(readings, "mem"), params.number("max_memory")
+    if min(shares) < limit or server.varz is None:
+        return
+    yield Finding(
+        subject=server.subject,
+        message=f"it uses {server.varz.mem:,} bytes of memory and tries to stay below {server.varz.gomemlimit:,}"
+        " (GOMEMLIMIT): it spends its time freeing memory, and may be killed for it",
+        measured=shares[-1],
+        threshold=limit,
+        unit="ratio",
+        evidence=(server.observed("mem", server.varz.mem), server.observed("gomemlimit", server.varz.gomemlimit)),
+    )
+
+
+def _subscriptions(
+    server: Server, varz: Varz, clients: Sequence[ClientConnection], params: Params
+) -> Iterator[Finding]:
+    """The limit is one for each connection, not for the server as a whole (server: client.go subsAtLimit)."""
+    greediest = max(clients, key=lambda client: client.subscriptions, default=None)
+    if greediest is None or varz.max_subscriptions <= 0:
+        return
+    used = greediest.subscriptions / varz.max_subscriptions
+    if used >= params.number("max_subscriptions"):
+        yield Finding(
+            subject=server.subject,
+            message=f"{name_of(greediest)} has {greediest.subscriptions:,} subscriptions, and a connection may have"
+            f" {varz.max_subscriptions:,} (max_subscriptions): at the limit what it subscribes is refused",
+            measured=used,
+            threshold=params.number("max_subscriptions"),
+            unit="ratio",
+            evidence=(
+                server.observed(f"connz[cid {greediest.cid}].subscriptions", greediest.subscriptions),
+                server.observed("max_subscriptions", varz.max_subscriptions),
+            ),
+        )
+
+
+def _assets(server: Server, params: Params) -> Iterator[Finding]:
+    assets = server.jetstream.ha_assets if server.jetstream else 0
+    many = assets >= params.integer("max_ha_assets")
+    if many or assets >= params.integer("warn_ha_assets"):
+        yield Finding(
+            subject=server.subject,
+            severity=None if many else Severity.INFO,
+            message=f"it takes part in {assets:,} Raft groups of replicated streams and consumers: each costs"
+            " heartbeats, memory and files, and after a restart all of them must catch up",
+            measured=assets,
+            threshold=params.integer("max_ha_assets" if many else "warn_ha_assets"),
+            unit="count",
+            evidence=(server.observed("ha_assets", assets),),
+        )
+
+
+def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:
+    """Far more memory than the servers of its cluster have on average, in every sample."""
+    ratios = [_against_mean(server, look) for look in servers.looks]
+    if min(ratios) < params.number("memory_outlier") or server.varz is None:
+        return
+    if server.varz.mem >= params.integer("min_outlier"):
+        yield Finding(
+            subject=server.subject,
+            severity=Severity.INFO,
+            message=f"it uses {server.varz.mem:,} bytes of memory, {ratios[-1]:.1f} times the mean of its cluster:"
+            " leaders, clients or memory streams may be piled up there",
+            measured=ratios[-1],
+            threshold=params.number("memory_outlier"),
+            unit="ratio",
+            evidence=(server.observed("mem", server.varz.mem),),
+        )
+
+
+def _against_mean(server: Server, look: Sequence[Server]) -> float:
+    sizes = {one.name: one.varz.mem for one in look if one.varz and one.cluster == server.cluster}
+    if len(sizes) < _ENOUGH or server.name not in sizes:
+        return 0.0
+    return sizes[server.name] / max(fmean(sizes.values()), 1.0)

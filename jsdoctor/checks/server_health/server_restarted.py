@@ -1,0 +1,110 @@
+"""JSD805: a server that was restarted: while it was watched, or lately and unlike the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.health import uptime_ns
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
+
+_LONGER = 10
+"""A server is told from the others when they have been up for so many times as long: a roll-out takes its time."""
+
+
+@check("server_health.restarted_between_samples")
+def restarted_between_samples(trend: ServerTrend) -> Iterator[Finding]:
+    """Each start makes a new server id. Twice within the samples is a server that does not stay up."""
+    for history in trend.servers:
+        yield _restarted(history) if history.restarted else passed(history.last.subject)
+
+
+def _restarted(history: ServerHistory) -> Finding:
+    server, starts = history.last, len({reading.server_id for reading in history.readings}) - 1
+    started = server.varz.start if server.varz else None
+    when = f", last at {started:%Y-%m-%d %H:%M:%S} UTC" if started else ""
+    return Finding(
+        subject=server.subject,
+        severity=Severity.ERROR if starts > 1 else None,
+        message=(
+            f"it was started {f'{starts:,} times' if starts > 1 else 'anew'} between the samples{when}: its leaders"
+            " moved, its clients had to connect again" + (", and it does not stay up" if starts > 1 else "")
+        ),
+        measured=starts,
+        threshold=0,
+        unit="count",
+        evidence=(
+            history.first.observed("server_id", history.first.server_id),
+            server.observed("server_id", server.server_id),
+            server.observed("start", started),
+        ),
+    )
+
+
+@check("server_health.restarted_lately")
+def restarted_lately(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    """A start by itself is no fault. One server out of step, or all at once although their data is older, is news."""
+    uptimes = {server.name: up for server in servers.servers if (up := uptime_ns(server)) is not None}
+    known = [server for server in servers.servers if server.name in uptimes]
+    recent = params.integer("recent")
+    oldest = _oldest_data(snapshots)
+    whole = known and len(known) >= max((s.meta.cluster_size for s in known if s.meta), default=0)
+    if whole and max(uptimes.values()) < recent and _is_older(oldest, known, params.integer("recent_data")):
+        yield _all_at_once(known, uptimes, oldest)
+        return
+    for server in known:
+        others = [up for name, up in uptimes.items() if name != server.name]
+        alone = bool(others) and min(others) > _LONGER * max(uptimes[server.name], 1)
+        yield (
+            _out_of_step(server, uptimes, others) if uptimes[server.name] < recent and alone else passed(server.subject)
+        )
+
+
+def _oldest_data(snapshots: SnapshotSeries | None) -> datetime | None:
+    return min((s.created for s in snapshots.last.streams if s.created), default=None) if snapshots else None
+
+
+def _is_older(oldest: datetime | None, servers: Sequence[Server], margin_ns: int) -> bool:
+    """Whether there were streams long before the first of these servers started."""
+    starts = [server.varz.start for server in servers if server.varz and server.varz.start]
+    return oldest is not None and (min(starts) - oldest).total_seconds() * 1e9 > margin_ns
+
+
+def _all_at_once(servers: Sequence[Server], uptimes: dict[str, int], oldest: datetime | None) -> Finding:
+    first, last = max(uptimes.values()), min(uptimes.values())
+    if len(servers) == 1:
+        who = f"the only server started {span(_rough(first))} ago"
+    else:
+        oldest_text, newest_text = span(_rough(first)), span(_rough(last))
+        when = f"{oldest_text} ago" if oldest_text == newest_text else f"between {oldest_text} and {newest_text} ago"
+        who = f"all {len(servers):,} servers started {when}"
+    return Finding(
+        subject=servers[0].subject if len(servers) == 1 else CLUSTER,
+        severity=Severity.INFO,
+        message=f"{who}, and there are older streams: nothing could be published while they were down",
+        evidence=(
+            *(server.observed("start", server.varz.start if server.varz else None) for server in servers),
+            servers[0].observed("oldest stream", oldest),
+        ),
+    )
+
+
+def _out_of_step(server: Server, uptimes: dict[str, int], others: Sequence[int]) -> Finding:
+    return Finding(
+        subject=server.subject,
+        severity=Severity.INFO,
+        message=f"it started {span(_rough(uptimes[server.name]))} ago, the others have been up for"
+        f" {span(_rough(min(others)))} or longer: was that planned?",
+        evidence=(server.observed("start", server.varz.start if server.varz else None),),
+    )
+
+
+def _rough(duration_ns: int) -> int:
+    """To the second: nobody needs more of an uptime."""
+    return duration_ns // 1_000_000_000 * 1_000_000_000

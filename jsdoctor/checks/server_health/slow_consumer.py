@@ -1,0 +1,125 @@
+"""JSD806: clients, routes or leaf nodes that do not read what they are sent, so that the server cut them off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import closed_within, name_of
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers, Varz
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+
+_REASON = "Slow Consumer"
+_KINDS = ("clients", "routes", "gateways", "leafs")
+_SHOWN = 3
+
+
+@check("server_health.slow_consumer")
+def slow_consumer(
+    servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
+) -> Iterator[Finding]:
+    """The count is one since the start; only its growth, or who was cut off lately, tells of a fault that is there."""
+    histories = {history.last.name: history for history in (trend.servers if trend else ())}
+    lists = {listed.server: listed for listed in (connections.servers if connections else ())}
+    for server in servers.servers:
+        if server.varz is None:
+            yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
+            continue
+        growth = _growth(histories.get(server.name))
+        cut_off = _cut_off(lists.get(server.name))
+        recent = _recent(lists.get(server.name), params.integer("recent"))
+        if growth or recent:
+            yield _finding(server, growth, recent)
+        elif server.varz.slow_consumers:
+            yield _counted(server, server.varz, cut_off)
+        else:
+            yield passed(server.subject)
+
+
+def _by_kind(varz: Varz) -> dict[str, int]:
+    """Servers before 2.9 tell one number for all kinds."""
+    stats = varz.slow_consumer_stats
+    counts = {kind: getattr(stats, kind) for kind in _KINDS} if stats else {"clients": varz.slow_consumers}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def _growth(history: ServerHistory | None) -> dict[str, int]:
+    if history is None or history.restarted or not (history.first.varz and history.last.varz):
+        return {}
+    before, after = _by_kind(history.first.varz), _by_kind(history.last.varz)
+    grown = {kind: count - before.get(kind, 0) for kind, count in after.items()}
+    return {kind: count for kind, count in grown.items() if count > 0}
+
+
+def _cut_off(listed: ServerConnections | None) -> list[ClientConnection]:
+    return [one for one in (listed.closed or () if listed else ()) if one.reason.startswith(_REASON)]
+
+
+def _recent(listed: ServerConnections | None, window_ns: int) -> list[ClientConnection]:
+    return [one for one in closed_within(listed, window_ns) if one.reason.startswith(_REASON)] if listed else []
+
+
+def _words(counts: dict[str, int]) -> str:
+    """`clients 2, routes 1`: how often, as one that is slow can count twice."""
+    return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+
+
+def _who(cut_off: Sequence[ClientConnection]) -> str:
+    """Names with when and why: `APP/mailer (10.0.0.7:4711) at 12:00:01 UTC (Pending Bytes)`."""
+    texts = [
+        f"{name_of(one)}{f' at {one.stop:%H:%M:%S} UTC' if one.stop else ''} {one.reason.removeprefix(_REASON).strip()}"
+        for one in cut_off[:_SHOWN]
+    ]
+    more = f" and {len(cut_off) - _SHOWN:,} more" if len(cut_off) > _SHOWN else ""
+    return "; ".join(texts) + more
+
+
+def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConnection]) -> Finding:
+    links = any(kind != "clients" for kind in growth)
+    lost = sum(growth.values()) or len(recent)
+    cut_off = "slow readers were cut off " + (f"between the samples ({_words(growth)})" if growth else "lately")
+    then = (
+        "what goes over that link is late or lost, and leader elections follow"
+        if links
+        else "they lose what core NATS sent them meanwhile and must connect again"
+    )
+    return Finding(
+        subject=server.subject,
+        severity=Severity.ERROR if links else None,
+        message=f"{cut_off}{f': {_who(recent)}' if recent else ''}; {then}",
+        measured=lost,
+        threshold=0,
+        unit="count",
+        evidence=(*_evidence(server), *_observed(server, recent)),
+        remedy={"reason": recent[0].reason} if recent else {},
+    )
+
+
+def _counted(server: Server, varz: Varz, cut_off: Sequence[ClientConnection]) -> Finding:
+    since = f" since it started on {varz.start:%Y-%m-%d %H:%M} UTC" if varz.start else ""
+    who = f"; the last were {_who(cut_off)}" if cut_off else ""
+    return Finding(
+        subject=server.subject,
+        severity=Severity.INFO,
+        message=f"slow readers were counted{since} ({_words(_by_kind(varz))}), none lately as far as can be seen{who}",
+        measured=varz.slow_consumers,
+        threshold=0,
+        unit="count",
+        evidence=(*_evidence(server), *_observed(server, cut_off)),
+        remedy={"reason": cut_off[0].reason} if cut_off else {},
+    )
+
+
+def _evidence(server: Server) -> Iterator[Observation]:
+    for kind, count in _by_kind(server.varz).items() if server.varz else ():
+        yield server.observed(f"slow_consumer_stats.{kind}", count)
+    yield server.observed("start", server.varz.start if server.varz else None)
+
+
+def _observed(server: Server, cut_off: Sequence[ClientConnection]) -> Iterator[Observation]:
+    for one in cut_off[:_SHOWN]:
+        yield server.observed(f"connz.closed[cid {one.cid}].reason", one.reason)
+        yield server.observed(f"connz.closed[cid {one.cid}].stop", one.stop)

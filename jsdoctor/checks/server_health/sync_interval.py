@@ -1,0 +1,109 @@
+"""JSD813: acknowledged writes that a power cut can take back, where nothing else holds a copy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import JetStreamConfig, Server, Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import counted, span
+
+_SAFE_REPLICAS = 3
+"""A majority of three hosts has the write in memory; of one or two, one host is enough to lose it."""
+
+
+@check("server_health.sync_interval")
+def sync_interval(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    """A publish is acknowledged when its file is written, which is flushed later (server: filestore.go syncBlocks).
+
+    The death of a process loses nothing: what it wrote is with the operating system. A power cut does.
+    """
+    by_cluster: dict[str, list[Server]] = defaultdict(list)
+    for server in servers.servers:
+        if _config(server):
+            by_cluster[server.cluster or f"server {server.name}"].append(server)
+    for name, members in by_cluster.items():
+        subject = members[0].subject if name.startswith("server ") else _cluster(name, len(by_cluster))
+        lazy = [server for server in members if _flushes_late(server)]
+        if not lazy:
+            yield passed(subject)
+            continue
+        slow = [server for server in lazy if _interval_ns(server) > params.integer("warn_interval")]
+        if slow:
+            yield _raised(subject, slow, params.integer("warn_interval"))
+        elif snapshots is None:
+            yield unknown(subject, "no stream was seen", "use a login of the system account")
+        elif streams := _alone(snapshots, {server.name for server in lazy}, params.integer("min_messages")):
+            yield _explained(subject, lazy, streams)
+        else:
+            yield passed(subject)
+
+
+def _config(server: Server) -> JetStreamConfig | None:
+    stats = server.jetstream
+    return stats.config if stats and not stats.disabled else None
+
+
+def _interval_ns(server: Server) -> int:
+    config = _config(server)
+    return config.sync_interval_ns if config else 0
+
+
+def _flushes_late(server: Server) -> bool:
+    config = _config(server)
+    return bool(config and not config.sync_always and config.sync_interval_ns > 0 and config.max_storage > 0)
+
+
+def _cluster(name: str, count: int) -> Subject:
+    return CLUSTER if count == 1 else Subject(kind="cluster", name=name)
+
+
+def _alone(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Stream]:
+    """File streams of these servers with fewer than three copies that hold messages, and do not copy from elsewhere."""
+    return [
+        stream
+        for stream in snapshots.last.led_streams()
+        if stream.config.storage == "file"
+        and stream.config.num_replicas < _SAFE_REPLICAS
+        and stream.answered_by in servers
+        and stream.state.messages >= least
+        and not stream.config.mirror
+    ]
+
+
+def _explained(subject: Subject, lazy: Sequence[Server], streams: Sequence[Stream]) -> Finding:
+    longest = max(lazy, key=_interval_ns)
+    return Finding(
+        subject=subject,
+        severity=Severity.INFO,
+        message=f"{counted(len(streams), 'file stream')} with fewer than three replicas: if a host loses power or its"
+        f" kernel crashes, acknowledged messages of up to the last {span(_interval_ns(longest))} (sync_interval) can be"
+        " gone. The end of the server process alone loses nothing",
+        measured=_interval_ns(longest),
+        unit="duration",
+        evidence=(
+            longest.observed("config.sync_interval", _interval_ns(longest)),
+            longest.observed("config.sync_always", False),
+            *(s.observed("config.num_replicas", s.config.num_replicas) for s in streams[:3]),
+        ),
+    )
+
+
+def _raised(subject: Subject, slow: Sequence[Server], limit_ns: int) -> Finding:
+    longest = max(slow, key=_interval_ns)
+    names = ", ".join(sorted(server.name for server in slow))
+    return Finding(
+        subject=subject,
+        severity=Severity.INFO,
+        message=f"{names}: files are flushed every {span(_interval_ns(longest))} (sync_interval), longer than the"
+        f" server's default of {span(limit_ns)}: a power cut can take back the acknowledged messages of that time,"
+        " of all streams if it hits several hosts at once",
+        measured=_interval_ns(longest),
+        threshold=limit_ns,
+        unit="duration",
+        evidence=tuple(server.observed("config.sync_interval", _interval_ns(server)) for server in slow),
+    )

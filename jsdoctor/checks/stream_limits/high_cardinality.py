@@ -1,0 +1,40 @@
+"""JSD606: a stream with so many subjects that its index of them weighs on its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+
+@check("stream_limits.high_cardinality")
+def high_cardinality(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Every replica keeps all subjects in memory and builds that index at its start (server: filestore.go, psim)."""
+    warn_subjects, given = params.integer("warn_subjects"), "warn_subjects" in params.given
+    for stream in snapshots.last.led_streams():
+        limit = warn_subjects if given else most_subjects(stream) or warn_subjects
+        if stream.state.num_subjects < limit:
+            yield passed(stream.subject)
+        else:
+            yield _finding(stream, limit)
+
+
+def _finding(stream: Stream, limit: int) -> Finding:
+    held, copies = stream.state.num_subjects, max(stream.config.num_replicas, 1)
+    where = "its server keeps" if copies == 1 else f"each of its {copies} servers keeps"
+    return Finding(
+        subject=stream.subject,
+        message=f"it stores messages on {held:,} different subjects: {where} all of them in memory, and start-up,"
+        " filtered consumers and lists of subjects take longer the more there are",
+        measured=held,
+        threshold=limit,
+        unit="count",
+        evidence=(
+            stream.observed("state.num_subjects", held),
+            stream.observed("state.messages", stream.state.messages),
+        ),
+    )

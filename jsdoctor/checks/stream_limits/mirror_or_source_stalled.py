@@ -1,0 +1,170 @@
+"""JSD607: a mirror, or a stream with sources, to which messages of its origin do not come any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.checks.monitor_metadata import own_duration_ns
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.origins import (
+    NO_SUCH_STREAM,
+    Deployment,
+    Origin,
+    ahead,
+    missing,
+    origins_of,
+    surplus,
+)
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.wording import counted, span
+
+_HEARD_NS = 5_000_000_000
+"""An origin sends a heartbeat each second: one heard this lately says that nothing waits to be sent (stream.go)."""
+_NEVER = -1
+
+
+class Stall(msgspec.Struct, frozen=True):
+    """What is wrong with the copying from one origin. Measured and threshold are in `unit`."""
+
+    text: str
+    severity: Severity
+    origin: str = ""
+    measured: int | None = None
+    threshold: int | None = None
+    unit: str | None = None
+
+
+@check("stream_limits.mirror_or_source_stalled")
+def mirror_or_source_stalled(
+    snapshots: SnapshotSeries,
+    trend: Trend | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    params: Params,
+) -> Iterator[Finding]:
+    """Lag alone tells nothing: it is 0 where nothing is heard, and where each message that comes is refused."""
+    deployment = Deployment(snapshots, servers, connected)
+    histories = {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
+    for stream in snapshots.last.led_streams():
+        if not (stream.config.mirror or stream.config.sources):
+            continue
+        history = histories.get((stream.account, stream.name))
+        stalls = list(_stalls(stream, history, deployment, params))
+        if stalls:
+            yield _finding(stream, stalls)
+        elif history is None:
+            yield unknown(
+                stream.subject,
+                "whether messages still come shows between two samples, and its leader was seen in one",
+                "run with --samples 2 or more",
+            )
+        elif _unheard(stream, history, deployment):
+            yield unknown(
+                stream.subject,
+                "its leader has heard nothing of its origin yet, and does not say since when it leads",
+                f"run with --interval {span(params.integer('warn_silence'))}",
+            )
+        else:
+            yield passed(stream.subject)
+
+
+def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deployment, params: Params) -> Iterator[Stall]:
+    origins = list(origins_of(stream, history))
+    for origin in origins:
+        stall = _of_origin(stream, origin, history, deployment, params)
+        if stall:
+            yield stall
+    if surplus(stream):
+        text = (
+            f"it holds {stream.state.messages:,} messages in {stream.state.last_seq - stream.state.first_seq + 1:,}"
+            " sequences: it went on with an origin that was made anew, and messages of both are mixed"
+        )
+        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "")
+    elif history and (by := ahead(history, deployment)):
+        text = (
+            f"it is {by:,} sequences past its origin, which was deleted and made anew or restored:"
+            f" the next {counted(by, 'message')} of the origin will not be copied"
+        )
+        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
+    elif history and all(map(_says_in_step, origins)) and (lost := missing(history, deployment)):
+        text = (
+            f"its lag is 0, but {counted(lost, 'message')} of its origins did not arrive and nothing moves:"
+            " before 2.12.8 a message whose id was seen before stops it"
+        )
+        yield Stall(text, Severity.ERROR, "", lost, 0, "count")
+
+
+def _of_origin(
+    stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment, params: Params
+) -> Stall | None:
+    name, quiet_ns = origin.now.name, _quiet_ns(stream, origin, history, deployment)
+    fail_ns = own_duration_ns(params, "max_silence", stream.config.metadata, "seen-critical")
+    warn_ns, lag = min(params.integer("warn_silence"), fail_ns), params.integer("warn_lag")
+    heard = f"not heard for {span(quiet_ns)}" if origin.now.active_ns >= 0 else f"never heard in {span(quiet_ns)}"
+    if origin.failing:
+        grave = origin.error_code == NO_SUCH_STREAM or quiet_ns >= warn_ns
+        text = f"nothing is copied from {name}: {origin.error_text}"
+        return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, quiet_ns, warn_ns, "duration")
+    if not 0 <= origin.now.active_ns < _HEARD_NS and deployment.has_no(stream, name):
+        text = f"nothing is copied from {name}: no server that answered has a stream of that name"
+        return Stall(text, Severity.ERROR, name, quiet_ns, warn_ns, "duration")
+    if quiet_ns >= warn_ns:
+        late = quiet_ns >= fail_ns
+        text = f"{name} was {heard}, not even its heartbeat: it cannot be reached, and no new message comes"
+        limit = fail_ns if late else warn_ns
+        return Stall(text, Severity.ERROR if late else Severity.WARNING, name, quiet_ns, limit, "duration")
+    lags = [reading.lag for reading in (*origin.before, origin.now)]
+    if history and len(lags) > 1 and min(lags) >= lag and lags[-1] >= lags[0]:
+        rests = history.first.state.last_seq == stream.state.last_seq
+        how = "and nothing was copied" if rests else "and not catching up"
+        text = f"it is {lags[-1]:,} messages behind {name} {how} within {span(int(history.elapsed_s * 1e9))}"
+        return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, lags[-1], lag, "count")
+    return None
+
+
+def _says_in_step(origin: Origin) -> bool:
+    readings = (*origin.before, origin.now)
+    return all(reading.lag == 0 and 0 <= reading.active_ns < _HEARD_NS and not reading.error for reading in readings)
+
+
+def _quiet_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
+    """For how long nothing was heard of an origin. A leader that never heard it may have been elected just now."""
+    if origin.now.active_ns >= 0:
+        return origin.now.active_ns
+    since = deployment.copying_since(stream)
+    if since:
+        return int((stream.at - since).total_seconds() * 1e9)
+    never = history and all(reading.active_ns < 0 for reading in origin.before)
+    return int(history.elapsed_s * 1e9) if history and never else 0
+
+
+def _unheard(stream: Stream, history: StreamHistory, deployment: Deployment) -> bool:
+    never = any(origin.now.active_ns == _NEVER for origin in origins_of(stream, history))
+    return never and deployment.copying_since(stream) is None
+
+
+def _finding(stream: Stream, stalls: Sequence[Stall]) -> Finding:
+    worst = max(stalls, key=lambda stall: stall.severity.rank)
+    config = stream.config
+    infos = (stream.mirror,) if stream.mirror else stream.sources
+    local = {c.name for c in (config.mirror, *config.sources) if c and c.external is None}
+    return Finding(
+        subject=stream.subject,
+        severity=None if worst.severity is Severity.ERROR else worst.severity,
+        message="; ".join(dict.fromkeys(stall.text for stall in stalls)),
+        measured=worst.measured,
+        threshold=worst.threshold,
+        unit=worst.unit,
+        evidence=(
+            stream.observed("state.last_seq", stream.state.last_seq),
+            *(stream.observed(f"{info.name}.lag", info.lag) for info in infos),
+            *(stream.observed(f"{info.name}.active", info.active_ns) for info in infos),
+        ),
+        remedy={"origins": sorted({stall.origin for stall in stalls if stall.origin} & local) or sorted(local)[:3]},
+    )

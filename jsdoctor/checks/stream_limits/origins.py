@@ -1,0 +1,159 @@
+"""What mirrors and sources copy from, and how to tell that nothing arrives where their server says that all is well.
+
+The figures of a server count what it was sent, so they show no lag where it refuses what it is sent (stream.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cached_property
+
+import msgspec
+
+from jsdoctor.model.jetstream import SourceConfig, SourceInfo
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.trend import StreamHistory
+
+NO_SUCH_STREAM = 10059
+_LONG_ENOUGH_S = 1.0
+"""What is on its way at the first reading has come by then: heartbeats say each second how far the origin is."""
+_DROPS_REPEATED_IDS = (2, 12, 8)
+"""From here on a repeated id is dropped, or stored by a mirror; before, it stops a copy of one replica (stream.go)."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """A mirror or source of a stream: how it is doing, and the same in earlier readings, oldest first."""
+
+    now: SourceInfo
+    before: tuple[SourceInfo, ...] = ()
+
+    @property
+    def failing(self) -> bool:
+        """Whether every reading shows an error."""
+        return all(reading.error for reading in (*self.before, self.now))
+
+    @property
+    def error_code(self) -> int:
+        """The API error code of the newest error."""
+        error = self.now.error
+        code = error.get("err_code", 0) if isinstance(error, dict) else 0
+        return code if isinstance(code, int) else 0
+
+    @property
+    def error_text(self) -> str:
+        """What the newest error says."""
+        error = self.now.error
+        text = error.get("description", "") if isinstance(error, dict) else error
+        return f"{text or 'an error without a text'}" + (f" (error {self.error_code})" if self.error_code else "")
+
+
+def origins_of(stream: Stream, history: StreamHistory | None) -> Iterator[Origin]:
+    """The mirror or all sources of a stream. Sources of one name (several filters of a stream) are told by place."""
+    earlier = [_sources(reading) for reading in history.readings[:-1]] if history else []
+    if not stream.mirror and not stream.sources:
+        return
+    for key, info in _sources(stream).items():
+        yield Origin(info, tuple(look[key] for look in earlier if key in look))
+
+
+def _sources(stream: Stream) -> Mapping[tuple[str, int], SourceInfo]:
+    found: dict[tuple[str, int], SourceInfo] = {}
+    infos = (stream.mirror,) if stream.mirror else stream.sources
+    for info in infos:
+        found[info.name, sum(1 for name, _ in found if name == info.name)] = info
+    return found
+
+
+class Deployment:
+    """What is known beside the stream itself: its origins in each sample, and since when its server may copy."""
+
+    def __init__(self, snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None) -> None:
+        self._servers = {server.name: server for server in servers.servers} if servers else {}
+        self._connected = connected
+        self._first, self._last = snapshots.snapshots[0], snapshots.last
+        self._index: dict[int, dict[tuple[str, str], Stream]] = {}
+
+    def copying_since(self, stream: Stream) -> datetime | None:
+        """When its present leader began at the latest; None where nothing tells (2.10; plain accounts)."""
+        server = self._servers.get(stream.answered_by)
+        started = server.varz.start if server and server.varz else None
+        led = stream.cluster.leader_since if stream.cluster else None
+        alone = not (stream.cluster and stream.cluster.replicas)
+        if led is None and not (alone and started):
+            return None
+        return max(moment for moment in (led, started, stream.created) if moment)
+
+    def stops_at_repeated_ids(self, stream: Stream) -> bool:
+        """Whether the version of its server is known, and is one that such a message stops: with one replica only."""
+        if stream.config.num_replicas > 1:
+            return False
+        server = self._servers.get(stream.answered_by)
+        version = server.version if server else (self._connected.version if self._connected else "")
+        numbers = version.partition("-")[0].split(".")
+        return all(n.isdigit() for n in numbers) and (0,) < tuple(map(int, numbers)) < _DROPS_REPEATED_IDS
+
+    def has_no(self, stream: Stream, name: str) -> bool:
+        """Whether no server that answered knows an origin of the same account, not even one without a leader."""
+        config = stream.config
+        if any(c.name == name and c.external is not None for c in (config.mirror, *config.sources) if c):
+            return False
+        return (stream.account, name) not in self._names
+
+    @cached_property
+    def _names(self) -> set[tuple[str, str]]:
+        found = {(asset.subject.account, asset.subject.name) for asset in self._last.silent}
+        return found | {(stream.account, stream.name) for stream in self._last.streams}
+
+    def earlier_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
+        """An origin of the same account in the oldest sample, seen from its leader."""
+        return self._find(self._first, stream.account, config.name)
+
+    def present_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
+        """The same in the newest sample."""
+        return self._find(self._last, stream.account, config.name)
+
+    def _find(self, snapshot: ClusterSnapshot, account: str, name: str) -> Stream | None:
+        if id(snapshot) not in self._index:
+            self._index[id(snapshot)] = {(s.account, s.name): s for s in snapshot.led_streams()}
+        return self._index[id(snapshot)].get((account, name))
+
+
+def missing(history: StreamHistory, deployment: Deployment) -> int:
+    """At least how many messages the origins had at the first reading that a copy at rest did not get by the last.
+
+    0 where nothing is missing or nothing can be said: a copy that moves, that takes only a part, or an origin not seen.
+    """
+    stream, config = history.last, history.last.config
+    if history.first.state.last_seq != stream.state.last_seq or history.elapsed_s < _LONG_ENOUGH_S:
+        return 0
+    if config.mirror:
+        origin = deployment.earlier_origin(stream, config.mirror) if config.mirror.takes_all else None
+        return _beyond(origin, stream.state.last_seq) if origin else 0
+    if not deployment.stops_at_repeated_ids(stream) or not all(source.takes_all for source in config.sources):
+        return 0
+    origins = [deployment.earlier_origin(stream, source) for source in config.sources]
+    held = sum(origin.state.messages for origin in origins if origin)
+    return max(held - stream.state.last_seq, 0)
+
+
+def _beyond(origin: Stream, last_seq: int) -> int:
+    """Messages of the origin past that sequence, whatever of its others was deleted."""
+    return max(origin.state.messages - max(last_seq - origin.state.first_seq + 1, 0), 0)
+
+
+def ahead(history: StreamHistory, deployment: Deployment) -> int:
+    """By how many sequences a mirror was past where its origin is now, which was therefore made anew; 0 if it was not.
+
+    The readings of one sample are not of one instant: a later one of the origin can only be farther.
+    """
+    mirror = history.last.config.mirror
+    origin = deployment.present_origin(history.last, mirror) if mirror and mirror.external is None else None
+    return max(history.first.state.last_seq - origin.state.last_seq, 0) if origin else 0
+
+
+def surplus(stream: Stream) -> int:
+    """Messages that a mirror holds beyond what its sequences allow: it went on with an origin that was made anew."""
+    state = stream.state
+    return max(state.messages - (state.last_seq - state.first_seq + 1), 0) if stream.config.mirror else 0

@@ -1,0 +1,59 @@
+"""Which engine reads logs, and why: the report says it in these words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.render.units import quantity
+
+if TYPE_CHECKING:
+    from jsdoctor.collect.logs.spark.session import SparkChoice
+
+SPARK_FROM_BYTES = 2 * 1024**3
+"""Text from which `check --logs` reads with Spark. A policy, not a break-even: on one machine the same work in
+processes of our own is faster at any size that was measured."""
+
+
+class Engine(StrEnum):
+    """What reads logs."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """The engine of one run and the reason for it."""
+
+    spark: bool
+    why: str
+
+
+def choose_engine(asked: Engine, spark: SparkChoice, text: int, batch: bool = False) -> EngineChoice:
+    """`text` is the estimated size of all text in bytes; a `batch` runs on Spark whatever its size.
+
+    Raises `UsageProblem` for options that exclude each other.
+    """
+    option = f"--master {spark.master}" if spark.master else f"--remote {spark.remote}" if spark.remote else ""
+    if spark.master and spark.remote:
+        raise UsageProblem("--master and --remote name two clusters", "leave one of them away")
+    if asked is Engine.LOCAL:
+        if option or spark.conf:
+            raise UsageProblem(
+                f"--engine local uses no Spark: {option or '--conf'} cannot be given with it", "leave one of them away"
+            )
+        return EngineChoice(spark=False, why="--engine local")
+    if asked is Engine.SPARK:
+        return EngineChoice(spark=True, why=option or "--engine spark")
+    if option:
+        return EngineChoice(spark=True, why=option)
+    if batch:
+        return EngineChoice(spark=True, why="as audits do; --engine local reads without")
+    size, limit = quantity(text, "bytes"), quantity(SPARK_FROM_BYTES, "bytes")
+    if text < SPARK_FROM_BYTES:
+        return EngineChoice(spark=False, why=f"about {size} of text, below {limit}")
+    return EngineChoice(spark=True, why=f"about {size} of text, {limit} or more")

@@ -1,0 +1,51 @@
+"""The options about logs, from what typer has read; commands share their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsdoctor.cli.log_engine import Engine
+from jsdoctor.collect.logs.spark.session import SparkChoice
+from jsdoctor.collect.problems import UsageProblem
+
+_ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRequest:
+    """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit."""
+
+    paths: tuple[str, ...]
+    engine: Engine = Engine.AUTO
+    spark: SparkChoice = field(default_factory=SparkChoice)
+    zones: tuple[tuple[str, str], ...] = ()
+    servers: tuple[tuple[str, str], ...] = ()
+    events: str | None = None
+    batch: bool = False
+
+
+def log_options(params: Mapping[str, Any]) -> LogRequest | None:
+    """None where no logs are given. Raises `UsageProblem` for options that mean nothing without logs."""
+    if params.get("logs"):
+        return required_log_options(params)
+    given = [f"--{name.replace('_', '-')}" for name in _ONLY_WITH_LOGS if params.get(name)]
+    if params["engine"] is not Engine.AUTO:
+        given.append("--engine")
+    if given:
+        raise UsageProblem(f"{' and '.join(given)}: there are no logs to read", "add --logs PATH")
+    return None
+
+
+def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogRequest:
+    """What is said of logs, where there are any."""
+    return LogRequest(
+        paths=tuple(params["logs"]),
+        engine=params["engine"],
+        spark=SparkChoice(params["master"], params["remote"], dict(params["conf"] or ())),
+        zones=tuple(params["timezone"] or ()),
+        servers=tuple(params["server_name"] or ()),
+        events=params.get("events"),
+        batch=batch,
+    )

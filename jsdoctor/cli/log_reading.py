@@ -1,0 +1,132 @@
+"""Reading logs for one run: what to read, by which engine, what came of it, what could not be read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from jsdoctor.cli.log_engine import EngineChoice, choose_engine
+from jsdoctor.cli.log_options import LogRequest
+from jsdoctor.cli.log_progress import LogProgress
+from jsdoctor.collect.logs.discover import Plan, discover
+from jsdoctor.collect.logs.local import run_local
+from jsdoctor.collect.logs.split import split
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.log import LogEvidence, LogFile
+from jsdoctor.model.log_scan import Part, ScanSettings
+from jsdoctor.model.report import Source
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.wording import counted
+from jsdoctor.render.units import quantity
+
+if TYPE_CHECKING:
+    from jsdoctor.collect.logs.event_files import EventStore
+
+_WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogsRead:
+    """Evidence, its gaps and sources, and one sentence on what was read and how."""
+
+    evidence: LogEvidence
+    gaps: tuple[Gap, ...]
+    sources: tuple[Source, ...]
+    headline: str
+
+
+def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str], None]) -> LogsRead:
+    """Read them all. What cannot be read becomes a gap; raises problems with Spark, and usage problems."""
+    started = datetime.now(UTC)
+    show("looking for logs")
+    plan = discover(request.paths, request.zones, request.servers)
+    choice = choose_engine(request.engine, request.spark, plan.text, request.batch)
+    settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
+    evidence, place = _read(request, choice, settings, plan, show)
+    return LogsRead(
+        evidence,
+        tuple(_gap(file) for file in evidence.files if file.problem),
+        tuple(Source("logs", path, started) for path in request.paths),
+        _headline(evidence, f"{place}: {choice.why}"),
+    )
+
+
+def _read(
+    request: LogRequest, choice: EngineChoice, settings: ScanSettings, plan: Plan, show: Callable[[str], None]
+) -> tuple[LogEvidence, str]:
+    """The evidence, and by what it was read."""
+    parts = split(plan.files)
+    progress = LogProgress(show, sum(part.size for part in plan.files))
+    with contextlib.ExitStack() as open_:
+        events = open_.enter_context(_event_store(request.events)) if request.events else None
+        if choice.spark:
+            return _with_spark(request, settings, parts, show, progress, events)
+        processes = _processes(plan.text, len(parts))
+        if events is None:
+            evidence = run_local(settings, parts, processes, progress)
+        else:
+            from jsdoctor.collect.logs.event_files import server_names
+
+            evidence = run_local(settings, parts, processes, progress, scan=events.staging.scan)
+            events.commit(server_names(parts, evidence))
+        return evidence, f"read in-process ({processes} process{'es' if processes > 1 else ''})"
+
+
+def _with_spark(
+    request: LogRequest,
+    settings: ScanSettings,
+    parts: list[Part],
+    show: Callable[[str], None],
+    progress: LogProgress,
+    events: EventStore | None,
+) -> tuple[LogEvidence, str]:
+    from jsdoctor.collect.logs.spark.driver import run_spark
+    from jsdoctor.collect.logs.spark.session import open_spark
+
+    show("starting Spark" if request.spark.embedded else f"reaching {request.spark.master or request.spark.remote}")
+    with open_spark(request.spark) as spark:
+        return run_spark(spark, settings, parts, progress, events), f"read with Spark ({spark.place})"
+
+
+def _event_store(place: str) -> EventStore:
+    try:
+        from jsdoctor.collect.logs.event_files import EventStore
+    except ImportError as error:
+        raise UsageProblem(
+            f"--events writes Parquet with {error.name}, which is not installed", "pip install 'jsdoctor[logs]'"
+        ) from error
+    return EventStore(place)
+
+
+def _processes(text: int, parts: int) -> int:
+    """One for what is read sooner than another process starts, else one for each core."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if text < _WORTH_A_PROCESS_BYTES else max(1, min(cores, parts))
+
+
+def _gap(file: LogFile) -> Gap:
+    """What could not be read of a file. Asked for by name, it makes the run inconclusive."""
+    what = (
+        f"{quantity(file.skipped, 'bytes')} of {quantity(file.size, 'bytes')} were not read: " if file.skipped else ""
+    )
+    return Gap(
+        kind="log",
+        subject=Subject(kind="file", name=file.path),
+        reason=f"{what}{file.problem}",
+        how_to_get="mend the file or fetch it again, then run again",
+        requested=file.named,
+    )
+
+
+def _headline(evidence: LogEvidence, how: str) -> str:
+    lines, text = sum(file.lines for file in evidence.files), sum(file.read for file in evidence.files)
+    parts = [counted(len(evidence.files), "file"), counted(lines, "line"), quantity(text, "bytes")]
+    if evidence.servers:
+        parts.append(f"of {counted(len(evidence.servers), 'server')}")
+    return f"{', '.join(parts)} of logs; {how}".replace(", of ", " of ")

@@ -1,0 +1,47 @@
+"""Reading servers' clocks over HTTP: /varz has the time, and the name of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from time import monotonic_ns
+
+import httpx
+
+from jsdoctor.collect.clock.servers import repeated
+from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.monitor import DIRECT
+from jsdoctor.collect.live.monitor_url import MonitorUrl
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+
+
+async def monitored_clocks(
+    urls: Iterable[MonitorUrl], tls: ssl.SSLContext | None, timeout_s: float, haul: Haul
+) -> None:
+    """The clock of each server with one of these monitoring ports."""
+    urls = list(dict.fromkeys(urls))
+    secure = any(url.base.startswith("https://") for url in urls)
+    verify = (tls or ssl.create_default_context()) if secure else False
+    async with httpx.AsyncClient(verify=verify, timeout=timeout_s, mounts=DIRECT) as client:
+        await asyncio.gather(*(_clock(client, url, timeout_s, haul) for url in urls))
+
+
+async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, haul: Haul) -> None:
+    target = url.base + "/varz"
+
+    async def ask() -> bool:
+        started, asked_at = monotonic_ns(), datetime.now(UTC)
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await client.get(target, auth=url.login)
+        except (httpx.HTTPError, OSError):
+            return False  # a gap already: the samples ask the same
+        if not response.is_success:
+            return False
+        took_ns = monotonic_ns() - started
+        haul.exchanges.append(Exchange(Access.MONITOR, Endpoint.CLOCK, target, asked_at, took_ns, response.content))
+        return True
+
+    await repeated(ask)

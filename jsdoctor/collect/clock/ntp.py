@@ -1,0 +1,125 @@
+"""Asking NTP servers for true time: all at once, each in a thread of its own, because looking a name up may take long.
+
+Every answer is kept as it came, also one that is no answer to our question: whether to believe it is for the parser to
+say (`jsdoctor.parse.clock_ntp`). The packets are ntplib's; the socket is ours, because ntplib's own request carries our
+time where a random number tells a spoofed answer from a true one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import monotonic, monotonic_ns
+
+import msgspec
+import ntplib
+
+from jsdoctor.collect.clock.ntp_host import NtpHost
+from jsdoctor.collect.live.haul import Haul
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.gap import Gap
+from jsdoctor.parse.clock_ntp import NtpAnswer, ntp_gap
+
+_LONGEST_WAIT_S = 2.0
+_ATTEMPTS = 2
+_PACKET_BYTES = 48
+_LONGEST_PACKET = 1024
+_FIELDS = set(NtpAnswer.__struct_fields__) - {"host", "sent"}
+
+
+class _NoAnswerError(Exception):
+    """Nobody answered; the message says why."""
+
+
+async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> Haul:
+    """What each of them answers, and a gap for each that does not."""
+    wait_s = min(timeout_s, _LONGEST_WAIT_S)
+    loop = asyncio.get_running_loop()
+    haul = Haul()
+    asking: dict[asyncio.Future[Exchange | Gap], NtpHost] = {loop.create_future(): h for h in dict.fromkeys(hosts)}
+    for future, host in asking.items():
+        # Not of the loop's own pool: at exit that would wait for a name server that does not answer.
+        threading.Thread(target=_answer_into, args=(future, loop, host, wait_s), daemon=True).start()
+    if asking:
+        await asyncio.wait(asking, timeout=(_ATTEMPTS + 1) * wait_s)
+    for future, host in asking.items():
+        found = future.result() if future.done() else ntp_gap(host.text, "its name could not be looked up in time")
+        future.cancel()
+        if isinstance(found, Gap):
+            haul.gaps.append(found)
+        else:
+            haul.exchanges.append(found)
+    return haul
+
+
+def _answer_into(
+    future: asyncio.Future[Exchange | Gap], loop: asyncio.AbstractEventLoop, host: NtpHost, wait_s: float
+) -> None:
+    try:
+        found: Exchange | Gap = _answer(host, wait_s)
+    except _NoAnswerError as error:
+        found = ntp_gap(host.text, str(error))
+    except (OSError, UnicodeError, ntplib.NTPException) as error:
+        found = ntp_gap(host.text, f"it cannot be asked: {error}")
+
+    def give() -> None:
+        if not future.done():
+            future.set_result(found)
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(give)
+
+
+def _answer(host: NtpHost, wait_s: float) -> Exchange:
+    """The answer; else one that came in its place. Raises OSError for a name that is none, and _NoAnswerError."""
+    addresses = socket.getaddrinfo(host.name, host.port, type=socket.SOCK_DGRAM)
+    other: Exchange | None = None
+    refused = ""
+    for family, kind, protocol, _, address in addresses[:1] * _ATTEMPTS + addresses[1:_ATTEMPTS]:
+        try:
+            with socket.socket(family, kind, protocol) as udp:
+                udp.connect(address)  # so that the system lets nobody else answer
+                answer, bogus = _ask(udp, host, wait_s)
+        except OSError as error:
+            refused = error.strerror or str(error)
+            continue
+        if answer:
+            return answer
+        other = other or bogus
+    if other:
+        return other
+    raise _NoAnswerError(refused or f"no answer within {wait_s:g} s")
+
+
+def _ask(udp: socket.socket, host: NtpHost, wait_s: float) -> tuple[Exchange | None, Exchange | None]:
+    """The answer to our question, and the first packet that is none."""
+    question = ntplib.NTPPacket(version=4, mode=3, tx_timestamp=(secrets.randbits(52) | 1) / 2**20)
+    packet = question.to_data()
+    other: Exchange | None = None
+    until = monotonic() + wait_s
+    # In this order an interruption between the two makes the answer seem late, which does no harm.
+    started, asked_at = monotonic_ns(), datetime.now(UTC)
+    udp.send(packet)
+    while (left_s := until - monotonic()) > 0:
+        udp.settimeout(left_s)
+        try:
+            raw = udp.recv(_LONGEST_PACKET)
+        except TimeoutError:
+            break
+        took_ns = monotonic_ns() - started
+        if len(raw) < _PACKET_BYTES:
+            continue
+        reply = ntplib.NTPStats()
+        reply.from_data(raw)
+        fields = {name: getattr(reply, name) for name in _FIELDS}
+        answer = NtpAnswer(host=host.text, sent=question.tx_timestamp, **fields)
+        exchange = Exchange(Access.NTP, Endpoint.NTP, host.text, asked_at, took_ns, msgspec.json.encode(answer))
+        if answer.orig_timestamp == answer.sent:
+            return exchange, other
+        other = other or exchange
+    return None, other

@@ -1,0 +1,48 @@
+"""Which accounts may have a JWT: in operator mode accounts are known by public keys, and asked for one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+
+MOST_CLAIMS = 64
+"""One request each: past this many, collecting would take longer than an operator waits."""
+_PUBLIC_KEY = re.compile(r"A[A-Z2-7]{55}")
+
+
+class _Accountz(msgspec.Struct, frozen=True):
+    accounts: tuple[str, ...] | None = None
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    data: _Accountz | None = None
+
+
+def claimed_accounts(replies: Iterable[bytes]) -> list[str]:
+    """Public keys of accounts, sorted, from ACCOUNTZ replies (with or without their envelope); none otherwise."""
+    return sorted({name for body in replies for name in _listed(body) if _PUBLIC_KEY.fullmatch(name)})
+
+
+def _listed(body: bytes) -> tuple[str, ...]:
+    """Nothing of what cannot be read: it becomes a gap where it is parsed."""
+    try:
+        found = msgspec.json.decode(body, type=_Envelope).data or msgspec.json.decode(body, type=_Accountz)
+    except msgspec.MsgspecError:
+        return ()
+    return found.accounts or ()
+
+
+def too_many_claims(count: int) -> Gap:
+    """The gap for the accounts that are left out."""
+    return Gap(
+        kind="accounts",
+        subject=CLUSTER,
+        reason=f"of {count:,} accounts with a JWT, {MOST_CLAIMS} were asked for their limits",
+        how_to_get="ask the others one by one: nats server request accounts --account KEY",
+        requested=False,
+    )

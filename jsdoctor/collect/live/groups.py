@@ -1,0 +1,58 @@
+"""Which accounts have Raft groups: servers tell of the groups of one account at a time, and only when it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+
+MOST_RAFT_ACCOUNTS = 64
+"""One request each: past this many, collecting would take longer than an operator waits."""
+
+
+class _Detail(msgspec.Struct, frozen=True):
+    name: str = ""
+    id: str = ""
+
+
+class _Jsz(msgspec.Struct, frozen=True):
+    meta_cluster: object = None
+    account_details: tuple[_Detail, ...] | None = None
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    data: _Jsz | None = None
+
+
+def clustered_accounts(replies: Iterable[bytes]) -> list[str]:
+    """Ids of the accounts with JetStream, sorted, from JSZ replies (with or without their envelope).
+
+    None where no server is in a cluster: there are no groups. In operator mode RAFTZ knows accounts by their id only.
+    """
+    names: set[str] = set()
+    for jsz in filter(None, map(_opened, replies)):
+        if jsz.meta_cluster is not None:
+            names |= {detail.id or detail.name for detail in jsz.account_details or ()}
+    return sorted(names - {""})
+
+
+def _opened(body: bytes) -> _Jsz | None:
+    """None for what cannot be read: it becomes a gap where it is parsed."""
+    try:
+        return msgspec.json.decode(body, type=_Envelope).data or msgspec.json.decode(body, type=_Jsz)
+    except msgspec.MsgspecError:
+        return None
+
+
+def too_many_accounts(count: int) -> Gap:
+    """The gap for the accounts that are left out."""
+    return Gap(
+        kind="raft",
+        subject=CLUSTER,
+        reason=f"of {count:,} accounts with JetStream, the Raft groups of {MOST_RAFT_ACCOUNTS} were asked for",
+        how_to_get="ask the others one by one: nats server request raft --account NAME",
+        requested=False,
+    )

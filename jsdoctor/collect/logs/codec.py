@@ -1,0 +1,164 @@
+"""What a file is by its first bytes, and its text when it is compressed."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+)
+_STRANGERS: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "a zip archive: unpack it first"),
+    (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
+    (b"Rar!", "a rar archive: unpack it first"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4: unpack it first"),
+    (b"\xd4\xc3\xb2\xa1", "a packet capture: give it with --pcap"),
+    (b"\xa1\xb2\xc3\xd4", "a packet capture: give it with --pcap"),
+    (b"\x4d\x3c\xb2\xa1", "a packet capture: give it with --pcap"),
+    (b"\x0a\x0d\x0d\x0a", "a packet capture: give it with --pcap"),
+    (b"\x7fELF", "a program"),
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a picture"),
+    (b"PAR1", "a Parquet file"),
+    (b"LPKSHHRH", "a binary systemd journal: export it with journalctl -o json"),
+    (b"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"),
+    (b"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"),
+)
+FACTORS = {"": 1.0, "gzip": 10.0, "zstd": 10.0, "bzip2": 15.0, "xz": 15.0}
+"""How many bytes of log text a stored byte is taken for."""
+
+PEEK = 512
+"""So many first bytes tell what a file is."""
+
+_PIECE = 16 * 1024
+_MOST = 4 << 20
+_TEXT = frozenset(range(0x20, 0x100)) | frozenset(b"\t\n\r\x1b\x00\x0b\x0c\x08\x07")
+
+
+class Unreadable(Exception):  # noqa: N818  # it tells of the input, not of the program
+    """Input that is not what it should be. The message says why, for the report."""
+
+
+def codec_of(head: bytes) -> str:
+    """`gzip`, `zstd`, `bzip2` or `xz`, else an empty text."""
+    return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a tar archive begins here."""
+    return head[257:262] == b"ustar"
+
+
+def not_a_log(head: bytes) -> str:
+    """Why these first bytes cannot be those of a text log, or an empty text."""
+    for magic, what in _STRANGERS:
+        if head.startswith(magic):
+            return f"this is {what}"
+    odd = sum(byte not in _TEXT for byte in head)
+    nulls = head.count(0)
+    if odd * 25 > len(head) or (nulls * 3 > len(head) and not head.startswith(b"\x00" * 16)):
+        return "this is not text"
+    return ""
+
+
+class _Decoder(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
+
+
+class _Zlib:
+    """zlib's decoder with the manners of the other two."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max(0, max_length))
+
+
+class _Zstd:
+    """One zstd frame after another; `zstandard` is part of the extra `logs`."""
+
+    needs_input = True
+
+    def __init__(self) -> None:
+        try:
+            import zstandard  # noqa: PLC0415  # only for those who have such files
+        except ImportError as error:
+            raise Unreadable("zstd needs the extra: pip install 'jsdoctor[logs]'") from error
+        self._inner = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self._error = zstandard.ZstdError
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inner.unused_data)
+
+    def decompress(self, data: bytes, _max_length: int = -1) -> bytes:
+        try:
+            return bytes(self._inner.decompress(data))
+        except self._error as error:
+            raise zlib.error(str(error)) from error
+
+
+_DECODERS: dict[str, Callable[[], _Decoder]] = {
+    "gzip": _Zlib,
+    "zstd": _Zstd,
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
+}
+
+
+def decompressed(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
+    """The text of a compressed input, piece by piece: all its members, a few MB at most at a time.
+
+    Raises `Unreadable` where it is damaged or cut short, after everything before that was yielded.
+    """
+    piece = 1024 if codec == "zstd" else _PIECE  # a zstd block of 4 bytes may hold 128 KiB
+    data = read(piece)
+    while data:
+        decoder = _DECODERS[codec]()
+        while not decoder.eof:
+            try:
+                text = decoder.decompress(data, _MOST)
+            except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:
+                raise Unreadable(f"the {codec} data is damaged ({error})") from error
+            if text:
+                yield text
+            data = b""
+            if not decoder.eof and getattr(decoder, "needs_input", True):
+                data = read(piece)
+                if not data:
+                    raise Unreadable(f"the {codec} data ends too early: the file is cut short")
+        data = decoder.unused_data or read(piece)
+        if data and not data.strip(b"\x00"):  # padding of tapes and block devices
+            return
+        if data and len(data) < PEEK:
+            data += read(piece)
+        if data and codec_of(data) != codec:
+            raise Unreadable(f"there is something else behind the {codec} data")

@@ -1,0 +1,158 @@
+"""Runs an audit in processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from heapq import merge
+from itertools import chain, groupby
+from typing import IO, Self
+
+from jsdoctor.collect.logs.part import scan_part
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.log_scan import Part, Row, ScanSettings
+from jsdoctor.parse.logs.evidence import assemble
+from jsdoctor.parse.logs.fold import fold
+
+Progress = Callable[[int], None]
+Scan = Callable[[ScanSettings, Part, Progress | None], Iterator[Row]]
+"""Scans one part, as `scan_part` does; goes to other processes, so it must pickle."""
+
+_IN_MEMORY = 30_000
+"""Rows that are sorted in memory; more go to temporary files in sorted runs."""
+
+
+def scan_rows(settings: ScanSettings, part: Part, progress: Progress | None) -> Iterator[Row]:
+    """The rows of a part, and nothing else is done with its lines."""
+    return scan_part(settings, part, progress=progress)
+
+
+def run_local(
+    settings: ScanSettings,
+    parts: Sequence[Part],
+    processes: int = 1,
+    progress: Progress | None = None,
+    scan: Scan = scan_rows,
+) -> LogEvidence:
+    """Scan, fold and assemble here. `progress` is told of stored bytes as they are done."""
+    if processes > 1 and len(parts) > 1:
+        return _in_processes(settings, parts, processes, progress=progress, scan=scan)
+    folded = (row for _, mine in _by_series(parts) for row in _folded(settings, mine, progress, scan))
+    return assemble(settings, folded)
+
+
+def _by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
+    ordered = sorted(parts, key=lambda part: (part.series, part.name, part.start))
+    return [(series, list(mine)) for series, mine in groupby(ordered, key=lambda part: part.series)]
+
+
+def _folded(settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan) -> Iterator[Row]:
+    """Whole series, scanned and folded. An archive among them may hold several."""
+    with _Sorter() as sorter:
+        for part in parts:
+            sorter.add(scan(settings, part, progress))
+        yield from fold(sorter.rows())
+
+
+def _in_processes(
+    settings: ScanSettings, parts: Sequence[Part], processes: int, *, progress: Progress | None, scan: Scan
+) -> LogEvidence:
+    """Series that are small beside the whole are folded where they are scanned, the parts of large ones here."""
+    share = sum(part.weight for part in parts) // (2 * processes)
+    tasks: list[tuple[bool, list[Part]]] = []
+    for _, mine in _by_series(parts):
+        whole = sum(part.weight for part in mine) <= share
+        tasks.extend([(True, mine)] if whole else [(False, [part]) for part in mine])
+    tasks.sort(key=lambda task: (-sum(part.weight for part in task[1]), task[1][0].name, task[1][0].start))
+    folded: list[Row] = []
+    pool = ProcessPoolExecutor(
+        min(processes, len(tasks)), mp_context=_context(), initializer=_begin, initargs=(settings, scan)
+    )
+    with _Sorter() as sorter:
+        try:
+            waiting = {pool.submit(_work, *task): task for task in tasks}
+            for done in as_completed(waiting):
+                whole, mine = waiting.pop(done)
+                rows = done.result()
+                if whole:
+                    folded.extend(rows)
+                else:
+                    sorter.add(rows)
+                if progress is not None:
+                    progress(sum(part.end - part.start for part in mine))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        return assemble(settings, chain(folded, fold(sorter.rows())))
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    """Forking is fastest and safe while there is one thread; else processes start afresh."""
+    alone = threading.active_count() == 1 and sys.platform == "linux"
+    return multiprocessing.get_context("fork" if alone else "spawn")
+
+
+_settings = ScanSettings()
+_scan_part: Scan = scan_rows
+
+
+def _begin(settings: ScanSettings, scan: Scan) -> None:
+    global _settings, _scan_part  # each process of the pool gets them once
+    _settings, _scan_part = settings, scan
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _work(whole: bool, parts: list[Part]) -> list[Row]:
+    if whole:
+        return list(_folded(_settings, parts, None, _scan_part))
+    return sorted(row for part in parts for row in _scan_part(_settings, part, None))
+
+
+class _Sorter:
+    """Sorts any number of rows in bounded memory."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._runs: list[IO[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for run in self._runs:
+            run.close()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._rows.append(row)
+            if len(self._rows) >= _IN_MEMORY:
+                self._spill()
+
+    def _spill(self) -> None:
+        self._rows.sort()
+        run = tempfile.TemporaryFile(prefix="jsdoctor-")  # noqa: SIM115  # closed on exit
+        for begin in range(0, len(self._rows), 1000):
+            pickle.dump([tuple(row) for row in self._rows[begin : begin + 1000]], run, pickle.HIGHEST_PROTOCOL)
+        run.seek(0)
+        self._runs.append(run)
+        self._rows = []
+
+    def rows(self) -> Iterator[Row]:
+        """All rows in order."""
+        self._rows.sort()
+        if not self._runs:
+            return iter(self._rows)
+        return merge(self._rows, *(_read_back(run) for run in self._runs))
+
+
+def _read_back(run: IO[bytes]) -> Iterator[Row]:
+    while True:
+        try:
+            yield from (Row(*row) for row in pickle.load(run))  # noqa: S301  # written by this process
+        except EOFError:
+            return

@@ -1,0 +1,215 @@
+"""Scans one part of the input: opens it, undoes compression, walks archives, and never fails."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import BinaryIO
+
+import msgspec
+
+from jsdoctor.collect.logs.blocks import Blocks
+from jsdoctor.collect.logs.codec import PEEK, Unreadable, codec_of, decompressed, is_tar, not_a_log
+from jsdoctor.collect.logs.discover import series_of
+from jsdoctor.collect.logs.store import open_stored
+from jsdoctor.collect.logs.tape import Tape
+from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
+from jsdoctor.parse.logs.clock import best_clock
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.scan import BLOCK, CONTEXT, PartScan
+from jsdoctor.parse.logs.stretch import ClockReader
+
+Sink = Callable[[list[LogEvent]], None]
+Progress = Callable[[int], None]
+
+_NESTING = 3
+"""An archive in an archive is read, and so is a compressed file in it; deeper is taken for an attack."""
+
+
+def scan_part(
+    settings: ScanSettings, part: Part, sink: Sink | None = None, progress: Progress | None = None
+) -> Iterator[Row]:
+    """All rows of a part. What cannot be read is told in the row of its file. `progress` gets stored bytes done."""
+    yield from Scanner(_matcher(settings), sink).rows(part, progress)
+
+
+@lru_cache(maxsize=2)
+def _matcher(settings: ScanSettings) -> Matcher:
+    return Matcher(settings.signatures)
+
+
+class _Counted:
+    """Counts what is read of the stored bytes, and tells of `size` of them in all: a part may look further."""
+
+    def __init__(self, stream: BinaryIO, progress: Progress | None = None, size: int = 0) -> None:
+        self._stream, self._progress, self._size = stream, progress, size
+        self.read_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size) or b""
+        fresh = min(len(data), self._size - self.read_bytes)
+        self.read_bytes += len(data)
+        if self._progress is not None and fresh > 0:
+            self._progress(fresh)
+        return data
+
+    def read_all(self, size: int) -> bytes:
+        """As many bytes as asked for, unless the file ends: raw files and object stores may give fewer at a time."""
+        data = self.read(size)
+        while data and len(data) < size:
+            more = self.read(size - len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+
+class Scanner:
+    """Scans parts with one matcher. `clock` and `block` are for those who compare engines and block sizes."""
+
+    def __init__(
+        self, matcher: Matcher, sink: Sink | None = None, clock: ClockReader | None = None, block: int = BLOCK
+    ) -> None:
+        self._matcher, self._sink, self._block = matcher, sink, block
+        self._clock = clock or best_clock()
+
+    def rows(self, part: Part, progress: Progress | None = None) -> Iterator[Row]:
+        """All rows of a part; see `scan_part`."""
+        if part.problem:
+            yield from self.unread(part)
+            return
+        stream: BinaryIO | None = None
+        try:
+            stream = open_stored(part.path)
+            reader = _Counted(stream, progress, part.end - part.start)
+            if part.codec:
+                yield from self.stream(part, reader)
+            else:
+                yield from self.plain(part, stream, reader)
+        except OSError as error:
+            yield from self.unread(msgspec.structs.replace(part, problem=error.strerror or str(error)))
+        finally:
+            if stream is not None:
+                stream.close()
+
+    def _scan(self, part: Part, context: bytes = b"") -> PartScan:
+        return PartScan(part, self._matcher, self._clock, context, self._sink)
+
+    def unread(self, part: Part) -> Iterator[Row]:
+        """The row of a file that could not be read at all."""
+        yield from self._scan(part).finish(last=True, problem=part.problem, skipped=part.size, read=0)
+
+    def plain(self, part: Part, stream: BinaryIO, reader: _Counted) -> Iterator[Row]:
+        """A range of plain text."""
+        before = max(0, part.start - CONTEXT)
+        stream.seek(before)
+        context = _Counted(stream).read_all(part.start - before)
+        blocks = Blocks(reader.read_all, part.start, part.end, self._block)
+        if context and not context.endswith(b"\n"):
+            context = (context + blocks.skip_line())[-CONTEXT:]
+        scan = self._scan(part, context)
+        for block, base in blocks:
+            yield from scan.feed(block, base)
+        grown = part.start + reader.read_bytes < part.end
+        problem = "the file became shorter while it was read" if grown else ""
+        yield from scan.finish(
+            last=part.end >= part.size, torn=blocks.torn, problem=problem, read=part.end - part.start
+        )
+
+    def stream(self, part: Part, reader: _Counted) -> Iterator[Row]:
+        """A compressed file or an archive, from its first byte to its last."""
+        if part.codec == "tar":
+            yield from self._archive(part, Tape(iter(lambda: reader.read(BLOCK), b"")), reader, _NESTING)
+        else:
+            yield from self._compressed(part, decompressed(reader.read, part.codec), reader, _NESTING)
+
+    def _compressed(self, part: Part, pieces: Iterator[bytes], reader: _Counted, depth: int) -> Iterator[Row]:
+        tape = Tape(pieces)
+        head = tape.peek(PEEK)
+        inner = codec_of(head)
+        if depth and (inner or is_tar(head)):
+            if inner:
+                yield from self._compressed(part, decompressed(tape.read, inner), reader, depth - 1)
+            else:
+                yield from self._archive(part, tape, reader, depth - 1)
+            return
+        stranger = not_a_log(head) if head else ""
+        if stranger:
+            yield from self.unread(msgspec.structs.replace(part, problem=f"inside: {stranger}"))
+            return
+        yield from self._text(part, tape, reader)
+
+    def _text(self, part: Part, tape: Tape, reader: _Counted) -> Iterator[Row]:
+        scan = self._scan(part)
+        blocks = Blocks(tape.read, 0, None, self._block)
+        for block, base in blocks:
+            yield from scan.feed(block, base)
+        skipped = max(part.size - reader.read_bytes, 1) if tape.problem and part.size else 0
+        yield from scan.finish(last=True, torn=blocks.torn, problem=tape.problem, skipped=skipped, read=tape.read_bytes)
+
+    def _archive(self, part: Part, tape: Tape, reader: _Counted, depth: int) -> Iterator[Row]:
+        problem = ""
+        try:
+            with tarfile.open(fileobj=tape, mode="r|") as archive:  # type: ignore[call-overload]  # it only reads
+                for member in archive:
+                    if member.isfile():
+                        yield from self._member(part, member, archive, depth)
+        except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+            problem = tape.problem or f"the archive is damaged ({error})"
+        problem = problem or tape.problem
+        skipped = max(part.size - reader.read_bytes, 1) if problem else 0
+        yield from self._scan(part).finish(last=True, problem=problem, skipped=skipped, read=0)
+
+    def _member(self, part: Part, member: tarfile.TarInfo, archive: tarfile.TarFile, depth: int) -> Iterator[Row]:
+        stored = archive.extractfile(member)
+        if stored is None:
+            return
+        name = f"{part.name}!{member.name}"
+        mtime_us = int(member.mtime * 1_000_000) if 0 < member.mtime < 1 << 33 else part.mtime_us
+        inner = msgspec.structs.replace(
+            part,
+            name=name.encode(errors="replace").decode(),
+            series=f"{part.name}!{series_of(member.name)}",
+            start=0,
+            end=member.size,
+            size=member.size,
+            mtime_us=mtime_us,
+            named=False,
+        )
+        tape = Tape(_pieces(stored.read))
+        codec = codec_of(tape.peek(PEEK))
+        inner = msgspec.structs.replace(inner, codec=codec)
+        counted = _Inner(tape)
+        if codec and depth:
+            yield from self._compressed(inner, decompressed(tape.read, codec), counted, depth - 1)
+            return
+        stranger = not_a_log(tape.peek(PEEK)) if tape.peek(1) else ""
+        if is_tar(tape.peek(PEEK)) and depth:
+            yield from self._archive(inner, tape, counted, depth - 1)
+        elif stranger:
+            yield from self.unread(msgspec.structs.replace(inner, problem=stranger))
+        else:
+            yield from self._text(inner, tape, counted)
+
+
+class _Inner(_Counted):
+    """Counts what is read of a member of an archive."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    @property
+    def read_bytes(self) -> int:  # type: ignore[override]
+        return self._tape.read_bytes
+
+
+def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    while True:
+        try:
+            piece = read(1 << 20)
+        except tarfile.TarError as error:
+            raise Unreadable(f"the archive is damaged ({error})") from error
+        if not piece:
+            return
+        yield piece

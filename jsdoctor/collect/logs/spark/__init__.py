@@ -1,0 +1,1 @@
+"""Spark for log archives: a session, Java for it, the package on its executors, and the scan as one Spark job."""

@@ -1,0 +1,114 @@
+"""The scan of log archives as one Spark job: scan bins, sort series together, fold. Only what is folded comes back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jsdoctor.collect.logs.event_files import EventStore, server_names
+from jsdoctor.collect.logs.spark.problem import SparkProblem
+from jsdoctor.collect.logs.spark.session import Spark
+from jsdoctor.collect.logs.split import bins
+from jsdoctor.collect.logs.store import is_uri
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.log_scan import Part, ScanSettings
+from jsdoctor.parse.logs.evidence import assemble
+
+_BIN_BYTES = 256 * 1024 * 1024
+"""What one task reads on a cluster. A task costs some 50 to 100 ms, so a task for each file would not do."""
+
+_BINS_FOR_EACH_CORE = 2
+_FOLDS_WHERE_NOBODY_SAYS = 16
+"""Folding tasks on a Connect server, which does not tell how many cores there are."""
+
+
+def run_spark(
+    spark: Spark,
+    settings: ScanSettings,
+    parts: Sequence[Part],
+    progress: Callable[[int], None] | None = None,
+    events: EventStore | None = None,
+) -> LogEvidence:
+    """Scan the parts on Spark. `progress` gets stored bytes that were read since its last call.
+
+    The same functions as in-process, so the same evidence. Raises `SparkProblem` when Spark cannot do it; what cannot
+    be read is in the evidence. `events` is committed when all went well.
+    """
+    from jsdoctor.collect.logs.spark.tally import Tally
+    from jsdoctor.collect.logs.spark.tasks import COLUMNS, SCHEMA, ScanBins, event_files, fold_sorted, rows_of
+    from jsdoctor.collect.logs.spark.watch import watched
+
+    total = sum(part.size for part in parts)
+    packed = bins(list(map(_absolute, parts)), bin_count(spark.cores, len(parts), total))
+    tally = Tally(spark.work / "tally") if spark.work and progress else None
+    folds = min(spark.cores or _FOLDS_WHERE_NOBODY_SAYS, max(len(packed), 1))
+    job = (
+        spark.session.range(0, len(packed), 1, len(packed) or 1)
+        .mapInArrow(ScanBins(settings, packed, tally, events.staging if events else None), SCHEMA)
+        .repartition(folds, "series")
+        .sortWithinPartitions(*COLUMNS)
+        .mapInArrow(fold_sorted, SCHEMA)
+    )
+
+    def collect() -> Any:
+        with watched(spark, tally, len(packed), total, progress):
+            return job.toArrow()
+
+    try:
+        table = spark.in_thread(collect)
+    except Exception as error:  # of Spark, of py4j, of the connection when the JVM dies
+        raise explained(_said(error)) from error
+    files, rows = event_files(rows_of(table))
+    evidence = assemble(settings, rows)
+    if events is not None:
+        try:
+            events.commit(server_names(parts, evidence), files)
+        except OSError as error:
+            raise SparkProblem(
+                f"the events that executors wrote are not to be seen from here: {error}",
+                "give --events a place that this machine and all executors share",
+            ) from error
+    return evidence
+
+
+def _absolute(part: Part) -> Part:
+    """Workers have another working directory."""
+    return part if is_uri(part.path) else msgspec.structs.replace(part, path=str(Path(part.path).absolute()))
+
+
+def bin_count(cores: int | None, parts: int, total: int) -> int:
+    """How many tasks scan: two for each core, more where that would make them large, never more than parts."""
+    wanted = max((cores or _FOLDS_WHERE_NOBODY_SAYS) * _BINS_FOR_EACH_CORE, -(-total // _BIN_BYTES))
+    return max(1, min(wanted, parts))
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the text of some errors is asked of a JVM that may be gone
+        return f"{type(error).__name__}: the connection to Spark was lost"
+
+
+def explained(said: str) -> SparkProblem:
+    """What to tell of an error of a Spark job, which is a page long and says it in the middle."""
+    if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", said):
+        return SparkProblem(
+            f"the Python of the executors has no module {missing[1]}",
+            "they need msgspec, pyarrow, pandas and numpy; name a Python that has them with"
+            " --conf spark.pyspark.python=/path/to/python",
+        )
+    if "PYTHON_VERSION_MISMATCH" in said:
+        return SparkProblem(
+            "the executors have another version of Python than this driver",
+            "name one that fits with --conf spark.pyspark.python=/path/to/python",
+        )
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), None)
+    return SparkProblem(
+        f"Spark could not do it: {telling or (lines[0] if lines else 'it does not say why')}",
+        "its own log says more; the same without Spark: --engine local",
+    )

@@ -1,0 +1,74 @@
+"""From a JVM that listens to a session in it, and back to a pyspark that remembers neither."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jsdoctor.collect.logs.spark.jvm import Gateway
+from jsdoctor.collect.logs.spark.session import classic_mode, keep_interrupts
+
+
+def join(gateway: Gateway, settings: Mapping[str, str], python: str | None) -> Any:
+    """A session in a JVM that jsdoctor has started. `python` is that of the workers, None to leave it to the user."""
+    from pyspark.java_gateway import launch_gateway
+
+    given = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
+    with variables(given):
+        launched = launch_gateway()  # type: ignore[no-untyped-call]
+    return session_on(launched, settings, python)
+
+
+def session_on(launched: Any, settings: Mapping[str, str], python: str | None) -> Any:
+    """A session through a py4j gateway. Takes Ctrl-C back from pyspark, whose handler talks to the JVM first."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails is told once, by us
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with classic_mode(), variables({"PYSPARK_PYTHON": python} if python else {}):
+            conf = SparkConf(_jvm=launched.jvm).setAll(list(settings.items()))
+            return SparkSession(SparkContext(gateway=launched, conf=conf))
+    finally:
+        keep_interrupts(handler)
+
+
+def forget() -> None:
+    """Let pyspark forget a JVM that is gone, so that this process can open another session."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context  # noqa: SLF001 - no public way
+    accumulators = getattr(context, "_accumulatorServer", None)
+    if accumulators is not None:
+        accumulators.handle_error = _ignore  # else it prints that the JVM has gone
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    if gateway is not None:
+        with contextlib.suppress(Exception):
+            gateway.close()
+
+
+def _ignore(*_: object) -> None:
+    """Say nothing."""
+
+
+@contextlib.contextmanager
+def variables(given: Mapping[str, str]) -> Iterator[None]:
+    """With these environment variables: the only way to tell pyspark some things."""
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

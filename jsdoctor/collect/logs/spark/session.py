@@ -1,0 +1,135 @@
+"""A Spark session for one run: embedded in this process, on a cluster, or through Spark Connect."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from jsdoctor.collect.problems import UsageProblem
+
+_STOP_TIMEOUT_S = 20.0
+_OTHER_MODES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "MASTER")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChoice:
+    """Which Spark the user wants: `master` names a cluster, `remote` a Connect server, neither means embedded.
+
+    `conf` is passed on as it is given and wins over settings of ours.
+    """
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether jsdoctor starts the JVM itself."""
+        return self.remote is None and (self.master or "local").split("[")[0] == "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """A session and what is known of it. `cores` is None where nobody says (Connect).
+
+    `work` is a directory that all workers share, where jsdoctor started them.
+    """
+
+    session: Any
+    place: str
+    cores: int | None
+    remote: bool = False
+    work: Path | None = None
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def in_thread(self, work: Callable[[], Any]) -> Any:
+        """Do it in another thread, so that Ctrl-C is heard: Spark's own wait ends only when the job does."""
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - handed on to the thread that waits
+                future.set_exception(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+        return future.result()
+
+    def join(self) -> None:
+        """Wait for threads that have lost their JVM: Python aborts when one still reads as it ends."""
+        for thread in self.threads:
+            thread.join(_STOP_TIMEOUT_S)
+
+
+def require_pyspark(choice: SparkChoice) -> None:
+    """Raise `UsageProblem` where the libraries that Spark needs are not installed."""
+    wanted = ("pyspark", "pyarrow", "pandas", "numpy", *(("grpc",) if choice.remote else ()))
+    for name in wanted:
+        try:
+            __import__(name)
+        except ImportError:
+            raise UsageProblem(
+                f"reading logs with Spark needs {name}, which is not installed",
+                "pip install 'jsdoctor[logs]', or read them without Spark: --engine local",
+            ) from None
+
+
+@contextlib.contextmanager
+def open_spark(choice: SparkChoice) -> Iterator[Spark]:
+    """A session, gone at the end however that comes. Raises `SparkProblem` where there is none to be had.
+
+    With `KeyboardInterrupt` the JVM and its workers end before this returns; jobs on a cluster are cancelled.
+    """
+    require_pyspark(choice)
+    from jsdoctor.collect.logs.spark.cluster import open_connect, open_master
+    from jsdoctor.collect.logs.spark.embedded import open_embedded
+
+    opener = open_connect if choice.remote else open_embedded if choice.embedded else open_master
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas and pyspark, about each other
+        opened: Spark | None = None
+        try:
+            with opener(choice) as opened:
+                yield opened
+        finally:
+            if opened is not None:
+                opened.join()
+
+
+@contextlib.contextmanager
+def classic_mode() -> Iterator[None]:
+    """Without the variables that would turn a session into one of Spark Connect."""
+    kept = {name: os.environ.pop(name) for name in _OTHER_MODES if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def stop_in_time(step: Callable[[], object]) -> None:
+    """Take leave of Spark in a thread: a call that was interrupted leaves the connection of its thread unusable."""
+
+    def quietly() -> None:
+        with contextlib.suppress(Exception):
+            step()
+
+    thread = threading.Thread(target=quietly, daemon=True)
+    thread.start()
+    thread.join(_STOP_TIMEOUT_S)
+
+
+def keep_interrupts(handler: Callable[[int, FrameType | None], Any] | int | None) -> None:
+    """Put a handler back that Spark replaced."""
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGINT, handler)

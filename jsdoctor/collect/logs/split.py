@@ -1,0 +1,37 @@
+"""Cuts files into parts and packs parts into bins of equal work."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import msgspec
+
+from jsdoctor.model.log_scan import Part
+
+PART_BYTES = 64 << 20
+"""So large a piece of plain text is scanned at a time."""
+
+
+def split(files: Sequence[Part], size: int = PART_BYTES) -> list[Part]:
+    """Plain files are cut into ranges of `size` bytes; compressed files and archives stay whole."""
+    parts = []
+    for file in files:
+        if file.codec or file.problem or file.size <= size:
+            parts.append(file)
+            continue
+        for start in range(0, file.size, size):
+            end = min(start + size, file.size)
+            parts.append(msgspec.structs.replace(file, start=start, end=end, weight=end - start))
+    return parts
+
+
+def bins(parts: Sequence[Part], count: int) -> list[list[Part]]:
+    """At most `count` bins of about the same weight, none empty; the same parts always give the same bins."""
+    filled: list[list[Part]] = [[] for _ in range(max(1, min(count, len(parts))))]
+    loads = [(0, number) for number in range(len(filled))]
+    for part in sorted(parts, key=lambda part: (-part.weight, part.name, part.start)):
+        load, number = heapq.heappop(loads)
+        filled[number].append(part)
+        heapq.heappush(loads, (load + part.weight + 1, number))
+    return [sorted(chosen, key=lambda part: (part.name, part.start)) for chosen in filled if chosen]

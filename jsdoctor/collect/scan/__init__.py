@@ -1,0 +1,1 @@
+"""Reading the headers and dates of stored messages, without changing anything of a stream."""

@@ -1,0 +1,175 @@
+"""Reading by a consumer of our own: without acknowledgements, headers only, in memory, gone when it is not used.
+
+A server keeps no message for it and changes none. It is deleted at the end, also after an error or an interrupt; if the
+server cannot be told, it deletes the consumer itself, soon after the last request. What ends it is the last message that
+is wanted; where that one is not there (any more), the server is asked what is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import msgspec
+from nats import errors
+from nats.aio.msg import Msg
+from nats.js.api import Header
+
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.ask import NoReplyError, Why
+from jsdoctor.collect.scan.rate import Rate
+from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted
+from jsdoctor.collect.scan.take import Taker
+from jsdoctor.model.jetstream import SequencePair
+from jsdoctor.parse.replies import ApiError, RefusedError, decode
+
+INACTIVE_NS = 10_000_000_000
+IN_FLIGHT = 10_000
+_BATCH = 2_500
+_WAIT_S = 0.1
+_GOODBYE_S = 2.0
+_EXPIRES_NS = 300_000_000_000
+_QUIET_S = 1.0
+_SHORT_REPLY = 9
+
+
+class _Config(msgspec.Struct, frozen=True):
+    max_batch: int = 0
+
+
+class _Info(msgspec.Struct, frozen=True):
+    num_pending: int = 0
+    delivered: SequencePair = SequencePair()
+    config: _Config = _Config()
+    error: ApiError | None = None
+
+
+async def read_by_consumer(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> None:
+    """Read what is wanted. Raises NoReplyError, ReplyError, RefusedError and UnreadableError; what was read is kept."""
+    client, asker, prefix = api.connection.client, api.asker, api.prefix
+    name = f"jsdoctor-{client.new_inbox().rsplit('.', 1)[-1]}"
+    reading = _Reading(api, f"{wanted.name}.{name}", wanted.last_seq, taker)
+    inbox = await client.subscribe(client.new_inbox(), cb=reading.on_message, pending_bytes_limit=0)
+    try:
+        request = msgspec.json.encode({"stream_name": wanted.name, "config": _config(name, wanted)})
+        created = decode((await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _Info)
+        if created.error:
+            raise RefusedError(created.error)
+        if created.num_pending:
+            await reading.run(inbox.subject, created.config.max_batch or _BATCH, rate)
+    finally:
+        await _leave(api.connection, f"{prefix}.CONSUMER.DELETE.{wanted.name}.{name}")
+        with contextlib.suppress(errors.Error, OSError):
+            await inbox.unsubscribe()
+
+
+def _config(name: str, wanted: Wanted) -> dict[str, object]:
+    longest_ns = wanted.info.config.consumer_limits.inactive_threshold_ns or INACTIVE_NS
+    return {
+        "name": name,
+        "description": "jsdoctor reads headers; it deletes this consumer itself",
+        "deliver_policy": "by_start_sequence",
+        "opt_start_seq": wanted.first_seq,
+        "ack_policy": "none",
+        "headers_only": True,
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": min(INACTIVE_NS, longest_ns),
+    }
+
+
+async def _leave(connection: Connection, subject: str) -> None:
+    """Delete the consumer, even while being interrupted. If it was never made, the server says so and that is all."""
+    with contextlib.suppress(errors.Error, OSError):
+        await asyncio.wait_for(connection.client.request(subject, b"", timeout=_GOODBYE_S), _GOODBYE_S)
+
+
+class _Reading:
+    """Asks for messages as fast as they are taken."""
+
+    def __init__(self, api: Api, consumer: str, last_seq: int, taker: Taker) -> None:
+        self._client, self._asker = api.connection.client, api.asker
+        self._subject, self._info = (f"{api.prefix}.CONSUMER.{what}.{consumer}" for what in ("MSG.NEXT", "INFO"))
+        self._last_seq = last_seq
+        self._taker = taker
+        self._done = asyncio.Event()
+        self._failure: Exception | None = None
+        self._count = self._asked_for = 0
+        self._inbox, self._batch = "", _BATCH
+
+    async def run(self, inbox: str, max_batch: int, rate: Rate) -> None:
+        """Until the last message has come, or the server has no more."""
+        self._inbox, self._batch = inbox, min(_BATCH, max_batch)
+        loop = asyncio.get_running_loop()
+        heard_at, heard = loop.time(), 0
+        while self._asked_for < min(IN_FLIGHT, 4 * self._batch):
+            await self._ask()
+        while not self._done.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._done.wait(), _WAIT_S)
+            rate.tell(self._count)
+            if self._count > heard:
+                heard_at, heard = loop.time(), self._count
+            elif not self._done.is_set():
+                self._asker.look(self._subject)
+                quiet_s = loop.time() - heard_at
+                if quiet_s > self._asker.timeout_s:
+                    raise NoReplyError(Why.LATE, self._subject)
+                if quiet_s > _QUIET_S and await self._is_all():
+                    return
+        if self._failure:
+            raise self._failure
+
+    async def _is_all(self) -> bool:
+        """Whether the server has sent everything, and all of it has come."""
+        info = decode((await self._asker.one(self._info)).body, _Info)
+        if info.error:
+            raise RefusedError(info.error)
+        return not info.num_pending and info.delivered.consumer_seq == self._count
+
+    async def _ask(self) -> None:
+        self._asked_for += self._batch
+        request = b'{"batch":%d,"expires":%d}' % (self._batch, _EXPIRES_NS)
+        await self._client.publish(self._subject, request, reply=self._inbox)
+
+    async def on_message(self, message: Msg) -> None:
+        """A message of the stream, whose place and date are in its reply subject, or a word of the server."""
+        if self._done.is_set():
+            return
+        try:
+            if message.reply:
+                self._take(message)
+                if self._asked_for - self._count <= 3 * self._batch and not self._done.is_set():
+                    await self._ask()
+            else:
+                self._told(message.headers or {})
+        except Exception as error:  # noqa: BLE001 - raised again by `run`, where somebody listens
+            self._failure = error
+            self._done.set()
+
+    def _take(self, message: Msg) -> None:
+        # $JS.ACK.STREAM.CONSUMER.DELIVERED.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING; with a domain it stands before STREAM.
+        tokens = message.reply.split(".")
+        place = 5 if len(tokens) == _SHORT_REPLY else 7
+        try:
+            stream_seq, consumer_seq, date_ns = int(tokens[place]), int(tokens[place + 1]), int(tokens[place + 2])
+        except (IndexError, ValueError):
+            raise UnreadableError(
+                f"messages come with the reply subject {message.reply[:80]!r}, which tells no date",
+                "connect to the account and domain that the stream belongs to, without imports between",
+            ) from None
+        self._count += 1
+        if consumer_seq != self._count:
+            raise UnreadableError("messages were lost on the way", "run again, with less load on this machine")
+        if stream_seq <= self._last_seq:
+            self._taker.take(stream_seq, date_ns, message.subject, message.headers)
+        if stream_seq >= self._last_seq:
+            self._done.set()
+
+    def _told(self, headers: dict[str, str]) -> None:
+        status = headers.get(Header.STATUS, "")
+        if status == "503":
+            raise NoReplyError(Why.NOBODY, self._subject)
+        if status != "100":
+            words = headers.get(Header.DESCRIPTION, "")
+            raise UnreadableError(f"the server stopped sending: {status} {words}".rstrip(), "run again")

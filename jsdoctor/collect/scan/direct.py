@@ -1,0 +1,123 @@
+"""Reading by DIRECT.GET, where a consumer would interfere: a thousand messages at a time from servers since 2.11.
+
+Payloads come with them and are thrown away. Any server that holds the stream may answer, and nothing is recorded there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+
+import msgspec
+from nats import errors
+from nats.aio.msg import Msg
+from nats.js.api import Header
+
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.scan.rate import Rate
+from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted
+from jsdoctor.collect.scan.take import Taker, date_ns
+from jsdoctor.parse.replies import ReplyError
+
+_BATCH = 1_000
+_MAX_BYTES = 8 << 20
+_WAIT_S = 0.1
+_NUM_PENDING = "Nats-Num-Pending"
+_END_OF_BATCH, _NOT_FOUND = "204", "404"
+
+
+class OneByOneError(Exception):
+    """The server knows nothing of batches."""
+
+
+async def read_by_batches(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> None:
+    """Read what is wanted. Raises NoReplyError, ReplyError, UnreadableError; OneByOneError at the very beginning."""
+    batches = _Batches(f"{api.prefix}.DIRECT.GET.{wanted.name}", wanted, taker)
+    client = api.connection.client
+    inbox = await client.subscribe(client.new_inbox(), cb=batches.on_message, pending_bytes_limit=0)
+    try:
+        while batches.next_seq <= wanted.last_seq and not batches.ended:
+            batches.begin()
+            request = {"seq": batches.next_seq, "batch": _BATCH, "max_bytes": _MAX_BYTES}
+            await client.publish(batches.subject, msgspec.json.encode(request), reply=inbox.subject)
+            await _until_over(batches, api.asker, rate)
+    finally:
+        with contextlib.suppress(errors.Error, OSError):
+            await inbox.unsubscribe()
+
+
+async def _until_over(batches: _Batches, asker: Asker, rate: Rate) -> None:
+    loop = asyncio.get_running_loop()
+    heard_at, heard = loop.time(), batches.messages
+    while not batches.over.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(batches.over.wait(), _WAIT_S)
+        rate.tell(batches.messages)
+        if batches.messages > heard:
+            heard_at, heard = loop.time(), batches.messages
+        elif not batches.over.is_set():
+            asker.look(batches.subject)
+            if loop.time() - heard_at > asker.timeout_s:
+                raise NoReplyError(Why.LATE, batches.subject)
+    if batches.failure:
+        raise batches.failure
+
+
+class _Batches:
+    """Takes the messages of one batch after another."""
+
+    def __init__(self, subject: str, wanted: Wanted, taker: Taker) -> None:
+        self.subject = subject
+        self.next_seq, self._last_seq = wanted.first_seq, wanted.last_seq
+        self.over = asyncio.Event()
+        self.ended = False
+        self.failure: Exception | None = None
+        self.messages = 0
+        self._before = 0
+        self._taker = taker
+
+    def begin(self) -> None:
+        """Before each batch is asked for."""
+        self.over.clear()
+        self._before = self.messages
+
+    async def on_message(self, message: Msg) -> None:
+        """A message of the stream, or the end of the batch."""
+        if self.over.is_set():
+            return
+        try:
+            self._take(message.headers or {})
+        except Exception as error:  # noqa: BLE001 - raised again by the loop, where somebody listens
+            self.failure = error
+            self.over.set()
+
+    def _take(self, headers: Mapping[str, str]) -> None:
+        status = headers.get(Header.STATUS)
+        if status is None:
+            if _NUM_PENDING not in headers:
+                raise OneByOneError
+            stream_seq = take_direct(headers, self._last_seq, self._taker)
+            self.messages += 1
+            self.next_seq = stream_seq + 1
+            return
+        if status == "503":
+            raise NoReplyError(Why.NOBODY, self.subject)
+        if status not in (_END_OF_BATCH, _NOT_FOUND):
+            words = headers.get(Header.DESCRIPTION, "")
+            raise UnreadableError(f"the server will not send it: {status} {words}".rstrip(), "run again")
+        # A batch with nothing in it would be asked for again and again.
+        self.ended = status == _NOT_FOUND or self.messages == self._before or headers.get(_NUM_PENDING) == "0"
+        self.over.set()
+
+
+def take_direct(headers: Mapping[str, str], last_seq: int, taker: Taker) -> int:
+    """Take a message of which DIRECT.GET says in its headers what it is; returns its sequence. Raises `ReplyError`."""
+    try:
+        stream_seq = int(headers["Nats-Sequence"])
+        when, subject = headers["Nats-Time-Stamp"], headers["Nats-Subject"]
+    except (KeyError, ValueError) as error:
+        raise ReplyError(f"DIRECT.GET answered without {error}") from error
+    if stream_seq <= last_seq:
+        taker.take(stream_seq, date_ns(when), subject, headers)
+    return stream_seq

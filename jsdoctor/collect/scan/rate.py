@@ -1,0 +1,36 @@
+"""How far a scan has come, how fast it is, and how long it will still take: a few times a second, on stderr."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from jsdoctor.collect.live.haul import Progress
+
+_EVERY_S = 0.2
+_TELLING_S = 0.5
+
+
+class Rate:
+    """Tells of one stream."""
+
+    def __init__(self, stream: str, about: int, progress: Progress) -> None:
+        self._stream, self._about, self._progress = stream, about, progress
+        self._started = monotonic()
+        self._due = 0.0
+
+    def tell(self, messages: int) -> None:
+        """So many were read up to now."""
+        now = monotonic()
+        if now < self._due:
+            return
+        self._due = now + _EVERY_S
+        self._progress(self.words(messages, now - self._started))
+
+    def words(self, messages: int, seconds: float) -> str:
+        """`reading the headers of ORDERS: 40,000 of 200,000, 35,000/s, 5 s left`."""
+        text = f"reading the headers of {self._stream}: {messages:,} of {self._about:,}"
+        if seconds < _TELLING_S or not messages:
+            return text
+        rate = messages / seconds
+        left_s = max(self._about - messages, 0) / rate
+        return f"{text}, {rate:,.0f}/s, {left_s:,.0f} s left"

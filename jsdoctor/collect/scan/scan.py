@@ -1,0 +1,165 @@
+"""`--scan`: the headers and dates of a stream's newest messages, as evidence, and a gap for what could not be read.
+
+Which way is chosen so that nothing of the stream changes: a consumer where retention is `limits`, else DIRECT.GET where
+the stream allows it, else STREAM.MSG.GET. The last two, message by message, are slow and, STREAM.MSG.GET, make servers
+publish an audit advisory each; so fewer messages are read in that way, unless a number was given.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.account import USER_INFO
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.live.haul import Haul, Progress
+from jsdoctor.collect.live.unanswered import unanswered
+from jsdoctor.collect.scan.consumer import read_by_consumer
+from jsdoctor.collect.scan.direct import OneByOneError, read_by_batches
+from jsdoctor.collect.scan.rate import Rate
+from jsdoctor.collect.scan.single import read_by_direct_gets, read_by_gets
+from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted, look_at, takes_consumer
+from jsdoctor.collect.scan.take import Digest, Taker, salted
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.stored import ScanTarget
+from jsdoctor.model.wording import counted
+from jsdoctor.parse.replies import RefusedError, ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.stored import StoredReply, scan_gap
+
+NEWEST = 200_000
+NEWEST_ONE_BY_ONE = 10_000
+_LOOK = (
+    "see that the stream exists in the account of this login, and what is said of it: nats stream ls; nats stream info"
+)
+_NO_MORE_CONSUMERS = (10026, 10109)
+"""The stream, the account or the server takes no further consumer; or the stream is sealed."""
+
+
+async def scan_streams(
+    connection: Connection, prefix: str, plan: CollectionPlan, haul: Haul, progress: Progress
+) -> None:
+    """Read every stream that the plan names, one after the other. What cannot be read becomes a gap in the haul."""
+    api = Api(connection, Asker(connection, plan.timeout_s), prefix)
+    digest = salted() if plan.scan_ids else None
+    for target in plan.scan:
+        await _Scan(api, target, digest, progress).into(haul)
+
+
+def not_scanned(plan: CollectionPlan, by_system_account: bool) -> list[Gap]:
+    """The gaps of a run that has no way to read messages: the system account has none, HTTP monitoring tells none."""
+    reason = (
+        "a login of the system account cannot read it" if by_system_account else "HTTP monitoring shows no messages"
+    )
+    return [
+        scan_gap(target.stream, "", f"its stored messages were not read: {reason}", _of_owner(target.stream))
+        for target in plan.scan
+    ]
+
+
+def _of_owner(stream: str) -> str:
+    return f"run with a login of the account that owns {stream}: --server or --context, and --scan {stream}"
+
+
+class _Scan:
+    """Reads one stream: how, which part of it, and whether it came to the end."""
+
+    def __init__(self, api: Api, target: ScanTarget, digest: Digest | None, progress: Progress) -> None:
+        self._api, self._target, self._progress = api, target, progress
+        self._taker = Taker(digest)
+        self._read_by = "CONSUMER"
+        self._complete = False
+
+    async def into(self, haul: Haul) -> None:
+        """An exchange of what was read, and a gap if that is not all."""
+        try:
+            held = await look_at(self._api, self._target.stream)
+        except (NoReplyError, ReplyError, UnreadableError) as error:
+            haul.gaps.append(await self._gap(error))
+            return
+        part = held.newest(self._target.newest or NEWEST)
+        try:
+            part = await self._read(held, part)
+            self._complete = True
+        except (NoReplyError, ReplyError, UnreadableError) as error:
+            haul.gaps.append(await self._gap(error))
+        if self._complete or self._taker.columns.messages:
+            haul.exchanges.append(self._exchange(held, part))
+
+    async def _read(self, held: Wanted, part: Wanted) -> Wanted:
+        """Which part was read: less than was wanted where that would take too long."""
+        if not part.about:
+            return part
+        if takes_consumer(held.info):
+            try:
+                await read_by_consumer(self._api, part, self._taker, self._rate(part))
+            except RefusedError as error:
+                if error.err_code not in _NO_MORE_CONSUMERS:
+                    raise
+            else:
+                return part
+        one_by_one = held.newest(self._target.newest or NEWEST_ONE_BY_ONE)
+        if not held.info.config.allow_direct:
+            self._read_by = "STREAM.MSG.GET"
+            await read_by_gets(self._api, one_by_one, self._taker, self._rate(one_by_one))
+            return one_by_one
+        self._read_by = "DIRECT.GET"
+        try:
+            await read_by_batches(self._api, part, self._taker, self._rate(part))
+        except OneByOneError:
+            await read_by_direct_gets(self._api, one_by_one, self._taker, self._rate(one_by_one))
+            return one_by_one
+        return part
+
+    def _rate(self, part: Wanted) -> Rate:
+        return Rate(self._target.stream, part.about, self._progress)
+
+    async def _gap(self, error: NoReplyError | ReplyError | UnreadableError) -> Gap:
+        stream, account = self._target.stream, await self._account()
+        if isinstance(error, NoReplyError) and error.why is not Why.DENIED:
+            return unanswered(
+                error, "scan", Subject(kind="stream", name=stream, account=account), self._api.asker.timeout_s
+            )
+        messages = self._taker.columns.messages
+        read = (
+            f"only {counted(messages, 'stored message')} could be read" if messages else "its messages cannot be read"
+        )
+        if isinstance(error, NoReplyError):
+            how = f'add "{_pattern(error.subject, stream)}" to publish.allow of the user\'s permissions'
+            return scan_gap(stream, account, f"{read}: {error.words}", f"{how}, or use another login")
+        how = error.how_to_get if isinstance(error, UnreadableError) else _LOOK
+        return scan_gap(stream, account, f"{read}: {error}", how)
+
+    async def _account(self) -> str:
+        """Whose streams these are; only gaps need it, all else is known where the replies are put together."""
+        try:
+            envelope = decode((await self._api.asker.one(USER_INFO)).body, SystemEnvelope)
+            user = decode(envelope.data, UserInfoData)
+        except (NoReplyError, ReplyError):
+            return ""
+        return user.account_name or user.account
+
+    def _exchange(self, held: Wanted, part: Wanted) -> Exchange:
+        columns, cluster = self._taker.columns, held.info.cluster
+        reply = StoredReply(
+            stream=held.name,
+            read_by=self._read_by,
+            at=held.at,
+            answered_by=cluster.leader if cluster else "",
+            held_first_seq=held.first_seq,
+            from_seq=part.first_seq,
+            to_seq=part.last_seq if self._complete else columns.last_seq,
+            subjects=columns.subjects(),
+            blocks=columns.blocks(),
+        )
+        target, body = f"{self._api.prefix}.{self._read_by} of {held.name}", msgspec.json.encode(reply)
+        asked_at, took_ns = held.asked.asked_at, held.asked.round_trip_ns
+        return Exchange(Access.ACCOUNT, Endpoint.STORED_MESSAGES, target, asked_at, took_ns, body)
+
+
+def _pattern(subject: str, stream: str) -> str:
+    """The subject as a permission, for consumers of any name."""
+    head, found, _ = subject.partition(f".{stream}.")
+    return f"{head}{found}*" if found else subject

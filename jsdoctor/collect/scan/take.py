@@ -1,0 +1,73 @@
+"""What is taken of a message: sequence, date, subject, whether it has an id; never the id itself, nor the payload."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+
+from nats.js.api import Header
+
+from jsdoctor.parse.replies import ReplyError
+from jsdoctor.parse.stored_columns import DIGEST_BYTES, Columns, HasId
+
+_SECOND_NS = 1_000_000_000
+_MSG_ID: str = Header.MSG_ID.value
+_MSG_ID_LOWER = _MSG_ID.lower()
+
+Digest = Callable[[str], bytes]
+
+
+def salted() -> Digest:
+    """Digests that tell equal ids of one run from different ones, and nothing else: nobody ever knows the salt."""
+    salt = os.urandom(16)
+    return lambda text: blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES, key=salt).digest()
+
+
+class Taker:
+    """Puts messages into columns."""
+
+    def __init__(self, digest: Digest | None = None) -> None:
+        self.columns = Columns(digests=digest is not None)
+        self._digest = digest
+
+    def take(self, stream_seq: int, date_ns: int, subject: str, headers: Mapping[str, str] | None) -> None:
+        """One message, after all that have smaller sequences."""
+        if headers and (message_id := headers.get(_MSG_ID)):
+            digest = self._digest(message_id) if self._digest else b""
+            self.columns.add(stream_seq, date_ns, subject, HasId.YES, digest)
+        elif headers and len(headers) > 1 and _MSG_ID_LOWER in map(str.lower, headers):
+            self.columns.add(stream_seq, date_ns, subject, HasId.MISNAMED)
+        else:
+            self.columns.add(stream_seq, date_ns, subject, HasId.NO)
+
+
+@lru_cache(maxsize=64)
+def _second(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def date_ns(text: str) -> int:
+    """A time as servers write it (`2026-11-21T10:05:37.968123456Z`), exact to the nanosecond. Raises `ReplyError`."""
+    try:
+        whole, point, rest = text.partition(".")
+        if not point:
+            return _second(whole) * _SECOND_NS
+        digits = rest.rstrip("Z").partition("+")[0].partition("-")[0]
+        return _second(whole + rest[len(digits) :]) * _SECOND_NS + int(digits.ljust(9, "0")[:9])
+    except ValueError as error:
+        raise ReplyError(f"a stored message has the date {text[:60]!r}") from error
+
+
+def headers_of(packed: str | None) -> dict[str, str]:
+    """The headers that STREAM.MSG.GET has in base64. Of equal names the first counts, as it does for servers."""
+    headers: dict[str, str] = {}
+    if packed:
+        for line in base64.b64decode(packed).split(b"\r\n")[1:]:
+            name, colon, value = line.decode(errors="replace").partition(":")
+            if colon:
+                headers.setdefault(name, value.strip())
+    return headers

@@ -1,0 +1,65 @@
+"""Client connections as servers list them: those that are open, and the last ones that were closed, with the reason.
+
+Source: the CONNZ endpoint (server: monitor.go Connz). A server remembers 10,000 closed connections at most.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Observation, Subject
+
+
+class ClientConnection(msgspec.Struct, frozen=True):
+    """One connection. `stop` and `reason` are there once it is closed. `account` and `authorized_user` need a login."""
+
+    cid: int = 0
+    kind: str = ""
+    type: str = ""
+    ip: str = ""
+    port: int = 0
+    start: datetime | None = None
+    last_activity: datetime | None = None
+    stop: datetime | None = None
+    reason: str = ""
+    pending_bytes: int = 0
+    in_msgs: int = 0
+    out_msgs: int = 0
+    subscriptions: int = 0
+    name: str = ""
+    lang: str = ""
+    version: str = ""
+    account: str = ""
+    authorized_user: str = ""
+    name_tag: str = ""
+
+
+class ServerConnections(msgspec.Struct, frozen=True, kw_only=True):
+    """The connections of one server. `open_total`, `closed_total`: how many there are; the lists may hold fewer.
+
+    None: that list was not had. `at` is the server's clock.
+    """
+
+    server: str
+    at: datetime
+    open: tuple[ClientConnection, ...] | None = None
+    open_total: int = 0
+    closed: tuple[ClientConnection, ...] | None = None
+    closed_total: int = 0
+
+    @property
+    def subject(self) -> Subject:
+        """This server as the subject of a finding."""
+        return Subject(kind="server", name=self.server)
+
+    def observed(self, path: str, value: object) -> Observation:
+        """A value of this server's list as evidence."""
+        return Observation(source=self.server, path=path, value=value, at=self.at)
+
+
+class Connections(msgspec.Struct, frozen=True):
+    """The connections of every server that listed them, by server name."""
+
+    servers: tuple[ServerConnections, ...]

@@ -1,0 +1,80 @@
+"""Raft groups as each of their members sees them: the engine below streams, consumers and the meta group.
+
+Source: the RAFTZ endpoint (server: monitor.go Raftz). Indexes count log entries of the group, not messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Observation
+
+META_GROUP = "_meta_"
+
+
+class RaftLog(msgspec.Struct, frozen=True, gc=False):
+    """The group's write-ahead log on one member."""
+
+    messages: int = 0
+    bytes: int = 0
+
+
+class RaftState(msgspec.Struct, frozen=True):
+    """What RAFTZ tells of one group. `leader` is a peer id; empty: that member knows none.
+
+    The `ipq_*_len` are entries waiting inside the server. `paused`: it applies nothing while it catches up with a
+    snapshot. `overrun` (2.14 and later): it takes no part in the quorum until it has applied what it has.
+    """
+
+    id: str = ""
+    state: str = ""
+    size: int = 0
+    committed: int = 0
+    applied: int = 0
+    leader: str = ""
+    leader_since: datetime | None = None
+    term: int = 0
+    pindex: int = 0
+    paused: bool = False
+    ipq_proposal_len: int = 0
+    ipq_entry_len: int = 0
+    ipq_resp_len: int = 0
+    ipq_apply_len: int = 0
+    wal: RaftLog = RaftLog()
+    overrun: bool = False
+    catching_up: bool = False
+
+
+class RaftMember(msgspec.Struct, frozen=True):
+    """One group on one server. `at` is that server's clock."""
+
+    server: str
+    account: str
+    group: str
+    at: datetime
+    state: RaftState
+
+    def observed(self, path: str, value: object) -> Observation:
+        """A value of this member as evidence."""
+        return Observation(source=self.server, path=f"{self.group}.{path}", value=value, at=self.at)
+
+
+class RaftGroups(msgspec.Struct, frozen=True):
+    """The members of all groups that could be seen, in every sample, oldest first."""
+
+    looks: tuple[tuple[RaftMember, ...], ...]
+
+    @property
+    def last(self) -> tuple[RaftMember, ...]:
+        """The members in the newest sample."""
+        return self.looks[-1]
+
+    def histories(self) -> Iterator[tuple[RaftMember, ...]]:
+        """Each member of the newest sample with its earlier readings before it, oldest first."""
+        earlier = [{(m.server, m.account, m.group): m for m in look} for look in self.looks[:-1]]
+        for member in self.last:
+            key = (member.server, member.account, member.group)
+            yield (*(look[key] for look in earlier if key in look), member)

@@ -1,0 +1,119 @@
+"""What a scan of stored messages showed: where their dates go back, which lie in the future, which have no id."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from jsdoctor.model.finding import Observation, Subject
+
+MOST_INVERSIONS = 1_000
+"""So many inversions of a stream are kept, the largest; all are counted."""
+MOST_MESSAGES = 10_000_000
+"""So many messages of a stream are read at most."""
+MOST_SUBJECTS = 1_000
+"""So many subjects of a stream are counted one by one, the first that are met; the others are counted together."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(ns: int) -> datetime:
+    """Nanoseconds since 1970 as a time, to the microsecond."""
+    return _EPOCH + timedelta(microseconds=ns // 1000)
+
+
+class ScanTarget(msgspec.Struct, frozen=True):
+    """A stream whose stored messages are to be read: the `newest` so many, None for as many as is usual."""
+
+    stream: str
+    newest: int | None = None
+
+
+class Inversion(msgspec.Struct, frozen=True):
+    """Message `stream_seq` is dated `size_ns` before the one stored ahead of it, `before_seq`.
+
+    Times are nanoseconds since 1970.
+    """
+
+    before_seq: int
+    before_ns: int
+    stream_seq: int
+    at_ns: int
+
+    @property
+    def size_ns(self) -> int:
+        """By how much the date goes back."""
+        return self.before_ns - self.at_ns
+
+
+class TimeInversions(msgspec.Struct, frozen=True):
+    """All places where dates go back while sequences go on. `kept` has the largest, in order of sequence."""
+
+    count: int = 0
+    kept: tuple[Inversion, ...] = ()
+
+    @property
+    def largest(self) -> Inversion | None:
+        """The one that goes back farthest."""
+        return max(self.kept, key=lambda inversion: inversion.size_ns, default=None)
+
+
+class FutureDated(msgspec.Struct, frozen=True):
+    """Messages dated after the clock that their leader showed when it had stored them all."""
+
+    count: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+    farthest_ns: int = 0
+
+
+class SubjectIds(msgspec.Struct, frozen=True):
+    """How many messages of one subject have a `Nats-Msg-Id` and how many have none. Subject "": all others together.
+
+    `misnamed`, also among those without: the header's name is written with other capitals, so servers ignore it.
+    """
+
+    subject: str
+    with_id: int = 0
+    without_id: int = 0
+    misnamed: int = 0
+
+
+class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream, read from `first_seq` to `last_seq`: the messages that are still there.
+
+    `whole`: nothing that it held was left out at its head. `at`: its leader's clock before the first message was read.
+    """
+
+    account: str = ""
+    stream: str
+    first_seq: int = 0
+    last_seq: int = 0
+    messages: int = 0
+    whole: bool = True
+    at: datetime
+    answered_by: str = ""
+    inversions: TimeInversions = TimeInversions()
+    future: FutureDated = FutureDated()
+    subjects: tuple[SubjectIds, ...] = ()
+
+    @property
+    def subject(self) -> Subject:
+        """This stream as the subject of a finding."""
+        return Subject(kind="stream", name=self.stream, account=self.account)
+
+    @property
+    def with_id(self) -> int:
+        """Messages with a `Nats-Msg-Id`."""
+        return sum(row.with_id for row in self.subjects)
+
+    def observed(self, path: str, value: object) -> Observation:
+        """Something that the scan showed, as evidence."""
+        return Observation(source=self.answered_by, path=path, value=value, at=self.at)
+
+
+class StoredMessages(msgspec.Struct, frozen=True):
+    """Every stream whose stored messages were read."""
+
+    streams: tuple[StoredStream, ...]

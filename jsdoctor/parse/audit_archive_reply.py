@@ -1,0 +1,150 @@
+"""One artifact of an archive of `nats audit gather` as the reply of a server, with or without its envelope.
+
+Since natscli 0.2.0 an artifact is the reply as the server sent it; 0.1.x kept only the `data` part, and of a stream
+every version keeps only what its server showed of it (jsm.go: audit/gather/gather.go).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.gap import Gap
+from jsdoctor.parse.audit_archive_gaps import unread
+from jsdoctor.parse.audit_archive_manifest import Artifact, Node
+from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
+
+Fields = dict[str, msgspec.Raw]
+
+
+class _Sender(ServerIdentity, frozen=True):
+    jetstream: bool = False
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    server: _Sender | None = None
+    data: msgspec.Raw = msgspec.Raw()
+
+
+class _Bare(msgspec.Struct, frozen=True):
+    """What a reply without envelope may tell of its server: VARZ all of it, JSZ, CONNZ and others a part."""
+
+    server_id: str = ""
+    version: str = ""
+    now: Instant | None = None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An artifact that could be read. `whole` is its content, `data` what the server said, `sender` who that is.
+
+    `has_jetstream`: what the envelope says; None without one.
+    """
+
+    artifact: Artifact
+    whole: bytes
+    data: msgspec.Raw
+    sender: ServerIdentity
+    enveloped: bool
+    has_jetstream: bool | None = None
+
+    def fields(self) -> Fields:
+        """The keys of what the server said. Raises ReplyError."""
+        return decode(self.data, dict[str, msgspec.Raw])
+
+
+def open_artifact(artifact: Artifact, content: bytes) -> Reply:
+    """Raises ReplyError for what cannot be read."""
+    envelope = decode(content, _Envelope)
+    if envelope.server is None:
+        bare = decode(content, _Bare)
+        sender = ServerIdentity(artifact.server, bare.server_id, artifact.cluster, bare.version, bare.now)
+        return Reply(artifact, content, msgspec.Raw(content), sender, enveloped=False)
+    if not bytes(envelope.data):
+        raise ReplyError("it holds no data")
+    sender = ServerIdentity(**{name: getattr(envelope.server, name) for name in ServerIdentity.__struct_fields__})
+    return Reply(artifact, content, envelope.data, sender, enveloped=True, has_jetstream=envelope.server.jetstream)
+
+
+class Replies:
+    """All replies of an archive by type, and the gaps that reading them left."""
+
+    def __init__(self, gaps: list[Gap]) -> None:
+        self.gaps = gaps
+        self._by_type: dict[str, list[Reply]] = defaultdict(list)
+
+    def __iter__(self) -> Iterator[Reply]:
+        return (reply for replies in self._by_type.values() for reply in replies)
+
+    def add(self, reply: Reply) -> None:
+        """Pages have to come in order."""
+        self._by_type[reply.artifact.type].append(reply)
+
+    def of_type(self, kind: str) -> list[Reply]:
+        """The replies of a type."""
+        return self._by_type.get(kind, [])
+
+    def pages(self, kind: str) -> Iterator[tuple[Node, list[tuple[Reply, Fields]]]]:
+        """The pages of each server that are objects, at least one each. Others become gaps."""
+        by_node: dict[Node, list[tuple[Reply, Fields]]] = defaultdict(list)
+        for reply in self.of_type(kind):
+            try:
+                page = (reply, reply.fields())
+            except ReplyError as error:
+                self.gaps.append(unread(reply.artifact, error))
+            else:
+                by_node[reply.artifact.node].append(page)
+        yield from by_node.items()
+
+
+class Senders:
+    """What the replies of an archive together tell of each server: who it is, and how late it was there."""
+
+    def __init__(self, replies: Iterable[Reply]) -> None:
+        by_node: dict[Node, list[Reply]] = defaultdict(list)
+        for reply in replies:
+            by_node[reply.artifact.node].append(reply)
+        self._known: Mapping[Node, ServerIdentity] = {node: _joined(found) for node, found in by_node.items()}
+        self._alike: dict[str, list[Node]] = defaultdict(list)
+        for node in self._known:
+            self._alike[node[1]].append(node)
+
+    def node(self, named: Node) -> Node:
+        """The server that labels mean. Those of a stream name the cluster of the stream, which may be another word."""
+        alike = self._alike.get(named[1], ())
+        return alike[0] if named not in self._known and len(alike) == 1 else named
+
+    def identity(self, node: Node) -> ServerIdentity:
+        """The server, with the latest time that it is known to have told."""
+        return self._known.get(node) or ServerIdentity(name=node[1], cluster=node[0])
+
+    def latest(self) -> datetime | None:
+        """The latest time that any server told."""
+        return max((identity.time for identity in self._known.values() if identity.time), default=None)
+
+
+def sealed(sender: ServerIdentity, data: object) -> bytes:
+    """A reply as servers send it, of that sender."""
+    return msgspec.json.encode({"server": sender, "data": data})
+
+
+def encoded(value: object) -> msgspec.Raw:
+    """JSON to be put into other JSON."""
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _joined(replies: Iterable[Reply]) -> ServerIdentity:
+    told = [reply.sender for reply in replies]
+
+    def first(field: str) -> str:
+        return next((value for identity in told if (value := getattr(identity, field))), "")
+
+    return ServerIdentity(
+        name=told[0].name,
+        id=first("id"),
+        cluster=told[0].cluster,
+        ver=first("ver"),
+        time=max((identity.time for identity in told if identity.time), default=None),
+    )

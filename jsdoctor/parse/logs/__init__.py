@@ -1,0 +1,1 @@
+"""Logs to evidence, without input or output: lines, signatures, rows, folding."""

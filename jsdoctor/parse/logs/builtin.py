@@ -1,0 +1,84 @@
+"""Signatures that every scan has: who a server is, when it starts and stops, who leads, what was restored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jsdoctor.model.rule import Signature, Source
+
+START, READY, NAME, VERSION, CLUSTER, ID = "@start", "@ready", "@name", "@version", "@cluster", "@id"
+STOPPING, EXIT, LAME_DUCK, SIGNAL, JETSTREAM_STOP = "@stopping", "@exit", "@lame-duck", "@signal", "@jetstream-stop"
+BOOTSTRAP, RECOVER, PANIC, FATAL, ROTATED = "@bootstrap", "@recover", "@panic", "@fatal", "@rotated"
+RESTORED, META_LEADER, META_SELF = "@restored", "@meta-leader", "@meta-self"
+STREAM_LEADER, CONSUMER_LEADER = "@stream-leader", "@consumer-leader"
+
+_STREAM = r"'([^']*?) > ([^']*?)'"
+_CONSUMER = r"'([^']*?) > ([^']*?) > ([^']*?)'"
+
+
+def _server(name: str, contains: str, pattern: str, *fields: str) -> Signature:
+    return Signature(name=name, contains=contains, pattern=pattern, fields=fields)
+
+
+BUILTIN: tuple[Signature, ...] = (
+    _server(START, "Starting nats-server", r"^Starting nats-server"),
+    _server(NAME, "  Name:     ", r"^  Name:     (\S+)", "name"),
+    _server(VERSION, "  Version:  ", r"^  Version:  (\S+)", "version"),
+    _server(CLUSTER, "  Cluster:  ", r"^  Cluster:  (\S+)", "cluster"),
+    _server(ID, "  ID:       ", r"^  ID:       (\S+)", "id"),
+    _server(READY, "Server is ready", r"^Server is ready"),
+    _server(STOPPING, "Initiating Shutdown...", r"^Initiating Shutdown\.\.\."),
+    _server(EXIT, "Server Exiting..", r"^Server Exiting\.\."),
+    _server(LAME_DUCK, "Entering lame duck mode", r"^Entering lame duck mode"),
+    _server(SIGNAL, "Trapped ", r'^Trapped "([^"]*)" signal', "signal"),
+    _server(JETSTREAM_STOP, "Initiating JetStream Shutdown", r"^Initiating JetStream Shutdown"),
+    _server(BOOTSTRAP, "JetStream cluster bootstrapping", r"^JetStream cluster bootstrapping"),
+    _server(RECOVER, "JetStream cluster recovering state", r"^JetStream cluster recovering state"),
+    _server(ROTATED, "Rotated log, backup saved", r"^Rotated log, backup saved"),
+    _server(ROTATED, "Purged log file", r"^Purged log file"),
+    _server(
+        RESTORED,
+        " messages for stream '",
+        rf"^ *Restored ([\d,]+) messages for stream {_STREAM}",
+        *("messages", "account", "stream"),
+    ),
+    _server(META_LEADER, "new metadata leader: ", r"^JetStream cluster new metadata leader: ([^/\s]+)", "leader"),
+    _server(META_SELF, "Self is new JetStream cluster metadata", r"^Self is new JetStream cluster metadata leader"),
+    _server(
+        STREAM_LEADER,
+        "cluster new stream leader for '",
+        rf"^JetStream cluster new stream leader for {_STREAM}",
+        *("account", "stream"),
+    ),
+    _server(
+        CONSUMER_LEADER,
+        "cluster new consumer leader for '",
+        rf"^JetStream cluster new consumer leader for {_CONSUMER}",
+        *("account", "stream", "consumer"),
+    ),
+    Signature(name=PANIC, contains="panic: ", pattern=r"^(panic: .*)", fields=("text",), source=Source.CLIENT),
+    Signature(
+        name=PANIC, contains="fatal error: ", pattern=r"^(fatal error: .*)", fields=("text",), source=Source.CLIENT
+    ),
+    Signature(name=FATAL, contains="[FTL]", pattern=r"(.*)", fields=("text",), levels=("FTL",)),
+)
+"""Their names start with `@`, which no rule page may use for its own; `resolved_by` may name them."""
+
+AGGREGATED = frozenset({START, READY, META_LEADER, META_SELF, STREAM_LEADER, CONSUMER_LEADER})
+"""Built-in signatures that are counted like those of rule pages."""
+
+MARKED = frozenset(signature.name for signature in BUILTIN) - {STREAM_LEADER, CONSUMER_LEADER}
+"""Built-in signatures each of whose lines goes to the fold by itself."""
+
+_ODD_PLACES: dict[bytes, tuple[bytes, ...]] = {
+    b"panic: ": (b"\npanic: ", b" panic: ", b'{"log":"panic: '),
+    b"fatal error: ": (b"\nfatal error: ", b" fatal error: ", b'{"log":"fatal error: '),
+    b"[FTL]": (b"[FTL]", b"mFTL\x1b"),
+}
+BEGINNINGS = (b"panic: ", b"fatal error: ")
+"""Literals that are searched at the start of a line; a block may begin with one."""
+
+
+def searched(literals: Iterable[bytes]) -> tuple[bytes, ...]:
+    """What to search for in blocks, so that texts that quote a literal do not count: panics begin a line."""
+    return tuple(odd for literal in literals for odd in _ODD_PLACES.get(literal, (literal,)))

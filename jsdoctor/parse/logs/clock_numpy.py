@@ -1,0 +1,244 @@
+"""Reads the stamps of every line of a block at once, with numpy. Equal in result to `clock_plain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jsdoctor.parse.logs.header import HEADER_WITHIN
+from jsdoctor.parse.logs.line import LINE_CAP
+from jsdoctor.parse.logs.stamp import native_second_us
+from jsdoctor.parse.logs.stretch import (
+    GAP_US,
+    STEP_US,
+    BlockClock,
+    Jump,
+    LineNumbers,
+    Stretch,
+    Voice,
+    Voices,
+    stamp_start,
+)
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_LENGTH = 28  # of a stamp with the bracket of the level behind it
+_SHAPE = b"\0\0\0\0/\0\0/\0\0 \0\0:\0\0:\0\0.\0\0\0\0\0\0 ["
+_ALONE = _LENGTH  # a stamp at a column below this cannot stand behind another one
+_COLUMNS = 4
+_ODD_LINES = 2000
+
+
+def _u64(value: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(value, "little"))
+
+
+def _checks() -> tuple[tuple[int, np.uint64, np.uint64, np.uint64], ...]:
+    """For the words of a stamp: where they stand, which bytes are fixed and how, and which are digits."""
+    found = []
+    for at in (0, 8, 16, 20):
+        part = _SHAPE[at : at + 8]
+        fixed = _u64(bytes(0xFF if byte else 0 for byte in part))
+        found.append((at, fixed, _u64(part), _u64(bytes(0 if byte else 0xFF for byte in part))))
+    return tuple(found)
+
+
+_CHECKS = _checks()
+_ZEROS, _SIXES, _HIGH = _u64(b"0" * 8), _u64(b"\x06" * 8), _u64(b"\xf0" * 8)
+
+
+def read_clock(
+    block: bytes, cuts: Sequence[int], skip: Sequence[int], voices: Voices
+) -> tuple[BlockClock, LineNumbers]:
+    """See `ClockReader`."""
+    raw = np.frombuffer(block, dtype=np.uint8)
+    starts = _line_starts(raw) if len(block) else np.empty(0, np.int64)
+    ends = np.append(starts[1:] - 1, len(block) - block.endswith(b"\n")) if len(starts) else starts
+    long_lines = int(np.count_nonzero(ends - starts > LINE_CAP))
+    stretches = _read_stretches(block, raw, starts, (cuts, skip), voices) if len(block) >= _LENGTH else []
+    return BlockClock(len(starts), long_lines, tuple(stretches)), lambda at: np.searchsorted(
+        starts, np.asarray(at, np.int64)
+    ).tolist()
+
+
+def _read_stretches(
+    block: bytes, raw: NDArray[np.uint8], starts: Ints, marked: tuple[Sequence[int], Sequence[int]], voices: Voices
+) -> list[Stretch]:
+    cuts, skip = marked
+    words: Words = np.ndarray((len(block) - 7,), np.dtype("<u8"), block, strides=(1,))
+    at, stamps = _find_stamps(block, raw, words, starts)
+    us, good = _microseconds(block, words, stamps)
+    if skip:
+        good &= ~np.isin(at, np.asarray(skip))
+    if not good.all():
+        at, stamps, us = at[good], stamps[good], us[good]
+    if not len(at):
+        return []
+    names, numbers = _voices(block, _prefix_changes(raw, words, at, stamps), at, stamps, voices)
+    cut = np.searchsorted(np.asarray(cuts, dtype=np.int64), at, side="right") if cuts else np.zeros(len(at), np.int64)
+    return _stretches(names, numbers, cut, us, at)
+
+
+def _line_starts(raw: NDArray[np.uint8]) -> Ints:
+    ends = np.flatnonzero(raw == ord("\n"))
+    starts = np.empty(len(ends) + 1, np.int64)
+    starts[0] = 0
+    np.add(ends, 1, out=starts[1:])
+    return starts[:-1] if len(ends) and ends[-1] == len(raw) - 1 else starts
+
+
+def _are_stamps(words: Words, where: Ints) -> NDArray[np.bool_]:
+    good = np.ones(len(where), bool)
+    for at, fixed, shape, digits in _CHECKS:
+        word = words[where + at]
+        good &= (word & fixed) == shape
+        value = (word ^ _ZEROS) & digits
+        good &= (((value + _SIXES) | value) & _HIGH & digits) == 0
+    return good
+
+
+def _find_stamps(block: bytes, raw: NDArray[np.uint8], words: Words, starts: Ints) -> tuple[Ints, Ints]:
+    """Starts of the lines that have a stamp, and where it stands: the first one in the line, near its start.
+
+    Tries the columns at which lines have it (they change when the process id gets longer); lines that fit none are
+    read singly, and when there are many, all stamps of the block are found by their slashes.
+    """
+    rest = starts[starts + _LENGTH <= len(block)]
+    found: list[tuple[Ints, Ints]] = []
+    for _ in range(_COLUMNS):
+        column = _next_column(block, rest)
+        if column is None:
+            break
+        where = rest + column
+        fits = where + _LENGTH <= len(block)
+        fits[fits] = _are_stamps(words, where[fits])
+        found.append((rest[fits], where[fits]))
+        rest = rest[~fits]
+        if not len(rest):
+            break
+    if len(rest) > _ODD_LINES:
+        return _by_slashes(raw, words, starts)
+    odd = [(line, column) for line in rest.tolist() if (column := _column(block, line)) >= 0]
+    found.append((np.array([a for a, _ in odd], np.int64), np.array([a + b for a, b in odd], np.int64)))
+    at = np.concatenate([pair[0] for pair in found])
+    stamps = np.concatenate([pair[1] for pair in found])
+    if sum(len(pair[0]) > 0 for pair in found) > 1:
+        order = np.argsort(at, kind="stable")
+        return at[order], stamps[order]
+    return at, stamps
+
+
+def _next_column(block: bytes, rest: Ints) -> int | None:
+    for line in rest[:20].tolist():
+        column = _column(block, line)
+        if 0 <= column < _ALONE:
+            return column
+    return None
+
+
+def _column(block: bytes, line: int) -> int:
+    return stamp_start(block[line : line + HEADER_WITHIN].partition(b"\n")[0])
+
+
+def _by_slashes(raw: NDArray[np.uint8], words: Words, starts: Ints) -> tuple[Ints, Ints]:
+    found = np.flatnonzero(raw == ord("/")) - 4
+    found = found[(found >= 0) & (found + _LENGTH <= len(raw))]
+    found = found[raw[found + 7] == ord("/")]
+    found = found[_are_stamps(words, found)]
+    lines = np.searchsorted(starts, found, side="right") - 1
+    near = found - starts[lines] + _LENGTH <= HEADER_WITHIN
+    lines, found = lines[near], found[near]
+    first = np.ones(len(lines), bool)
+    first[1:] = lines[1:] != lines[:-1]
+    return starts[lines[first]], found[first]
+
+
+def _microseconds(block: bytes, words: Words, stamps: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Times of the stamps, and which of them are times at all."""
+    date, time, rest, last = (words[stamps + at].astype(np.int64) for at in (0, 8, 16, 20))
+
+    def digit(word: Ints, byte: int) -> Ints:
+        return (word >> (8 * byte)) & 15
+
+    def two(word: Ints, byte: int) -> Ints:
+        return digit(word, byte) * 10 + digit(word, byte + 1)
+
+    hours, minutes, seconds = two(time, 3), two(time, 6), two(rest, 1)
+    fraction = (two(last, 0) * 100 + two(last, 2)) * 100 + two(last, 4)
+    good = (hours < 24) & (minutes < 60) & (seconds < 60)
+    day = date + (time & 0xFFFF)  # a mark of change, not a number: the bytes of the date
+    changed = np.flatnonzero((np.diff(date) != 0) | (np.diff(time & 0xFFFF) != 0)) + 1
+    base = np.empty(len(day), np.int64)
+    edges = [0, *changed.tolist(), len(day)] if len(day) else []
+    for begin, end in pairwise(edges):
+        position = int(stamps[begin])
+        midnight = native_second_us(block[position : position + 10] + b" 00:00:00")
+        if midnight is None:
+            good[begin:end] = False
+        base[begin:end] = midnight or 0
+    return base + ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction, good
+
+
+def _voices(
+    block: bytes, changes: list[int], at: Ints, stamps: Ints, voices: Voices
+) -> tuple[list[Voice | None], Ints]:
+    """Distinct voices, and for each line the number of its own."""
+    numbers = np.empty(len(at), np.int64)
+    names: dict[Voice | None, int] = {}
+    for begin, end in pairwise([*changes, len(at)]):
+        voice = voices.of(block[at[begin] : stamps[begin]])
+        numbers[begin:end] = names.setdefault(voice, len(names))
+    return list(names), numbers
+
+
+def _prefix_changes(raw: NDArray[np.uint8], words: Words, at: Ints, stamps: Ints) -> list[int]:
+    """Lines whose bytes before the stamp differ from those of the line before."""
+    widths = stamps - at
+    changed = np.ones(len(at), bool)
+    changed[1:] = widths[1:] != widths[:-1]
+    widest = int(widths.max())
+    if widest <= 16:
+        unused = (64 - 8 * np.minimum(widths, 8)).astype(np.uint64)
+        head = np.where(unused == 64, np.uint64(0), words[at] << np.minimum(unused, np.uint64(63)))
+        tail = np.where(widths > 8, words[np.maximum(stamps - 8, 0)], np.uint64(0))
+        changed[1:] |= (head[1:] != head[:-1]) | (tail[1:] != tail[:-1])
+        return np.flatnonzero(changed).tolist()
+    for column in range(widest):
+        same = np.flatnonzero(~changed)
+        same = same[widths[same] > column]
+        if not len(same):
+            break
+        changed[same[raw[at[same] + column] != raw[at[same - 1] + column]]] = True
+    return np.flatnonzero(changed).tolist()
+
+
+def _stretches(names: list[Voice | None], numbers: Ints, cut: Ints, us: Ints, at: Ints) -> list[Stretch]:
+    group = numbers * (int(cut.max()) + 1) + cut
+    if (group == group[0]).all():
+        voice = names[0]
+        return [] if voice is None else [_stretch(voice, int(cut[0]), us, at)]
+    order = np.argsort(group, kind="stable")
+    edges = np.flatnonzero(np.diff(group[order])) + 1
+    found = []
+    for chosen in np.split(order, edges):
+        voice = names[int(numbers[chosen[0]])]
+        if voice is not None:
+            found.append(_stretch(voice, int(cut[chosen[0]]), us[chosen], at[chosen]))
+    return sorted(found, key=lambda stretch: stretch.first_at)
+
+
+def _stretch(voice: Voice, cut: int, us: Ints, at: Ints) -> Stretch:
+    moved = np.diff(us)
+    ends = (int(us[0]), int(at[0]), int(us[-1]), int(at[-1]))
+    steps, gaps = np.flatnonzero(moved <= -STEP_US), np.flatnonzero(moved >= GAP_US)
+    return Stretch(
+        voice, cut, *ends, int(us.min()), int(us.max()), len(us), _jumps(steps, us, at), _jumps(gaps, us, at)
+    )
+
+
+def _jumps(where: Ints, us: Ints, at: Ints) -> tuple[Jump, ...]:
+    return tuple(Jump(int(at[index + 1]), int(us[index]), int(us[index + 1])) for index in where.tolist())

@@ -1,0 +1,131 @@
+"""Regular expressions over bytes: google-re2 where it is installed, else Python's own, with equal results."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+try:
+    import re2
+except ImportError:  # the core works without the extra "logs"
+    re2 = None
+
+_SHORT = 512
+"""Texts up to this length are matched by Python's re: faster there, and too short to blow up."""
+
+
+Finder = Callable[[int], int]
+
+
+class LiteralSearch(Protocol):
+    """Finds literals in bytes."""
+
+    def finder(self, block: bytes) -> Finder:
+        """Finds a literal at or after a position of the block: where it begins, or -1."""
+        ...
+
+    def present(self, text: bytes) -> Sequence[int]:
+        """Which literals stand in this text, by number, ascending."""
+        ...
+
+
+def have_re2() -> bool:
+    """Whether google-re2 is installed."""
+    return re2 is not None
+
+
+def literal_search(literals: Sequence[bytes], use_re2: bool | None = None) -> LiteralSearch:
+    """The fastest search there is here. `use_re2` False: as if google-re2 were not installed."""
+    chosen = have_re2() if use_re2 is None else use_re2
+    return _Re2Literals(literals) if chosen and literals else _PlainLiterals(literals)
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = 64 << 20
+    return options
+
+
+class _Re2Literals:
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        self._any = re2.compile(b"|".join(re.escape(literal) for literal in literals), _options())
+        self._set = re2.Set.SearchSet(_options())
+        for literal in literals:
+            self._set.Add(re.escape(literal))
+        self._set.Compile()
+
+    def finder(self, block: bytes) -> Finder:
+        inner = getattr(self._any, "_regexp", None)
+        if inner is None:  # another version of the wrapper: slower, and as right
+            return lambda position: _start(self._any.search(block, position))
+        match, anywhere, end = inner.Match, re2._re2.RE2.Anchor.UNANCHORED, len(block)  # noqa: SLF001
+        return lambda position: match(anywhere, block, position, end)[0][0]
+
+    def present(self, text: bytes) -> Sequence[int]:
+        return sorted(self._set.Match(text) or ())
+
+
+def _start(found: Any) -> int:
+    return -1 if found is None else int(found.start())
+
+
+class _PlainLiterals:
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        self._literals = tuple(literals)
+
+    def finder(self, block: bytes) -> Finder:
+        found: set[int] = set()
+        for literal in self._literals:
+            at = block.find(literal)
+            while at >= 0:
+                found.add(at)
+                line_end = block.find(b"\n", at + 1)
+                at = block.find(literal, line_end) if line_end >= 0 else -1
+        ordered = [*sorted(found), -1]
+        return lambda position: ordered[bisect_left(ordered, position, hi=len(ordered) - 1)]
+
+    def present(self, text: bytes) -> Sequence[int]:
+        return [number for number, literal in enumerate(self._literals) if literal in text]
+
+
+class Pattern:
+    """A portable pattern over bytes. Texts longer than `short` go to RE2, whose time is linear, when it is there."""
+
+    def __init__(self, pattern: str, use_re2: bool | None = None, short: int = _SHORT) -> None:
+        raw = pattern.encode()
+        self._re, self._short = re.compile(raw), short
+        chosen = have_re2() if use_re2 is None else use_re2
+        self._re2 = re2.compile(raw, _options()) if chosen else None
+
+    def groups(self, text: bytes) -> tuple[bytes | None, ...] | None:
+        """The groups of the first match, or None."""
+        engine = self._re if self._re2 is None or len(text) <= self._short else self._re2
+        found = engine.search(text)
+        return None if found is None else tuple(found.groups())
+
+
+def portable(pattern: str) -> str | None:
+    """Why a pattern is not portable (Python's re and RE2 must both take it), or None when it is."""
+    try:
+        re.compile(pattern.encode())
+    except re.error as error:
+        return f"Python's re refuses it: {error}"
+    if re.search(r"\(\?(?!:)", pattern):
+        return "only (?:...) groups are portable: no flags, names, lookaround"
+    if re.search(r"\\[1-9ZGkRXKupP<>\"]", pattern):
+        return "it uses an escape that RE2 or Rust's regex refuse"
+    if re2 is not None:
+        try:
+            re2.compile(pattern.encode(), _options())
+        except re2.error as error:
+            return f"RE2 refuses it: {error}"
+    return None
+
+
+def group_count(pattern: str) -> int:
+    """How many groups a pattern has."""
+    return re.compile(pattern.encode()).groups

@@ -1,0 +1,167 @@
+"""Occurrences: the hits of all parts of a series put together, and occurrences of several series."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from jsdoctor.model.log import MINUTE_US, Bucket, Exemplar, Measure, Occurrence, SignatureTotal
+from jsdoctor.parse.logs.rows import HitRow
+from jsdoctor.parse.logs.series import NO_TIME
+from jsdoctor.parse.logs.tally import EXEMPLARS
+
+BUCKETS = 512
+"""A histogram with more spans than this gets wider ones: two minutes, four, and so on."""
+
+KEPT = 1000
+"""Subjects of a signature kept of one series, those with most lines first."""
+
+
+class Folded(NamedTuple):
+    """A hit row whose server is known, its lines numbered for good."""
+
+    server: str
+    hits: HitRow
+    firsts: list[Exemplar]
+    last: Exemplar | None
+
+
+def occurrences(signature: str, rows: Iterable[Folded]) -> Iterator[Occurrence]:
+    """One occurrence for each server, of rows that have the same signature and subject."""
+    groups: dict[tuple[str, bool], list[Folded]] = defaultdict(list)
+    undated: list[Folded] = []
+    for row in rows:
+        if row.hits.zoned is None:
+            undated.append(row)
+        else:
+            groups[row.server, row.hits.zoned].append(row)
+    for row in undated:
+        groups[row.server, (row.server, True) in groups].append(row)
+    for (server, zoned), mine in sorted(groups.items()):
+        yield _occurrence(signature, server, zoned, mine)
+
+
+def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) -> Occurrence:
+    measures: dict[str, Measure] = {}
+    for row in rows:
+        for field, count, low, high in row.hits.measures:
+            known = measures.get(field)
+            measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
+    width, histogram = _histogram(
+        Bucket(first, last, count) for row in rows for _, count, first, last in row.hits.minutes
+    )
+    lines = [line for row in rows for line in row.firsts]
+    return Occurrence(
+        signature=signature,
+        logged_by=server,
+        fields=rows[0].hits.subject,
+        count=sum(row.hits.count for row in rows),
+        dated=sum(bucket.count for bucket in histogram),
+        zoned=zoned,
+        bucket_us=width,
+        histogram=histogram,
+        measures=tuple(measures[field] for field in sorted(measures)),
+        exemplars=_exemplars(lines, [row.last for row in rows if row.last is not None]),
+    )
+
+
+def _wider(known: Measure, count: int, low: int, high: int) -> Measure:
+    return Measure(known.field, known.count + count, min(known.smallest, low), max(known.largest, high))
+
+
+def _exemplars(firsts: Iterable[Exemplar], lasts: Iterable[Exemplar]) -> tuple[Exemplar, ...]:
+    kept = heapq.nsmallest(EXEMPLARS, firsts, key=_rank(NO_TIME))
+    last = max(lasts, key=_rank(-1), default=None)
+    return (*kept, last) if last is not None and last not in kept else tuple(kept)
+
+
+def _rank(undated: int) -> Callable[[Exemplar], tuple[int, str, int]]:
+    return lambda line: (undated if line.at is None else line.at.us, line.file, line.offset)
+
+
+def _histogram(buckets: Iterable[Bucket], width: int = MINUTE_US) -> tuple[int, tuple[Bucket, ...]]:
+    """Buckets that fell into the same span joined; spans are as narrow as their number allows."""
+    joined: dict[int, Bucket] = {}
+    for bucket in buckets:
+        _join(joined, bucket.first_us // width, bucket)
+    while len(joined) > BUCKETS:
+        width *= 2
+        wider: dict[int, Bucket] = {}
+        for bucket in joined.values():
+            _join(wider, bucket.first_us // width, bucket)
+        joined = wider
+    return width, tuple(joined[key] for key in sorted(joined))
+
+
+def _join(joined: dict[int, Bucket], key: int, bucket: Bucket) -> None:
+    known = joined.get(key)
+    joined[key] = (
+        bucket
+        if known is None
+        else Bucket(
+            min(known.first_us, bucket.first_us), max(known.last_us, bucket.last_us), known.count + bucket.count
+        )
+    )
+
+
+def merged(same: list[Occurrence]) -> Occurrence:
+    """Occurrences of one signature, subject and server from several series as one."""
+    if len(same) == 1:
+        return same[0]
+    width, histogram = _histogram(
+        (bucket for found in same for bucket in found.histogram), max(found.bucket_us for found in same)
+    )
+    measures: dict[str, Measure] = {}
+    for measure in (measure for found in same for measure in found.measures):
+        known = measures.get(measure.field)
+        measures[measure.field] = (
+            measure if known is None else _wider(known, measure.count, measure.smallest, measure.largest)
+        )
+    lines = [line for found in same for line in found.exemplars]
+    return Occurrence(
+        signature=same[0].signature,
+        logged_by=same[0].logged_by,
+        fields=same[0].fields,
+        count=sum(found.count for found in same),
+        dated=sum(found.dated for found in same),
+        zoned=same[0].zoned,
+        bucket_us=width,
+        histogram=histogram,
+        measures=tuple(measures[field] for field in sorted(measures)),
+        exemplars=_exemplars(lines, [found.exemplars[-1] for found in same if found.exemplars]),
+    )
+
+
+class Most:
+    """The occurrences of one signature with most lines, and the total of all, in bounded memory."""
+
+    def __init__(self, signature: str, kept: int = KEPT) -> None:
+        self._signature, self._kept = signature, kept
+        self._chosen: list[Occurrence] = []
+        self._count = self._subjects = 0
+
+    def add(self, found: Occurrence) -> None:
+        """One more."""
+        self._count += found.count
+        self._subjects += 1
+        self._chosen.append(found)
+        if len(self._chosen) >= 4 * self._kept:
+            self._chosen = heapq.nsmallest(self._kept, self._chosen, key=rank)
+
+    def result(self) -> tuple[list[Occurrence], SignatureTotal]:
+        """Those with most lines, most first, and what was left out."""
+        chosen = heapq.nsmallest(self._kept, self._chosen, key=rank)
+        return chosen, SignatureTotal(
+            signature=self._signature,
+            count=self._count,
+            subjects=self._subjects,
+            omitted_subjects=self._subjects - len(chosen),
+            omitted_count=self._count - sum(found.count for found in chosen),
+        )
+
+
+def rank(found: Occurrence) -> tuple[int, tuple[tuple[str, str], ...], str, bool]:
+    """Order of occurrences of one signature: most lines first."""
+    return (-found.count, found.fields, found.logged_by, found.zoned)

@@ -1,0 +1,151 @@
+"""Which signatures a message has, and what they capture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from jsdoctor.model.log import SUBJECT_FIELDS
+from jsdoctor.model.rule import Signature, Source
+from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.logs.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, searched
+from jsdoctor.parse.logs.engine import Finder, Pattern, literal_search
+from jsdoctor.parse.logs.sections import LITERALS
+
+TEXT_CAP = 2048
+"""Patterns see so much of a message, in bytes."""
+
+VALUE_CAP = 256
+_MEMO_BYTES = 8 << 20
+_LOUD = ("INF", "WRN", "ERR", "FTL")
+_LEVEL = re.compile(rb"([A-Z]{3})(?:\x1b\[0m)?\] ?")
+_NUMBERS = re.compile(r"\d+")
+_WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.ASCII)
+_SCALE = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+Fields = tuple[tuple[str, str], ...]
+
+
+class Match(NamedTuple):
+    """One signature found in a message: what tells its subject apart, everything else it captured, and numbers.
+
+    `number` is the same for the same signature and subject, as long as the matcher remembers them. `marked` lines go
+    to the fold one by one, `counted` ones by their number.
+    """
+
+    number: int
+    signature: Signature
+    marked: bool
+    counted: bool
+    subject: Fields
+    others: Fields
+    measures: tuple[tuple[str, int], ...]
+
+
+class Matcher:
+    """All signatures of an audit, ready to search. The same message always gives the same answer."""
+
+    def __init__(self, signatures: Iterable[Signature], use_re2: bool | None = None) -> None:
+        self.signatures = (*BUILTIN, *signatures)
+        literals = list(dict.fromkeys(signature.contains for signature in self.signatures))
+        self._by_literal: dict[int, list[tuple[Signature, Pattern]]] = {number: [] for number in range(len(literals))}
+        numbers = {literal: number for number, literal in enumerate(literals)}
+        for signature in self.signatures:
+            self._by_literal[numbers[signature.contains]].append((signature, Pattern(signature.pattern, use_re2)))
+        self._fatal = [pair for pair in self._by_literal[numbers["[FTL]"]] if pair[0].name == FATAL]
+        self.literals = tuple(literal.encode() for literal in literals)
+        self._search = literal_search(self.literals, use_re2)
+        self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
+        self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
+        self._memo_bytes = 0
+        self.known: dict[bytes, tuple[Match, ...]] = {}
+        """What `match_native` found, for those who look before they ask."""
+        self._subjects: dict[tuple[str, Fields], int] = {}
+        self._numbers = count()
+
+    def finder(self, block: bytes) -> Finder:
+        """Finds the next literal of a signature or section header in a block: where it begins, or -1."""
+        return self._lines.finder(block)
+
+    def match_native(self, text: bytes) -> tuple[Match, ...]:
+        """Every signature in a server's line, from its level on (`INF] text`)."""
+        level = _LEVEL.match(text)
+        if level is None:
+            return ()
+        found = self.match(True, level[1].decode(), text[level.end() :].rstrip(b"\r"))
+        self.known[text] = found
+        return found
+
+    def match(self, server: bool, level: str, text: bytes) -> tuple[Match, ...]:
+        """Every signature in a message. `server`: a nats-server logged it; `level` as it wrote it, or empty."""
+        text = text[:TEXT_CAP]
+        key = (server, level, text)
+        known = self._memo.get(key)
+        if known is None:
+            known = tuple(self._matches(server, level, text))
+            self._memo_bytes += 2 * len(text) + 400
+            if self._memo_bytes > _MEMO_BYTES:
+                self._memo.clear()
+                self.known.clear()
+                self._subjects.clear()
+                self._memo_bytes = 2 * len(text) + 400
+            self._memo[key] = known
+        return known
+
+    def _matches(self, server: bool, level: str, text: bytes) -> Iterator[Match]:
+        pairs = [pair for number in self._search.present(text) for pair in self._by_literal[number]]
+        pairs = [pair for pair in pairs if pair[0].name != FATAL]
+        if level == "FTL":
+            pairs.extend(self._fatal)
+        for signature, pattern in pairs:
+            groups = pattern.groups(text) if wants(signature, server, level) else None
+            if groups is not None:
+                values = [(group or b"")[:VALUE_CAP].decode(errors="replace") for group in groups]
+                subject, others, measures = captured(signature, values)
+                known = (signature.name, subject)
+                number = self._subjects.get(known)
+                if number is None:
+                    number = self._subjects[known] = next(self._numbers)
+                name = signature.name
+                counted = name not in MARKED or name in AGGREGATED
+                yield Match(number, signature, name in MARKED, counted, subject, others, measures)
+
+
+def wants(signature: Signature, server: bool, level: str) -> bool:
+    """Whether a line of this origin and level may carry the signature."""
+    if signature.source is Source.SERVER and not server:
+        return False
+    if signature.source is Source.CLIENT and server:
+        return False
+    return not server or not level or level in (signature.levels or _LOUD)
+
+
+def captured(signature: Signature, values: Sequence[str]) -> tuple[Fields, Fields, tuple[tuple[str, int], ...]]:
+    """What a signature's groups mean: subject fields, the others, and their numbers."""
+    subject, others, measures = [], [], []
+    for field, value in zip(signature.fields, values, strict=False):
+        if field in SUBJECT_FIELDS:
+            subject.append((field, _NUMBERS.sub("N", value) if field == "reason" else value))
+        if field not in SUBJECT_FIELDS or field == "reason":
+            others.append((field, value))
+        number = None if field in SUBJECT_FIELDS else measured(value)
+        if number is not None:
+            measures.append((field, number))
+    return tuple(subject), tuple(others), tuple(measures)
+
+
+def measured(value: str) -> int | None:
+    """A whole number, a duration in nanoseconds or a size in bytes; None for anything else."""
+    if _WHOLE.fullmatch(value):
+        return int(value.replace(",", ""))
+    size = _SIZE.fullmatch(value)
+    if size:
+        return round(float(size[1]) * float(1024 ** _SCALE[size[2][0]]))
+    try:
+        duration = parse_duration(value)
+    except ValueError:
+        return None
+    return duration if duration < 2**62 else None

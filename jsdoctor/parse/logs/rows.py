@@ -1,0 +1,143 @@
+"""What the rows between scan and fold hold, as compact MessagePack."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from jsdoctor.model.log_scan import Part, Row
+
+PART, MARK, SEGMENT, STEP, GAP, RESTORED, HIT = (
+    "1.part",
+    "2.mark",
+    "3.segment",
+    "4.step",
+    "5.gap",
+    "6.restored",
+    "7.hit",
+)
+"""Analyses of scanned rows. They sort so that a fold knows the files and processes before it meets the hits."""
+
+Span = tuple[int, int]
+Fields = tuple[tuple[str, str], ...]
+
+
+class VoiceRef(msgspec.Struct, frozen=True, array_like=True):
+    """Who speaks, as far as a part can tell. `section` None: the part did not begin with the file, so it is unknown."""
+
+    section: str | None = ""
+    label: str = ""
+    pid: int | None = None
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True):
+    """A line kept as it stands: `line` counts from the start of its part. `us` None: undated."""
+
+    us: int | None
+    zoned: bool
+    line: int
+    offset: int
+    text: str
+    fields: Fields = ()
+
+
+class PartRow(msgspec.Struct, array_like=True):
+    """What became of one part. Spans are lowest and highest times: of the server's stamps, of other times by zone.
+
+    `stamped` lines have the server's stamp; `server_hits` and `client_hits` count lines with signatures of either,
+    `surveyed_*` those of the head and tail of the file that have no such stamp. `steps` counts all, kept or not.
+    """
+
+    part: Part
+    read: int = 0
+    lines: int = 0
+    stamped: int = 0
+    server_hits: int = 0
+    client_hits: int = 0
+    surveyed_server: int = 0
+    surveyed_client: int = 0
+    long_lines: int = 0
+    native: Span | None = None
+    local: Span | None = None
+    utc: Span | None = None
+    wrapping: str = ""
+    shift_us: int | None = None
+    section: str | None = None
+    steps: int = 0
+    torn: bool = False
+    last: bool = True
+    problem: str = ""
+    skipped: int = 0
+
+
+class MarkRow(msgspec.Struct, frozen=True, array_like=True):
+    """One line of a built-in signature that the fold wants by itself."""
+
+    name: str
+    voice: VoiceRef
+    start: int
+    seen: Seen
+    native_us: int | None = None
+
+
+class SegmentRow(msgspec.Struct, array_like=True):
+    """Neighbouring lines of one process within a part, by the server's own stamps. `started`: begins with its start."""
+
+    voice: VoiceRef
+    start: int
+    started: bool
+    first_us: int
+    first: Seen
+    last_us: int
+    last_at: int
+    lines: int
+
+
+class JumpRow(msgspec.Struct, frozen=True, array_like=True):
+    """A step or a gap before a line, in the server's own time."""
+
+    voice: VoiceRef
+    start: int
+    before_us: int
+    after_us: int
+    seen: Seen
+
+
+class HitRow(msgspec.Struct, array_like=True):
+    """Lines of one signature, subject and voice in one part. `name`: the server, when the part knows it.
+
+    `minutes` are (minute, lines, first, last); `zoned` None: no line of it is dated.
+    """
+
+    file: str
+    start: int
+    name: str
+    voice: VoiceRef
+    zoned: bool | None
+    subject: Fields
+    count: int
+    minutes: list[tuple[int, int, int, int]]
+    measures: list[tuple[str, int, int, int]]
+    firsts: list[Seen]
+    last: Seen | None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_T = TypeVar("_T")
+
+
+def row(part: Part, analysis: str, key: str, at: tuple[int, int], value: object) -> Row:
+    """A row of a part; `at` is its time and its place, which give the order."""
+    return Row(part.series, analysis, key, *at, _encoder.encode(value))
+
+
+_decoders: dict[type, msgspec.msgpack.Decoder[object]] = {}
+
+
+def read(kind: type[_T], value: bytes) -> _T:
+    """The payload of a row."""
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders.setdefault(kind, msgspec.msgpack.Decoder(kind))
+    return decoder.decode(value)  # type: ignore[return-value]  # the decoder was made for this kind

@@ -1,0 +1,149 @@
+"""Process runs of the servers in one series: starts, ends, and what each said of itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from jsdoctor.model.log import Exemplar, LogTime, ProcessRun
+from jsdoctor.parse.logs import builtin
+from jsdoctor.parse.logs.rows import MarkRow, SegmentRow, VoiceRef
+from jsdoctor.parse.logs.series import File, Names
+
+_NORMAL_STOP_US = 5_000_000
+_CLOSING = (builtin.STOPPING, builtin.LAME_DUCK, builtin.EXIT)
+
+
+class Run:
+    """A process while its lines are gathered."""
+
+    def __init__(self, file: File, start: int, voice: VoiceRef, offset: int) -> None:
+        self.file, self.start, self.voice, self.offset = file, start, voice, offset
+        self.last_file = file
+        self.started = False
+        self.exemplar: Exemplar | None = None
+        self.last: LogTime | None = None
+        self.marks: dict[str, MarkRow] = {}
+        self.firsts: dict[str, MarkRow] = {}
+
+    def add_mark(self, file: File, mark: MarkRow) -> None:
+        """A line that tells something of the process."""
+        self.last_file = file
+        self.marks[mark.name] = mark
+        self.firsts.setdefault(mark.name, mark)
+        at = time_of(file, mark)
+        if at is not None:
+            self.last = at if self.last is None else max(self.last, at)
+        if mark.name == builtin.START:
+            self.started = True
+            self.exemplar = file.exemplar(mark.start, mark.seen, at)
+
+    def add_segment(self, file: File, segment: SegmentRow) -> None:
+        """Lines of the process in one part."""
+        self.last_file = file
+        last = file.time(segment.last_us)
+        self.last = last if self.last is None else max(self.last, last)
+        if self.exemplar is None:
+            self.exemplar = file.exemplar(segment.start, segment.first, file.time(segment.first_us))
+
+    def text(self, name: str) -> str:
+        """What the last mark of that name captured."""
+        mark = self.marks.get(name)
+        return mark.seen.fields[0][1] if mark is not None and mark.seen.fields else ""
+
+    def at(self, name: str) -> LogTime | None:
+        """When the last mark of that name was written."""
+        mark = self.marks.get(name)
+        return None if mark is None else time_of(self.last_file, mark)
+
+    def end(self, followed: bool) -> str:
+        """How it ended; see `ProcessRun.end`. `followed`: the next process of the server starts."""
+        if builtin.EXIT in self.marks:
+            return "lame duck" if builtin.LAME_DUCK in self.marks else "clean"
+        if builtin.FATAL in self.marks:
+            return "failed"
+        if not followed:
+            return "open"
+        return "interrupted" if builtin.STOPPING in self.marks else "unclean"
+
+    def jetstream_stopped(self) -> LogTime | None:
+        """When JetStream was shut down on a server that went on: not as part of a stop."""
+        stopped = self.at(builtin.JETSTREAM_STOP)
+        closing = [at for name in _CLOSING if (at := self.at(name)) is not None]
+        if stopped is None or any(at.us - stopped.us <= _NORMAL_STOP_US for at in closing):
+            return None
+        return stopped
+
+
+def time_of(file: File, mark: MarkRow) -> LogTime | None:
+    """When a marked line was written."""
+    if mark.seen.us is not None:
+        return LogTime(mark.seen.us, mark.seen.zoned)
+    return None if mark.native_us is None else file.time(mark.native_us)
+
+
+def gather(
+    files: Sequence[File],
+    marks: dict[str, list[MarkRow]],
+    segments: dict[str, list[SegmentRow]],
+) -> list[Run]:
+    """All runs of a series. `files` are oldest first; a process goes on from file to file under its own voice."""
+    carried: dict[VoiceRef, Run] = {}
+    runs: list[Run] = []
+    for file in files:
+        name = file.part.name
+        items: list[tuple[int, int, MarkRow | SegmentRow]] = [
+            (mark.seen.offset, mark.name != builtin.START, mark) for mark in marks.get(name, ())
+        ]
+        items.extend((segment.first.offset, 2, segment) for segment in segments.get(name, ()))
+        current = carried
+        for offset, _, item in sorted(items, key=lambda item: item[:2]):
+            voice = file.voice(item.start, item.voice)
+            run = current.get(voice)
+            begins = isinstance(item, MarkRow) and item.name == builtin.START
+            if run is None or begins:
+                run = current[voice] = Run(file, item.start, voice, offset)
+                runs.append(run)
+            if isinstance(item, MarkRow):
+                run.add_mark(file, item)
+            else:
+                run.add_segment(file, item)
+    return runs
+
+
+def finished(runs: Iterable[Run], names: Names) -> list[ProcessRun]:
+    """The runs of a series as evidence, by server, oldest first."""
+    by_server: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        own = run.text(builtin.NAME)
+        server = own if own and not run.file.part.server else names.of(run.file, run.start, run.voice, run.offset)[0]
+        by_server[server].append(run)
+    found = []
+    for server, mine in sorted(by_server.items()):
+        for number, run in enumerate(mine):
+            after = mine[number + 1] if number + 1 < len(mine) else None
+            found.append(_finished(server, run, after))
+    return found
+
+
+def _finished(server: str, run: Run, after: Run | None) -> ProcessRun:
+    followed = after is not None and after.started
+    stops = run.at(builtin.START)
+    return ProcessRun(
+        server=server,
+        started=stops,
+        ready=run.at(builtin.READY),
+        last=run.last,
+        end=run.end(followed),
+        signal=run.text(builtin.SIGNAL),
+        version=run.text(builtin.VERSION),
+        server_id=run.text(builtin.ID),
+        pid=run.voice.pid,
+        bootstrapped=builtin.BOOTSTRAP in run.marks,
+        recovered=builtin.RECOVER in run.marks,
+        jetstream_stopped=run.jetstream_stopped(),
+        panic=run.text(builtin.PANIC),
+        fatal=run.text(builtin.FATAL),
+        same_file=after is None or after.file is run.last_file,
+        exemplar=run.exemplar,
+    )

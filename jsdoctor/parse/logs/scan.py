@@ -1,0 +1,371 @@
+"""Scans one part of a log, block by block, and tells what it saw as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from jsdoctor.model.log_scan import LogEvent, Part, Row
+from jsdoctor.parse.logs.builtin import BEGINNINGS, NAME, PANIC, RESTORED, ROTATED, START
+from jsdoctor.parse.logs.header import STAMPED
+from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
+from jsdoctor.parse.logs.matcher import TEXT_CAP, Match, Matcher
+from jsdoctor.parse.logs.processes import Cut, Processes
+from jsdoctor.parse.logs.rows import HIT, MARK, PART, HitRow, MarkRow, PartRow, Seen, VoiceRef, row
+from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
+from jsdoctor.parse.logs.sections import STARTS, section_name
+from jsdoctor.parse.logs.stamp import Zone, native_second_us
+from jsdoctor.parse.logs.stretch import ClockReader, LineNumbers, Voices
+from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
+from jsdoctor.parse.logs.tally import Line, Tally
+from jsdoctor.parse.logs.wrapping import is_partial
+
+BLOCK = 8 << 20
+"""Bytes of text that are best given to a scan at a time."""
+
+CONTEXT = 128 * 1024
+"""Bytes before a part that its scan may look at, and keeps of each block for the next."""
+
+LOOKBACK = 16 * 1024
+"""A line without a time has that of the nearest line before it within so many bytes."""
+
+_TALLIES = 20_000
+_EXCERPT = 512
+
+
+class _Speaker:
+    """A voice and the name it has from here on, with what was counted of it: by whether it has a zone, or a time."""
+
+    __slots__ = ("name", "tallies", "voice")
+
+    def __init__(self, voice: VoiceRef, name: str) -> None:
+        self.voice, self.name = voice, name
+        self.tallies: dict[bool | None, dict[int, Tally]] = {False: {}, True: {}, None: {}}
+
+
+class _Dated(NamedTuple):
+    offset: int
+    us: int
+    zoned: bool
+    voice: VoiceRef
+    server: bool
+
+
+class PartScan:
+    """The scan of one part. Feed it whole lines in order, then take the rows of `finish`."""
+
+    def __init__(
+        self,
+        part: Part,
+        matcher: Matcher,
+        read_clock: ClockReader,
+        context: bytes = b"",
+        sink: Callable[[list[LogEvent]], None] | None = None,
+    ) -> None:
+        self._part, self._matcher, self._read_clock, self._sink = part, matcher, read_clock, sink
+        written = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=part.mtime_us)
+        self._year = written.year
+        self._voices = Voices(self._year)
+        self._zone = Zone(part.zone) if part.zone else None
+        self._row = PartRow(part, section=None if part.start else "")
+        self._processes = Processes(part)
+        self._before, self._expected = context, part.start
+        self._speakers: dict[VoiceRef, _Speaker] = {}
+        self._by_pid: dict[bytes | None, _Speaker] = {}
+        self._spoken: list[_Speaker] = []
+        self._tallied = 0
+        self._touched: list[Tally] = []
+        self._rows: list[Row] = []
+        self._dated: tuple[int, int, bool, VoiceRef, bool] | None = None
+        self._searched_to = 0
+        self._block, self._base = b"", part.start
+        self._cuts: list[Cut] = []
+        self._skip: list[int] = []
+        self._marks: list[tuple[str, VoiceRef, Line, int | None]] = []
+        self._events: list[tuple[_Speaker, Match, Line, bytes]] = []
+
+    def feed(self, block: bytes, base: int) -> Iterator[Row]:
+        """Scan whole lines, the first byte at `base` of the file's text. Yields rows that overflow."""
+        if base != self._expected:
+            self._before = b""
+        self._block, self._base = block, base
+        section = self._row.section
+        self._cuts, self._skip = [], []
+        if not base:
+            head = block[: WINDOW + LINE_CAP]
+            survey(self._row, [line for at, line in _lines_at(head) if at < WINDOW], self._year)
+        self._search()
+        clock, numbers = self._read_clock(block, [cut.at for cut in self._cuts], self._skip, self._voices)
+        self._settle(numbers)
+        self._processes.join(
+            clock.stretches, self._cuts, section, lambda at: self._see_all([(base + at, None, False, ())], numbers)[0]
+        )
+        for stretch in clock.stretches:
+            low, high = self._row.native or (stretch.lowest_us, stretch.highest_us)
+            self._row.native = (min(low, stretch.lowest_us), max(high, stretch.highest_us))
+            self._row.stamped += stretch.lines
+        self._row.lines += clock.lines
+        self._row.long_lines += clock.long_lines
+        self._before = (self._before + block)[-CONTEXT:] if len(block) < CONTEXT else block[-CONTEXT:]
+        self._expected = base + len(block)
+        if self._tallied > _TALLIES:
+            yield from self._hit_rows()
+        yield from self._rows
+        self._rows.clear()
+
+    def finish(
+        self, *, last: bool, read: int, torn: bool = False, problem: str = "", skipped: int = 0
+    ) -> Iterator[Row]:
+        """The rows of the part. `last`: it reaches the end of the file; `torn`: the last line has no end.
+
+        `read` is how many bytes of text it covers, `skipped` how many stored ones could not be read, for `problem`.
+        """
+        part = self._part
+        if last:
+            window = self._before[-WINDOW - 1 :]
+            whole = len(window) <= WINDOW
+            survey(self._row, whole_lines(window, whole), self._year)
+        self._row.last, self._row.torn, self._row.problem, self._row.skipped = last, torn, problem, skipped
+        self._row.steps, self._row.read = self._processes.steps, read
+        yield row(part, PART, part.name, (0, part.start), self._row)
+        yield from self._processes.rows()
+        yield from self._hit_rows()
+        yield from self._rows
+
+    def _search(self) -> None:
+        block, known, base = self._block, self._matcher.known, self._base
+        length = len(block)
+        done = self._at_line(0, 0) if block.startswith((*STARTS, *BEGINNINGS)) else 0
+        find = self._matcher.finder(block)
+        while (found := find(done)) >= 0:
+            position = found + 1 if block[found] == 10 else found  # some literals begin with the line break
+            lowest = position - LINE_CAP if position > LINE_CAP else 0
+            begin = block.rfind(b"\n", lowest, position) + 1
+            done = block.find(b"\n", position)
+            if done < 0:
+                done = length
+            if not begin and lowest:
+                continue  # too far into a long line
+            header = STAMPED.match(block, begin)
+            second = native_second_us(header[2]) if header is not None else None
+            if header is None or second is None:
+                self._take(block[begin : min(done, begin + LINE_CAP)], begin)
+                continue
+            text = block[header.start(4) : min(done, header.end() + TEXT_CAP)]
+            matches = known.get(text)
+            if matches is None:
+                matches = self._matcher.match_native(text)
+            if matches:
+                us = second + int(header[3])
+                self._take_native(header[1], us, base + begin, (matches, text[:3]))
+
+    def _take_native(
+        self, pid: bytes | None, native_us: int, offset: int, told: tuple[tuple[Match, ...], bytes]
+    ) -> None:
+        speaker = self._by_pid.get(pid)
+        if speaker is None:
+            voice = VoiceRef(self._row.section, "", None if pid is None else int(pid))
+            speaker = self._by_pid[pid] = self._speaker(voice)
+        us, zoned = native_us, False
+        if self._zone is not None:
+            us, zoned = self._zone.utc_us(us), True
+        self._dated, self._searched_to = (offset, us, zoned, speaker.voice, True), offset
+        self._hit(told[0], speaker, (offset, us, zoned, ()), native_us, told[1])
+
+    def _at_line(self, begin: int, position: int) -> int:
+        end = _end_of_line(self._block, position)
+        self._take(self._block[begin : min(end, begin + LINE_CAP)], begin)
+        return end
+
+    def _take(self, raw: bytes, begin: int) -> None:
+        name = section_name(raw)
+        if name is not None:
+            self._row.section = name
+            self._by_pid.clear()
+            self._cuts.append(Cut(begin, None, name))
+            return
+        line = read_line(raw, self._year)
+        if line.kind in {"docker", "cri"} and is_partial(self._line_before(begin)):
+            return
+        matches = self._matcher.match(line.server, line.level, line.text)
+        if matches:
+            self._take_odd(line, matches, begin)
+
+    def _take_odd(self, line: LogLine, matches: tuple[Match, ...], begin: int) -> None:
+        note_time(self._row, line)
+        if line.server:
+            self._row.server_hits += line.native_us is None
+        else:
+            self._row.client_hits += 1
+        voice = VoiceRef(self._row.section, line.label, line.pid)
+        dated = self._date(line, begin, voice)
+        if dated is not None and line.us is None and not line.label and line.pid is None:
+            voice = dated.voice
+        if not line.server and (dated is None or not dated.server or line.us is not None):
+            matches = tuple(match for match in matches if match.signature.name != PANIC)
+        us, zoned = (None, False) if dated is None else (dated.us, dated.zoned)
+        self._hit(
+            matches, self._speaker(voice), (self._base + begin, us, zoned, ()), line.native_us, line.level.encode()
+        )
+
+    def _date(self, line: LogLine, begin: int, voice: VoiceRef) -> _Dated | None:
+        """When a line was written: by its own time, or by the nearest one before it."""
+        here = self._base + begin
+        if line.us is not None:
+            us, zoned = self._in_zone(line.us, line.zoned)
+            self._dated, self._searched_to = (here, us, zoned, voice, line.server), here
+            return _Dated(*self._dated)
+        lowest = max(here - LOOKBACK, self._searched_to, self._base - len(self._before), 0)
+        text = self._text(lowest, here)
+        whole = not lowest or lowest == self._searched_to or self._text(lowest - 1, lowest) in {b"", b"\n"}
+        offset = here
+        for raw in reversed(whole_lines(text, whole)):
+            offset -= len(raw) + 1
+            earlier = read_line(raw, self._year)
+            if earlier.us is not None:
+                us, zoned = self._in_zone(earlier.us, earlier.zoned)
+                spoken = VoiceRef(self._row.section, earlier.label, earlier.pid)
+                self._dated = (offset, us, zoned, spoken, earlier.server)
+                break
+        self._searched_to = here
+        return _Dated(*self._dated) if self._dated is not None and self._dated[0] >= here - LOOKBACK else None
+
+    def _in_zone(self, us: int, zoned: bool) -> tuple[int, bool]:
+        return (us, zoned) if zoned or self._zone is None else (self._zone.utc_us(us), True)
+
+    def _text(self, begin: int, end: int) -> bytes:
+        """Text of the file between two offsets, out of this block and what was kept of the one before."""
+        start, stop = begin - self._base, end - self._base
+        if start >= 0:
+            return self._block[start:stop]
+        head = self._before[max(0, len(self._before) + start) : len(self._before) + min(stop, 0)]
+        return head + self._block[: max(0, stop)]
+
+    def _line_before(self, begin: int) -> bytes:
+        text = self._block[max(0, begin - CONTEXT) : begin] if begin else self._before
+        end = text[:-1].rfind(b"\n") + 1
+        if not end and 0 < begin < CONTEXT:
+            text = self._before + text
+            end = text[:-1].rfind(b"\n") + 1
+        return text[end:]
+
+    def _speaker(self, voice: VoiceRef) -> _Speaker:
+        speaker = self._speakers.get(voice)
+        if speaker is None:
+            speaker = self._speakers[voice] = _Speaker(voice, "")
+            self._spoken.append(speaker)
+        return speaker
+
+    def _hit(self, matches: tuple[Match, ...], speaker: _Speaker, line: Line, native: int | None, level: bytes) -> None:
+        offset, us, zoned, _ = line
+        for match in matches:
+            if match.marked:
+                speaker = self._mark(match, speaker, line, native)
+                if not match.counted:
+                    continue
+            tallies = speaker.tallies[None if us is None else zoned]
+            tally = tallies.get(match.number)
+            if tally is None:
+                tally = tallies[match.number] = Tally(match)
+                self._tallied += 1
+            if not tally.pending:
+                tally.pending = True
+                self._touched.append(tally)
+            line = (offset, us, zoned, match.others)
+            tally.add(us, match, line)
+            if self._sink is not None:
+                self._events.append((speaker, match, line, level))
+
+    def _mark(self, match: Match, speaker: _Speaker, line: Line, native: int | None) -> _Speaker:
+        name = match.signature.name
+        if name == ROTATED:
+            self._skip.append(line[0] - self._base)
+            return speaker
+        if name == START:
+            self._cuts.append(Cut(line[0] - self._base, speaker.voice, None))
+        fields = (*match.subject, *match.others)
+        self._marks.append((name, speaker.voice, (*line[:3], fields), native))
+        if name != NAME:
+            return speaker
+        speaker = self._speakers[speaker.voice] = _Speaker(speaker.voice, fields[0][1])
+        self._spoken.append(speaker)
+        self._by_pid.clear()
+        return speaker
+
+    def _settle(self, numbers: LineNumbers) -> None:
+        """Keep what is to be kept of this block's lines, and pass marks and events on."""
+        lines = [line for tally in self._touched for line in tally.waiting()]
+        lines.extend(line for _, _, line, _ in self._marks)
+        lines.extend(line for _, _, line, _ in self._events)
+        seen = iter(self._see_all(lines, numbers))
+        for tally in self._touched:
+            tally.settle(seen)
+        self._touched.clear()
+        for name, voice, line, native in self._marks:
+            mark = MarkRow(name, voice, self._part.start, next(seen), native)
+            analysis = RESTORED_ROWS if name == RESTORED else MARK
+            self._rows.append(row(self._part, analysis, self._part.name, (line[1] or 0, line[0]), mark))
+        self._marks.clear()
+        if self._sink is not None and self._events:
+            self._sink([self._event(*event, next(seen)) for event in self._events])
+            self._events.clear()
+
+    def _see_all(self, lines: Sequence[Line], numbers: LineNumbers) -> list[Seen]:
+        block, base, before = self._block, self._base, self._row.lines
+        seen = []
+        for line, number in zip(lines, numbers([line[0] - base for line in lines]), strict=True):
+            offset, us, zoned, fields = line
+            begin = offset - base
+            stop = block.find(b"\n", begin, begin + _EXCERPT)
+            text = block[begin : begin + _EXCERPT if stop < 0 else stop].rstrip(b"\r").decode(errors="replace")
+            seen.append(Seen(us, zoned, before + number, offset, text, fields))
+        return seen
+
+    def _event(self, speaker: _Speaker, match: Match, line: Line, level: bytes, seen: Seen) -> LogEvent:
+        part, voice = self._part, speaker.voice
+        server = part.server or speaker.name or voice.label or voice.section or part.series
+        fields = (*match.subject, *match.others)
+        name = match.signature.name
+        return LogEvent(
+            server, line[1], line[2], level.decode(), name, fields, part.name, seen.line, seen.offset, seen.text
+        )
+
+    def _hit_rows(self) -> Iterator[Row]:
+        for speaker in self._spoken:
+            for zoned, tallies in speaker.tallies.items():
+                for tally in tallies.values():
+                    yield self._hit_row(speaker, zoned, tally)
+                tallies.clear()
+        self._tallied = 0
+
+    def _hit_row(self, speaker: _Speaker, zoned: bool | None, tally: Tally) -> Row:
+        part, match = self._part, tally.match
+        hits = HitRow(
+            part.name,
+            part.start,
+            speaker.name,
+            speaker.voice,
+            zoned,
+            match.subject,
+            tally.count,
+            [(minute, known[0], known[1], known[2]) for minute, known in sorted(tally.minutes.items())],
+            [(field, known[0], known[1], known[2]) for field, known in sorted(tally.measures.items())],
+            *tally.kept(),
+        )
+        key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
+        first = hits.minutes[0][2] if hits.minutes else 0
+        return row(part, HIT, key, (first, part.start), hits)
+
+
+def _end_of_line(block: bytes, position: int, most: int | None = None) -> int:
+    stop = len(block) if most is None else min(len(block), position + most)
+    end = block.find(b"\n", position, stop)
+    return stop if end < 0 else end
+
+
+def _lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    for line in text.split(b"\n"):
+        yield at, line
+        at += len(line) + 1

@@ -1,0 +1,126 @@
+"""Times as log lines write them, to microseconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+NATIVE = rb"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)\.(\d{6})"
+"""What nats-server writes: local time, microseconds, no zone (logger/log.go)."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+_ISO = (
+    rb"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    rb" ?(Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d(?!\d))?"
+)
+_BSD = rb"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?"
+_ANY = re.compile(rb"(?:" + _ISO + rb")|(?:" + _BSD + rb")")
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+
+
+class Stamp(NamedTuple):
+    """A time read from a line: microseconds since 1970, in UTC when `zoned`, else of the wall clock there."""
+
+    us: int
+    zoned: bool
+
+
+@lru_cache(maxsize=4096)
+def native_second_us(text: bytes) -> int | None:
+    """Microseconds of `YYYY/MM/DD hh:mm:ss`, or None when there is no such time."""
+    try:
+        moment = datetime(
+            int(text[0:4]),
+            int(text[5:7]),
+            int(text[8:10]),
+            int(text[11:13]),
+            int(text[14:16]),
+            int(text[17:19]),
+            0,
+            UTC,
+        )
+    except ValueError:
+        return None
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def find_stamp(text: bytes, year: int) -> Stamp | None:
+    """The first time in this text, of any of the usual forms. `year` is for those that have none (RFC 3164)."""
+    found = _ANY.search(text)
+    if found is None:
+        return None
+    if found[1] is not None:
+        fields = [int(found[index]) for index in range(1, 7)]
+        return _stamp(fields, found[7], _offset_us(found[8]))
+    fields = [year, _MONTHS.index(found[9]) + 1, *(int(found[index]) for index in range(10, 14))]
+    return _stamp(fields, found[14], None)
+
+
+def _stamp(fields: list[int], fraction: bytes | None, offset_us: int | None) -> Stamp | None:
+    try:
+        moment = datetime(*fields, tzinfo=UTC)  # type: ignore[arg-type,misc]  # six whole numbers
+    except ValueError:
+        return None
+    us = (moment - _EPOCH) // timedelta(microseconds=1) + int(((fraction or b"") + b"000000")[:6])
+    return Stamp(us - (offset_us or 0), offset_us is not None)
+
+
+def _offset_us(zone: bytes | None) -> int | None:
+    if zone is None:
+        return None
+    if not zone.startswith((b"+", b"-")):
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return (-minutes if zone.startswith(b"-") else minutes) * 60_000_000
+
+
+def epoch_us(value: object, year: int) -> Stamp | None:
+    """A time as JSON logs write it: RFC 3339 text, or seconds, milli-, micro- or nanoseconds since 1970."""
+    if isinstance(value, str):
+        if value.replace(".", "", 1).isdigit() and value.isascii() and len(value) <= 25:
+            return _number_us(float(value))
+        return find_stamp(value.encode(errors="replace")[:64], year)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return _number_us(value)
+
+
+def _number_us(value: float) -> Stamp | None:
+    for scale in (1_000_000, 1_000, 1, 0.001):  # seconds, milliseconds, microseconds, nanoseconds
+        if 2e14 < value * scale < 1e16:  # 1976 to 2286
+            return Stamp(int(value * scale), zoned=True)
+    return None
+
+
+class Zone:
+    """A zone as the user names it, applied to local times. Raises `ValueError` for a name that is none."""
+
+    def __init__(self, name: str) -> None:
+        fixed = _OFFSET.fullmatch(name)
+        try:
+            if name.upper() in ("UTC", "Z"):
+                self._zone: timezone | ZoneInfo = UTC
+            elif fixed:
+                delta = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
+                self._zone = timezone(-delta if fixed[1] == "-" else delta)
+            else:
+                self._zone = ZoneInfo(name)
+        except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+            raise ValueError(f"{name!r} is not a time zone; write it as Europe/Berlin, +02:00 or UTC") from error
+        self._offsets: dict[int, int] = {}
+
+    def utc_us(self, local_us: int) -> int:
+        """Local wall-clock microseconds to UTC. Of an hour that comes twice, the first is meant."""
+        quarter = local_us // 900_000_000
+        offset = self._offsets.get(quarter)
+        if offset is None:
+            local = (_EPOCH + timedelta(microseconds=quarter * 900_000_000)).replace(tzinfo=self._zone)
+            offset = (local.utcoffset() or timedelta(0)) // timedelta(microseconds=1)
+            if len(self._offsets) > 100_000:
+                self._offsets.clear()
+            self._offsets[quarter] = offset
+        return local_us - offset

@@ -1,0 +1,145 @@
+"""Stretches: neighbouring lines of one process in a block, by the server's own stamps, and how its clock went there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from jsdoctor.parse.logs.header import HEADER_WITHIN
+from jsdoctor.parse.logs.wrapping import unwrap_prefix
+
+STEP_US = 250_000
+"""Time that goes back by less between two lines is taken for two threads that logged at once."""
+
+GAP_US = 60_000_000
+"""A process that logs nothing for so long leaves a gap worth telling."""
+
+Voice = tuple[str, int | None]
+"""Who speaks in a line: the name in its wrapping, and the process id."""
+
+
+class Jump(NamedTuple):
+    """Two neighbouring lines of one process: offset of the later one, and the stamps of both."""
+
+    offset: int
+    before_us: int
+    after_us: int
+
+
+class Stretch(NamedTuple):
+    """Lines of one process between two cuts of a block. Offsets are in the block, times the server's own."""
+
+    voice: Voice
+    cut: int
+    first_us: int
+    first_at: int
+    last_us: int
+    last_at: int
+    lowest_us: int
+    highest_us: int
+    lines: int
+    steps: tuple[Jump, ...]
+    gaps: tuple[Jump, ...]
+
+
+class BlockClock(NamedTuple):
+    """All stretches of a block, in the order in which they begin; how many lines it has, and how many long ones."""
+
+    lines: int
+    long_lines: int
+    stretches: tuple[Stretch, ...]
+
+
+LineNumbers = Callable[[Sequence[int]], list[int]]
+"""The numbers, from 0, of the lines that start at these offsets of a block."""
+
+ClockReader = Callable[[bytes, Sequence[int], Sequence[int], "Voices"], tuple[BlockClock, LineNumbers]]
+"""Reads a block of whole lines: `cuts` are line starts where processes begin, `skip` those of lines to leave out."""
+
+_TIMES = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^ \]\t]*|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?")
+_PID = re.compile(rb"\[(\d{1,10})\] $")
+_AGGREGATED = re.compile(rb'\{(?!"log":")')
+
+
+class Voices:
+    """From what stands before a stamp to the voice it belongs to; remembers what it has seen."""
+
+    def __init__(self, year: int) -> None:
+        self._year = year
+        self._known: dict[bytes, Voice | None] = {}
+
+    def of(self, prefix: bytes) -> Voice | None:
+        """The voice of a line by its first bytes; None when the line is JSON that may mix processes."""
+        known = self._known.get(prefix, False)
+        if known is not False:
+            return known  # type: ignore[return-value]  # False marks a miss, and is no voice
+        timeless = _TIMES.sub(b"", prefix)
+        known = self._known.get(timeless, False)
+        if known is False:
+            known = self._read(timeless)
+            if len(self._known) > 10_000:
+                self._known.clear()
+            self._known[timeless] = known
+        return known  # type: ignore[return-value]
+
+    def _read(self, prefix: bytes) -> Voice | None:
+        if _AGGREGATED.search(prefix):
+            return None
+        pid = _PID.search(prefix)
+        head = prefix[: pid.start()] if pid else prefix
+        if head.endswith(b'{"log":"'):
+            head = head[:-8]
+        outer = unwrap_prefix(head, self._year)
+        return outer.label, int(pid[1]) if pid else outer.pid
+
+
+class Tracker:
+    """Collects the stretches of one block line by line; the plain reader and odd blocks of the fast one use it."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Voice, int], _Growing] = {}
+
+    def add(self, voice: Voice, cut: int, us: int, offset: int) -> None:
+        """One line of a voice, in the order of the file."""
+        growing = self._open.get((voice, cut))
+        if growing is None:
+            self._open[voice, cut] = _Growing(us, offset)
+        else:
+            growing.add(us, offset)
+
+    def stretches(self) -> tuple[Stretch, ...]:
+        """All of them, in the order in which they begin."""
+        return tuple(growing.stretch(voice, cut) for (voice, cut), growing in self._open.items())
+
+
+class _Growing:
+    def __init__(self, us: int, offset: int) -> None:
+        self.first = self.last = (us, offset)
+        self.lowest = self.highest = us
+        self.lines = 1
+        self.steps: list[Jump] = []
+        self.gaps: list[Jump] = []
+
+    def add(self, us: int, offset: int) -> None:
+        before = self.last[0]
+        if us - before >= GAP_US:
+            self.gaps.append(Jump(offset, before, us))
+        elif before - us >= STEP_US:
+            self.steps.append(Jump(offset, before, us))
+        self.last = (us, offset)
+        self.lowest, self.highest = min(self.lowest, us), max(self.highest, us)
+        self.lines += 1
+
+    def stretch(self, voice: Voice, cut: int) -> Stretch:
+        ends = (*self.first, *self.last)
+        return Stretch(voice, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps))
+
+
+_STAMP = re.compile(rb"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[")
+
+
+def stamp_start(line: bytes) -> int:
+    """Where the server's stamp stands in a line, or -1: the first one that a bracket follows, near the start."""
+    found = _STAMP.search(line, 0, HEADER_WITHIN)
+    return found.start() if found else -1

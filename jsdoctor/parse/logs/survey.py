@@ -1,0 +1,49 @@
+"""The first and last lines of a file, read whole: they tell its wrapping, its times, and who wrote it."""
+
+from __future__ import annotations
+
+from jsdoctor.parse.logs.line import LogLine, read_line
+from jsdoctor.parse.logs.rows import PartRow, Span
+
+WINDOW = 16 * 1024
+"""Bytes at either end of a file that are read line by line."""
+
+QUARTER_HOUR_US = 900_000_000
+
+
+def survey(row: PartRow, lines: list[bytes], year: int) -> None:
+    """Add what these lines tell to the row of their part."""
+    for raw in lines:
+        line = read_line(raw, year)
+        if line.kind and not row.wrapping:
+            row.wrapping = line.kind
+        if line.server:
+            row.surveyed_server += line.native_us is None
+        elif line.us is not None:
+            row.surveyed_client += 1
+        if line.zoned and line.us is not None and line.native_us is not None and row.shift_us is None:
+            row.shift_us = round((line.us - line.native_us) / QUARTER_HOUR_US) * QUARTER_HOUR_US
+        note_time(row, line)
+
+
+def note_time(row: PartRow, line: LogLine) -> None:
+    """Widen the spans of a part by a line's time, unless it is the server's own stamp: the clock reads those."""
+    if line.us is None:
+        return
+    if line.zoned:
+        row.utc = widened(row.utc, line.us)
+    elif line.native_us is None:
+        row.local = widened(row.local, line.us)
+
+
+def widened(span: Span | None, us: int) -> Span:
+    """A span of times that has this one too."""
+    return (us, us) if span is None else (min(span[0], us), max(span[1], us))
+
+
+def whole_lines(text: bytes, from_line_start: bool) -> list[bytes]:
+    """The lines that begin in this text; the piece of a line at its start is left out."""
+    if not from_line_start:
+        newline = text.find(b"\n")
+        text = text[newline + 1 :] if newline >= 0 else b""
+    return text.split(b"\n")[: -1 if text.endswith(b"\n") else None] if text else []

@@ -1,0 +1,143 @@
+"""Replies of servers about their Raft groups, connections and links (RAFTZ, CONNZ, GATEWAYZ, LEAFZ)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
+from jsdoctor.model.raft import RaftMember, RaftState
+from jsdoctor.parse.opening import open_reply
+from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.unseen import unreadable
+
+NO_RAFT_GROUPS = "No Raft nodes"
+"""What /raftz answers, as text, where there are no groups."""
+
+_ShapeT = TypeVar("_ShapeT")
+_RaftzReply = dict[str, dict[str, RaftState]]
+
+
+class _ConnzReply(msgspec.Struct, frozen=True):
+    now: Instant | None = None
+    total: int = 0
+    connections: tuple[ClientConnection, ...] | None = None
+
+
+class _RemoteGateway(msgspec.Struct, frozen=True):
+    configured: bool = False
+    connection: msgspec.Raw = msgspec.Raw()
+
+
+class _GatewayzReply(msgspec.Struct, frozen=True):
+    now: Instant | None = None
+    name: str = ""
+    outbound_gateways: dict[str, _RemoteGateway] | None = None
+    inbound_gateways: dict[str, tuple[_RemoteGateway, ...]] | None = None
+
+
+class _LeafzReply(msgspec.Struct, frozen=True):
+    now: Instant | None = None
+    leafs: tuple[Leaf, ...] | None = None
+
+
+class ServerReports:
+    """What servers said in one sample. `identities` names who answers at a monitoring address; see ServerReplies."""
+
+    def __init__(self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]) -> None:
+        self.gaps: list[Gap] = []
+        self._exchanges = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR)]
+        self._identities = identities
+
+    def raft(self) -> tuple[RaftMember, ...] | None:
+        """The members of every group, by server, account and group; None when no server was asked."""
+        if not self._asked(Endpoint.RAFTZ):
+            return None
+        members = {
+            (identity.name, account, group): RaftMember(identity.name, account, group, at, state)
+            for identity, at, reply in self._told(Endpoint.RAFTZ, _RaftzReply, lambda _: None)
+            for account, groups in reply.items()
+            for group, state in groups.items()
+        }
+        return tuple(members[key] for key in sorted(members))
+
+    def connections(self) -> Connections | None:
+        """The connections of every server that listed any of them; None when none was asked."""
+        if not self._asked(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
+            return None
+        found: dict[str, ServerConnections] = {}
+        for identity, at, reply in self._told(Endpoint.CONNZ, _ConnzReply, _now):
+            found[identity.name] = ServerConnections(
+                server=identity.name, at=at, open=reply.connections or (), open_total=reply.total
+            )
+        for identity, at, reply in self._told(Endpoint.CONNZ_CLOSED, _ConnzReply, _now):
+            known = found.get(identity.name) or ServerConnections(server=identity.name, at=at)
+            found[identity.name] = msgspec.structs.replace(
+                known, closed=reply.connections or (), closed_total=reply.total
+            )
+        return Connections(tuple(found[name] for name in sorted(found)))
+
+    def links(self) -> Links | None:
+        """The links of every server that told of them; None when none was asked."""
+        if not self._asked(Endpoint.GATEWAYZ, Endpoint.LEAFZ):
+            return None
+        found: dict[str, ServerLinks] = {}
+        for identity, at, gateways in self._told(Endpoint.GATEWAYZ, _GatewayzReply, _now):
+            found[identity.name] = ServerLinks(
+                server=identity.name,
+                cluster=identity.cluster,
+                at=at,
+                gateway_name=gateways.name,
+                gateways=_gateways(gateways),
+            )
+        for identity, at, leafs in self._told(Endpoint.LEAFZ, _LeafzReply, _now):
+            known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
+            found[identity.name] = msgspec.structs.replace(known, leafs=leafs.leafs or ())
+        return Links(tuple(found[name] for name in sorted(found)))
+
+    def _asked(self, *endpoints: Endpoint) -> bool:
+        return any(exchange.endpoint in endpoints for exchange in self._exchanges)
+
+    def _told(
+        self, endpoint: Endpoint, shape: type[_ShapeT], clock: Callable[[_ShapeT], datetime | None]
+    ) -> Iterator[tuple[ServerIdentity, datetime, _ShapeT]]:
+        """Every readable reply with its sender and the sender's time."""
+        for exchange in self._exchanges:
+            if exchange.endpoint is not endpoint:
+                continue
+            try:
+                identity, body = open_reply(exchange, self._identities)
+                reply = decode(b"{}" if _is_none(body) else body, shape)
+            except ReplyError as error:
+                self.gaps.append(unreadable(exchange, error))
+                continue
+            yield identity, clock(reply) or identity.time or exchange.asked_at, reply
+
+
+def _is_none(body: bytes | msgspec.Raw) -> bool:
+    begin = NO_RAFT_GROUPS.encode()
+    return bytes(memoryview(body)[: len(begin)]) == begin
+
+
+def _now(reply: _ConnzReply | _GatewayzReply | _LeafzReply) -> datetime | None:
+    return reply.now
+
+
+def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...]:
+    outbound, inbound = reply.outbound_gateways or {}, reply.inbound_gateways or {}
+    return tuple(
+        Gateway(
+            cluster=name,
+            configured=(name in outbound and outbound[name].configured)
+            or any(g.configured for g in inbound.get(name, ())),
+            outbound=name in outbound,
+            inbound=len(inbound.get(name, ())),
+        )
+        for name in sorted({*outbound, *inbound})
+    )

@@ -1,0 +1,175 @@
+"""The raw form of a scan: what was read of each message, column by column, packed in blocks.
+
+Kept of a message are its sequence, its date, its subject (the first thousand, the others as one) and whether it has a
+`Nats-Msg-Id`; the id itself only as a digest, and only where that was asked for. Never kept: payloads, other headers.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+import zlib
+from array import array
+from enum import IntEnum
+from itertools import accumulate, pairwise
+from operator import sub
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from jsdoctor.model.stored import MOST_SUBJECTS, SubjectIds
+from jsdoctor.parse.bundle import YEARS
+from jsdoctor.parse.replies import ReplyError
+
+BLOCK_MESSAGES = 1 << 16
+DIGEST_BYTES = 8
+_LEVEL = 1
+_WIDTH = 8
+_FARTHEST_NS = (YEARS.stop - 1970) * 365 * 86_400 * 1_000_000_000
+_Count = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_MESSAGES)]
+
+
+class HasId(IntEnum):
+    """Whether a message has an id: a header that servers look at, or one that only looks like it."""
+
+    NO = 0
+    YES = 1
+    MISNAMED = 2
+
+
+class Block(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Up to 65,536 messages. Columns are deflated and in base64: differences of sequences and of dates in ns (64 bits,
+    little-endian, the first from zero), one byte `HasId`, digests of ids (zeros where there is none).
+    """
+
+    messages: _Count
+    sequences: str
+    dates: str
+    ids: str
+    digests: str = ""
+
+
+class Rows(NamedTuple):
+    """A block unpacked."""
+
+    sequences: array[int]
+    dates: array[int]
+    ids: bytes
+    digests: bytes
+
+
+class Columns:
+    """Takes messages in the order of their sequence, and packs them as they come."""
+
+    def __init__(self, digests: bool = False) -> None:
+        self.messages = 0
+        self.last_seq = 0
+        self._blocks: list[Block] = []
+        self._subjects: dict[str, list[int]] = {}
+        self._others = [0, 0, 0]
+        self._digests = bytearray() if digests else None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sequences, self._dates, self._ids = array("q"), array("q"), bytearray()
+
+    def add(self, stream_seq: int, date_ns: int, subject: str, has_id: int, digest: bytes = b"") -> None:
+        """One message. `date_ns`: when it was stored, since 1970."""
+        counts = self._subjects.get(subject)
+        if counts is None:
+            counts = self._counts_of(subject)
+        counts[has_id] += 1
+        self._sequences.append(stream_seq)
+        self._dates.append(date_ns)
+        self._ids.append(has_id)
+        if self._digests is not None:
+            self._digests += digest or bytes(DIGEST_BYTES)
+        self.messages += 1
+        self.last_seq = stream_seq
+        if len(self._ids) == BLOCK_MESSAGES:
+            self._pack()
+
+    def _counts_of(self, subject: str) -> list[int]:
+        if len(self._subjects) >= MOST_SUBJECTS:
+            return self._others
+        return self._subjects.setdefault(subject, [0, 0, 0])
+
+    def _pack(self) -> None:
+        if self._ids:
+            self._blocks.append(
+                Block(
+                    messages=len(self._ids),
+                    sequences=_packed(_differences(self._sequences)),
+                    dates=_packed(_differences(self._dates)),
+                    ids=_packed(self._ids),
+                    digests=_packed(self._digests) if self._digests else "",
+                )
+            )
+        self._begin()
+        if self._digests is not None:
+            self._digests.clear()
+
+    def blocks(self) -> tuple[Block, ...]:
+        """All messages so far."""
+        self._pack()
+        return tuple(self._blocks)
+
+    def subjects(self) -> tuple[SubjectIds, ...]:
+        """Counts by subject, the most frequent first; those of all others last."""
+        rows = [_row(subject, counts) for subject, counts in self._subjects.items()]
+        rows.sort(key=lambda row: (-row.with_id - row.without_id, row.subject))
+        return (*rows, _row("", self._others)) if any(self._others) else tuple(rows)
+
+
+def _row(subject: str, counts: list[int]) -> SubjectIds:
+    none, ids, misnamed = counts
+    return SubjectIds(subject, ids, none + misnamed, misnamed)
+
+
+def unpack(block: Block) -> Rows:
+    """A block's columns. Raises `ReplyError` for one that is not what `Columns` writes."""
+    rows = Rows(
+        _summed(block.sequences, block.messages),
+        _summed(block.dates, block.messages),
+        _unpacked(block.ids, block.messages),
+        _unpacked(block.digests, block.messages * DIGEST_BYTES) if block.digests else b"",
+    )
+    if any(later <= earlier for earlier, later in pairwise(rows.sequences)):
+        raise ReplyError("the sequences of stored messages do not grow")
+    if rows.dates and not 0 <= min(rows.dates) <= max(rows.dates) < _FARTHEST_NS:
+        raise ReplyError("stored messages have dates that cannot be right")
+    return rows
+
+
+def _differences(values: array[int]) -> bytes:
+    changes = array("q", values[:1])
+    changes.extend(map(sub, values[1:], values))
+    if sys.byteorder == "big":
+        changes.byteswap()
+    return changes.tobytes()
+
+
+def _packed(column: bytes | bytearray) -> str:
+    return base64.b64encode(zlib.compress(column, _LEVEL)).decode()
+
+
+def _unpacked(packed: str, size: int) -> bytes:
+    """Never unpacks to more than `size`: a bundle may be made by anybody."""
+    try:
+        inflater = zlib.decompressobj()
+        column = inflater.decompress(base64.b64decode(packed, validate=True), size + 1)
+    except (ValueError, zlib.error) as error:
+        raise ReplyError(f"a column of stored messages cannot be unpacked: {error}") from error
+    if len(column) != size or not inflater.eof:
+        raise ReplyError(f"a column of stored messages has {len(column):,} bytes or more, not {size:,}")
+    return column
+
+
+def _summed(packed: str, count: int) -> array[int]:
+    changes = array("q", _unpacked(packed, count * _WIDTH))
+    if sys.byteorder == "big":
+        changes.byteswap()
+    try:
+        return array("q", accumulate(changes))
+    except OverflowError as error:
+        raise ReplyError("a column of stored messages holds numbers that are too large") from error

@@ -1,0 +1,77 @@
+"""Accounts of operator mode are asked for one by one: as many as an operator can wait for, and the rest is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import nats
+import nkeys
+
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.live.claims import MOST_CLAIMS
+from jsdoctor.collect.live.gather import gather
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.exchange import Sample
+from jsdoctor.parse.assemble import assemble
+from tests.collect.conftest import StartServer
+from tests.collect.looking import bodies
+from tests.collect.operator_mode import Key, Operator, creds
+
+CROWD = MOST_CLAIMS + 6
+
+
+def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Path) -> None:
+    operator = Operator({"conn": 5})
+    accounts = [Key(nkeys.PREFIX_BYTE_ACCOUNT) for _ in range(CROWD)]
+    preload = "resolver_preload: {\n"
+    more = "".join(f"  {key.public}: {operator._account(key, f'A{n}')}\n" for n, key in enumerate(accounts))
+    server = start_server(operator.config.replace(preload, preload + more) + "http: '127.0.0.1:-1'\n")
+    url, monitor = f"nats://127.0.0.1:{server.port}", f"http://127.0.0.1:{server.ports['monitoring']}"
+    (tmp_path / "sys").write_text(creds(*operator.user(operator.system)))
+    options = ConnectionOptions(server=url, creds=str(tmp_path / "sys"))
+
+    async def look(plan: CollectionPlan) -> tuple[Sample, ...]:
+        async with connect(resolve(options, {}, tmp_path)) as connection:
+            return await gather(connection, [monitor], plan)
+
+    async def visit() -> tuple[Sample, Sample]:
+        (few,) = await look(CollectionPlan(samples=1))
+        clients = []
+        for number, key in enumerate((operator.app, *accounts)):  # a server learns of an account by its first client
+            path = tmp_path / str(number)
+            path.write_text(creds(*operator.user(key)))
+            clients.append(await nats.connect(url, user_credentials=str(path)))
+        try:
+            (many,) = await look(CollectionPlan(samples=1))
+        finally:
+            for client in clients:
+                await client.close()
+        return few, many
+
+    few, many = asyncio.run(visit())
+    assert not [gap for gap in few.gaps if gap.kind == "accounts"]
+    # The lists, and one reply for each account, of both ways in.
+    assert len(bodies(many, "ACCOUNTZ")) == 2 * (1 + MOST_CLAIMS)
+    told = [gap for gap in many.gaps if gap.kind == "accounts"]
+    assert [f"of {CROWD + 2}" in gap.reason for gap in told] == [True, True]
+    assert not any(gap.requested for gap in told)
+    claims = assemble([many]).get(AccountClaims)
+    assert isinstance(claims, AccountClaims)
+    assert len(claims.uses) == MOST_CLAIMS
+    assert {use.clients for use in claims.uses} <= {0, 1}
+
+
+def test_accounts_of_a_configuration_file_have_no_claims(start_server: StartServer, tmp_path: Path) -> None:
+    server = start_server("system_account: SYS\naccounts { SYS: { users: [{user: sys, password: sys}] } }\n")
+
+    async def look() -> tuple[Sample, ...]:
+        options = ConnectionOptions(server=f"nats://sys:sys@127.0.0.1:{server.port}")
+        async with connect(resolve(options, {}, tmp_path)) as connection:
+            return await gather(connection, (), CollectionPlan(samples=1))
+
+    (sample,) = asyncio.run(look())
+    assert len(bodies(sample, "ACCOUNTZ")) == 1
+    assert assemble([sample]).get(AccountClaims) == AccountClaims(())

@@ -1,0 +1,66 @@
+"""Operator mode: accounts that use up what their JWTs allow them. Captured evidence tells the same."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from jsdoctor.demo.server import NatsServer
+from tests.collect.operator_mode import Operator, creds
+from tests.real.outage import check, said
+from tests.servers import VERSIONS, server_binary
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("account-limits")]
+
+
+OLDEST, *BETWEEN, NEWEST = VERSIONS
+
+
+@pytest.mark.parametrize(
+    "version", [OLDEST, *(pytest.param(version, marks=pytest.mark.nightly) for version in BETWEEN), NEWEST]
+)
+def test_account_near_its_limits_is_found(tmp_path: Path, version: str) -> None:
+    operator = Operator({"conn": 10, "subs": 20})
+    system, app = tmp_path / "sys.creds", tmp_path / "app.creds"
+    system.write_text(creds(*operator.user(operator.system)))
+    app.write_text(creds(*operator.user(operator.app)))
+
+    async def connect(count: int, url: str) -> list[Client]:
+        return [await nats.connect(url, user_credentials=str(app)) for _ in range(count)]
+
+    async def visit(server: NatsServer) -> None:
+        async def look() -> list[dict[str, str]]:
+            ways = (("--server", server.url, "--creds", str(system)), ("--monitor", server.monitor_url))
+            checks = (asyncio.to_thread(check, *way, "--select", "JSD811", "--samples", "1") for way in ways)
+            return [said(report, "JSD811") for _, report in await asyncio.gather(*checks)]
+
+        clients = await connect(8, server.url)
+        try:
+            # The limit on subscriptions is one for each connection: 8 x 15 are no fault.
+            for client in clients:
+                for number in range(15):
+                    await client.subscribe(f"a.{number}")
+                await client.flush()
+            assert await look() == [{}, {}]
+            for number in range(15, 19):
+                await clients[0].subscribe(f"a.{number}")
+            await clients[0].flush()
+            assert await look() == [{"APP": "warning"}] * 2
+            await clients.pop(0).close()
+            clients += await connect(2, server.url)
+            assert await look() == [{"APP": "warning"}] * 2
+            clients += await connect(1, server.url)
+            assert await look() == [{"APP": "error"}] * 2
+            await clients.pop().close()
+            await clients.pop().close()
+            assert await look() == [{}, {}]
+        finally:
+            for client in clients:
+                await client.close()
+
+    with NatsServer.start(server_binary(version), "server_name: op\n" + operator.config, tmp_path / "op") as server:
+        asyncio.run(visit(server))

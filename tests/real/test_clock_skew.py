@@ -1,0 +1,222 @@
+"""Clocks of real servers and of this machine, planted wrong: found, and right to within the bound that is stated."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nats
+import pytest
+
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.clock import Clocks
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Outcome
+from jsdoctor.parse.assemble import assemble
+from tests.clock import ShiftClock, clock_shifter
+from tests.clock.ntp_server import ntp_server
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, look
+from tests.deployment import add_consumer, add_stream, api
+from tests.real.test_clock import typed
+from tests.real.ward import Json, failures, run_check
+from tests.ruleset import run_rule
+from tests.servers import Cluster, ClusterFactory, wait_until
+
+pytestmark = pytest.mark.real
+
+SECOND_NS = 1_000_000_000
+HOUR_S = 3600
+CLOCKS_ONLY = CollectionPlan(samples=1, consumers=False, servers=False, accounts=False, connections=False, links=False)
+THIS = "this machine"
+ONLY = ("--select", "JSD101,JSD102,JSD103")
+OURSELVES = "import runpy, sys; sys.stdin.readline(); sys.argv = ['jsdoctor', *sys.argv[1:]]; "
+OURSELVES += "runpy.run_module('jsdoctor', run_name='__main__')"
+
+
+@pytest.fixture(scope="module")
+def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
+    return clock_shifter(tmp_path_factory.mktemp("clock"))
+
+
+async def _furnish(cluster: Cluster) -> None:
+    """A stream that each server leads, with the default duplicate window of two minutes and waits of half a minute."""
+    client = await nats.connect(cluster.servers("app"))
+    for name in cluster.names:
+        await add_stream(client, f"S{name}", subjects=[f"s.{name}"], num_replicas=len(cluster.names))
+        await add_consumer(client, f"S{name}", "worker", ack_wait=30 * SECOND_NS)
+        for _ in range(20):
+            if (await api(client, f"STREAM.INFO.S{name}"))["cluster"]["leader"] == name:
+                break
+            await api(client, f"STREAM.LEADER.STEPDOWN.S{name}")
+            await asyncio.sleep(0.5)
+    await client.close()
+
+
+@pytest.fixture
+def trio(shared_cluster: ClusterFactory, server_version: str, shift_clock: ShiftClock) -> Iterator[Cluster]:
+    """Three servers for the tests of this module, whose clocks are put right after each."""
+    cluster = shared_cluster(server_version, 3, extra_config="# clocks\n")
+    if not cluster.monitor("n1", "/jsz")["streams"]:
+        asyncio.run(_furnish(cluster))
+    yield cluster
+    for name in cluster.names:
+        shift_clock(cluster.node(name).pid, 0)
+
+
+def found(report: Json, code: str) -> dict[str, Json]:
+    """What failed under that rule, by subject."""
+    failed = [r for r in report["results"] if r["code"] == code and r["outcome"] == "fail"]
+    return {str(result["subject"]["name"]): result for result in failed}
+
+
+def is_within(result: Json, ahead_s: float) -> bool:
+    """Whether the truth is where the finding says that it is."""
+    return bool(abs(result["measured"] - ahead_s * SECOND_NS) <= result["uncertainty"])
+
+
+def check_with_clock(shift_clock: ShiftClock, ahead_s: float, *arguments: str) -> Json:
+    """A check by a process of ours whose own clock is wrong."""
+    command = [sys.executable, "-c", OURSELVES, "check", "--format", "json", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        shift_clock(process.pid, ahead_s)
+        written, _ = process.communicate("go\n", timeout=120)
+    report: Json = json.loads(written)
+    return report
+
+
+def test_planted_offsets_are_reported_within_the_bound(trio: Cluster, shift_clock: ShiftClock) -> None:
+    url, monitors = trio.url("sys"), [word for url in trio.monitor_urls for word in ("--monitor", url)]
+    system, account = ("--server", url), ("--server", trio.url("app"))
+    for ahead_s, severity, accesses in (
+        (0.25, "info", [system]),
+        (-0.25, "info", [system]),
+        (5, "warning", [system, account, monitors]),
+        (HOUR_S, "critical", [system]),
+    ):
+        shift_clock(trio.node("n2").pid, ahead_s)
+        for access in accesses:
+            _, report = run_check(*access, *ONLY)
+            between = found(report, "JSD102")
+            assert {name: result["severity"] for name, result in between.items()} == {"n2": severity}, access
+            assert is_within(between["n2"], ahead_s), (access, between["n2"])
+            ours = found(report, "JSD101")
+            assert ours.keys() == ({THIS} if abs(ahead_s) > 1 else set())
+            assert all(is_within(result, ahead_s) and result["severity"] == "info" for result in ours.values())
+            assert found(report, "JSD103") == {}
+    shift_clock(trio.node("n2").pid, 0)
+    _, report = run_check(*system, *ONLY)
+    assert (found(report, "JSD101"), found(report, "JSD102")) == ({}, {})
+
+
+@pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
+def test_printed_commands_move_the_leaders_away(trio: Cluster, shift_clock: ShiftClock, nats_cli: Path) -> None:
+    """Before its clock is corrected, a server should date no messages. Before 2.11 nobody can say who leads next."""
+    shift_clock(trio.node("n3").pid, 5)
+    result = found(run_check("--server", trio.url("sys"), *ONLY)[1], "JSD102")["n3"]
+    moves = [command for command in result["remedy"]["commands"] if command.startswith("nats ")]
+    assert moves
+    for command in moves:
+        typed(nats_cli, command, trio.url("app"))
+    wait_until(lambda: "n3" not in asyncio.run(_leaders(trio)), "other servers to lead")
+
+
+async def _leaders(cluster: Cluster) -> set[str]:
+    client = await nats.connect(cluster.servers("app"))
+    try:
+        listed = (await api(client, "STREAM.LIST"))["streams"]
+        return {stream["cluster"].get("leader", "n3") for stream in listed}
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
+def test_who_is_wrong(trio: Cluster, shift_clock: ShiftClock) -> None:
+    """A skewed client and a skewed server look alike, until NTP servers are asked."""
+    with ntp_server() as one, ntp_server() as other:
+        asking = ("--server", trio.url("sys"), "--ntp", one, "--ntp", other)
+        report = check_with_clock(shift_clock, -5, *asking)
+        ours, true = found(report, "JSD101"), found(report, "JSD103")
+        assert is_within(ours[THIS], 5)
+        assert is_within(true[THIS], -5)
+        assert true.keys() == {THIS}
+        assert true[THIS]["severity"] == "info"
+        assert found(report, "JSD102") == {}
+        assert "no client's time reaches JetStream" in ours[THIS]["message"]
+        assert "no server is affected" in true[THIS]["message"]
+
+        shift_clock(trio.node("n3").pid, -5)
+        _, report = run_check(*asking)
+        true = found(report, "JSD103")
+        assert {name: result["severity"] for name, result in true.items()} == {"n3": "warning"}
+        assert is_within(true["n3"], -5)
+        assert is_within(found(report, "JSD102")["n3"], -5)
+
+
+@pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
+def test_without_ntp_nobody_is_called_right(trio: Cluster) -> None:
+    code, report = run_check("--server", trio.url("sys"), "--ignore", "JSD103")
+    assert code == 0
+    _, report = run_check("--server", trio.url("sys"))
+    (verdict,) = [rule for rule in report["rules"] if rule["code"] == "JSD103"]
+    assert verdict["outcome"] == "not_evaluated"
+    assert "--ntp HOST" in verdict["how_to_get"]
+    assert [gap["requested"] for gap in report["gaps"] if gap["kind"] == "ntp"] == [False]
+
+
+def test_ntp_that_cannot_be_believed_makes_the_run_inconclusive(shared_cluster: ClusterFactory) -> None:
+    cluster = shared_cluster()
+    with ntp_server("kiss") as host:
+        code, report = run_check("--server", cluster.url("sys"), "--ntp", host, "--select", "JSD1")
+    assert code == 3
+    (gap,) = [gap for gap in report["gaps"] if gap["kind"] == "ntp" and gap["requested"]]
+    assert host in gap["subject"]["name"]
+    assert [rule["outcome"] for rule in report["rules"] if rule["code"] == "JSD103"] == ["not_evaluated"]
+
+
+def test_a_bundle_tells_the_same(cluster_factory: ClusterFactory, shift_clock: ShiftClock, tmp_path: Path) -> None:
+    cluster = cluster_factory(nodes=3)
+    shift_clock(cluster.node("n1").pid, 5)
+    with ntp_server() as host:
+        bundle = tmp_path / "clocks.zip"
+        command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(bundle), "--ntp", host]
+        done = subprocess.run([*command, "--server", cluster.url("sys")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    _, report = run_check("--bundle", str(bundle))
+    assert failures(report, "n1").keys() >= {"JSD102", "JSD103"}
+    for code in ("JSD102", "JSD103"):
+        assert found(report, code).keys() == {"n1"}
+        assert is_within(found(report, code)["n1"], 5)
+    assert is_within(found(report, "JSD101")[THIS], 5)
+
+
+def alarms(cluster: Cluster, runs: int) -> list[str]:
+    """What is found on clocks that are right, by so many looks while this machine has more to do than it can."""
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        looks = [assemble(look(cluster.url("sys"), plan=CLOCKS_ONLY)) for _ in range(runs)]
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+    results = [r for evidence in looks for code in ("JSD101", "JSD102") for r in run_rule(code, evidence).results]
+    assert all(len(clocks_in(evidence)) == 3 for evidence in looks)
+    return [f"{r.rule.code} {r.finding.message}" for r in results if r.finding.outcome is not Outcome.NOT_EVALUATED]
+
+
+def clocks_in(evidence: EvidenceSet) -> list[str]:
+    """Whose clock was read."""
+    clocks = evidence.get(Clocks)
+    return [clock.name for clock in clocks.servers] if isinstance(clocks, Clocks) else []
+
+
+def test_a_busy_machine_is_no_reason_for_an_alarm(shared_cluster: ClusterFactory) -> None:
+    assert alarms(shared_cluster(nodes=3), 8) == []
+
+
+@pytest.mark.nightly
+def test_a_busy_machine_fifty_times(shared_cluster: ClusterFactory, server_version: str) -> None:
+    assert alarms(shared_cluster(server_version, 3), 50) == []
