@@ -1,0 +1,161 @@
+"""docs/peers.md is what its data and the rule pages say, and its data is what the real nats command says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import nats
+import pytest
+
+from jsdoctor.checks.consumer_lag.metadata_threshold import KEYS as CONSUMER_KEYS
+from jsdoctor.checks.stream_limits.stream_thresholds import KEYS as STREAM_KEYS
+from tests import peers_page
+from tests.deployment import add_consumer, add_stream
+from tests.peers_page import PAGE, load_peers, page
+from tests.ruleset import rules
+from tests.servers import ClusterFactory
+
+PEERS = load_peers()
+BOOK = {rule.code: rule for rule in rules()}
+COMMANDS = list(dict.fromkeys(entry.command for entry in PEERS.check))
+HELP_FLAGS = re.compile(r"^Flags:\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
+FLAG = re.compile(r"^ {2,6}(?:-\w, )?--(?:\[no-\])?(?P<name>[\w-]+)(?:=(?P<value>\S+))?", re.MULTILINE)
+
+
+def told(nats_cli: Path, *words: str) -> str:
+    return subprocess.run([nats_cli, "--no-context", *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_page_is_what_the_generator_writes() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run `make peers`"
+
+
+def test_every_rule_named_is_there_or_planned() -> None:
+    for entry in PEERS.entries():
+        for reference in entry.ours:
+            code, _, param = reference.partition(".")
+            assert code in BOOK or code in PEERS.planned, entry
+            if param and param != "*":
+                assert param in BOOK[code].params, f"{reference}: {entry}"
+
+
+def test_every_entry_has_one_answer() -> None:
+    for entry in PEERS.entries():
+        assert [bool(entry.ours), bool(entry.not_built), bool(entry.not_needed)].count(True) == 1, entry
+
+
+def test_links_lead_to_rule_pages() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", PAGE.read_text("utf-8"))
+    assert links
+    assert [link for link in set(links) if not (PAGE.parent / link).is_file()] == []
+
+
+def test_our_defaults_are_read_from_the_rule_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other defaults give another page: none of them is typed into the data."""
+    before = page()
+    tripled = [
+        msgspec.structs.replace(
+            rule,
+            params={
+                name: msgspec.structs.replace(param, default=param.default * 3 if param.default else None)
+                for name, param in rule.params.items()
+            },
+        )
+        for rule in rules()
+    ]
+    monkeypatch.setattr(peers_page, "rules", lambda: tripled)
+    after = page()
+    assert "JSD704.md): `warn_lag` 200," in before
+    assert "JSD704.md): `warn_lag` 600," in after
+    assert "`warn_lag` 200" not in after
+
+
+def test_a_rule_that_has_no_page_is_called_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers_page, "rules", lambda: [rule for rule in rules() if rule.code != "JSD704"])
+    assert "JSD704 (planned)" in page()
+    assert "JSD704 (planned)" not in PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "keys"), [("stream", "JSD608", STREAM_KEYS), ("consumer", "JSD415", CONSUMER_KEYS)]
+)
+def test_every_metadata_key_is_an_option_there_and_a_parameter_here(
+    command: str, code: str, keys: dict[str, Any]
+) -> None:
+    options = {entry.option.removeprefix("--") for entry in PEERS.check if entry.command == command}
+    assert set(keys) == options - {"stream", "consumer"}
+    assert set(BOOK[code].params) == {key.replace("-", "_") for key in keys}
+    assert all(param.default is None for param in BOOK[code].params.values())
+
+
+def test_the_real_command_has_these_checks(nats_cli: Path) -> None:
+    assert told(nats_cli, "--version").strip() == PEERS.nats_version
+    listed = json.loads(told(nats_cli, "audit", "checks", "--json"))
+    theirs = {
+        check["code"]: (check["name"], {key: option["default"] for key, option in check["configuration"].items()})
+        for check in listed
+    }
+    assert theirs == {check.code: (check.name, check.defaults) for check in PEERS.audit}
+    assert len(theirs) == 21
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_real_command_has_these_options(command: str, nats_cli: Path) -> None:
+    found = HELP_FLAGS.search(told(nats_cli, "server", "check", command, "--help"))
+    assert found
+    # What stands after `=` is a default, or in capital letters the name of a value.
+    theirs = {
+        f"--{flag['name']}": "" if re.fullmatch(r"[A-Z][A-Z-]*", flag["value"] or "") else flag["value"] or ""
+        for flag in FLAG.finditer(found[1])
+    }
+    assert theirs == {entry.option: entry.default for entry in PEERS.check if entry.command == command}
+
+
+def test_the_real_command_has_no_other_checks(nats_cli: Path) -> None:
+    listed = re.findall(r"^  server check (\w+) ", told(nats_cli, "server", "check", "--help"), re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_real_command_knows_these_states(nats_cli: Path) -> None:
+    program = nats_cli.read_bytes()
+    assert [state.name for state in PEERS.state if state.name.encode() not in program] == []
+
+
+@pytest.mark.real
+def test_what_the_page_says_of_metadata_in_server_check(shared_cluster: ClusterFactory, nats_cli: Path) -> None:
+    """Of a stream it replaces what is on the command line, enabled or not; of a consumer nobody looks at it."""
+    cluster = shared_cluster()
+    asyncio.run(_threshold_of_five(cluster.url("app")))
+    login = ("-s", cluster.url("app"), "server", "check")
+
+    def status(*words: str) -> str:
+        done = subprocess.run(
+            [nats_cli, "--no-context", *login, *words, "--format", "json"], capture_output=True, text=True, check=False
+        )
+        answer: dict[str, str] = json.loads(done.stdout)
+        return answer["status"]
+
+    stream = ("stream", "--stream", "PEERS")
+    assert status(*stream) == "CRITICAL"
+    assert status(*stream, "--msgs-critical", "1") == "CRITICAL"
+    consumer = ("consumer", "--stream", "PEERS", "--consumer", "idle")
+    assert status(*consumer) == "OK"
+    assert status(*consumer, "--unprocessed-critical", "2") == "CRITICAL"
+
+
+async def _threshold_of_five(url: str) -> None:
+    client = await nats.connect(url)
+    try:
+        await add_stream(client, "PEERS", subjects=["peers"], metadata={"io.nats.monitor.msgs-critical": "5"})
+        kept = {"io.nats.monitor.enabled": "true", "io.nats.monitor.unprocessed-critical": "2"}
+        await add_consumer(client, "PEERS", "idle", metadata=kept)
+        for _ in range(3):
+            await client.jetstream().publish("peers", b"")
+    finally:
+        await client.close()
