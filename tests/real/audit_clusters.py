@@ -1,0 +1,225 @@
+"""Deployments with the faults that `nats audit analyze` looks for, and archives of them by `nats audit gather`.
+
+What would take a million subjects or a thousand streams is written into a copy of a real archive instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import nats
+
+from jsdoctor.demo.server import NatsServer, free_ports
+from tests.collect.certificates import Certificates
+from tests.deployment import HOUR_NS, add_consumer, add_stream
+from tests.record_archives import gather
+from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+
+ACCOUNTS = (
+    "system_account: SYS\naccounts { SYS: {users: [{user: sys, password: sys}]},"
+    " APP: {jetstream: enabled, users: [{user: app, password: app}]} }\n"
+)
+MONITOR = "io.nats.monitor."
+Json = dict[str, Any]
+Edit = Callable[[dict[str, str], Json], None]
+"""Changes one member of an archive, given its labels and its content."""
+
+
+# --- configuration ------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def misconfigured(directory: Path) -> Iterator[str]:
+    """Two clusters with a gateway: `C one` of which one server knows no gateway, and `D` of another version, open to
+    everybody, with a leaf node `leaf one`. Yields the address of one of them. Later servers refuse such names.
+    """
+    routes, gateways, leafs = free_ports(3), free_ports(4), free_ports(1)[0]
+    with contextlib.ExitStack() as running:
+
+        def start(name: str, config: str, version: str = "2.10.26") -> NatsServer:
+            return running.enter_context(
+                NatsServer.start(server_binary(version), f'server_name: "{name}"\n{config}{ACCOUNTS}', directory / name)
+            )
+
+        def listen(port: int) -> str:
+            return f'listen: "127.0.0.1:{port}"'
+
+        peers = ", ".join(f'"nats://127.0.0.1:{port}"' for port in routes)
+        nodes = []
+        for index, route in enumerate(routes):
+            known = f'{{name: D, url: "nats://127.0.0.1:{gateways[3]}"}}' if index < 2 else ""
+            nodes.append(
+                start(
+                    f"n{index + 1}",
+                    "jetstream {store_dir: store, max_memory_store: 64M, max_file_store: 64M}\n"
+                    f'cluster {{name: "C one", {listen(route)}, routes: [{peers}]}}\n'
+                    f'gateway {{name: "C one", {listen(gateways[index])}, gateways: [{known}]}}\n',
+                )
+            )
+        edge = start(
+            "d1",
+            f"cluster {{name: D, {listen(free_ports(1)[0])}}}\nleafnodes {{{listen(leafs)}}}\nno_auth_user: app\n"
+            f'gateway {{name: D, {listen(gateways[3])}, gateways: [{{name: "C one", url: "nats://127.0.0.1:{gateways[0]}"}}]}}\n',
+            "2.12.8",
+        )
+        start(
+            "leaf one",
+            f"cluster {{name: L, {listen(free_ports(1)[0])}}}\n"
+            f'leafnodes {{remotes: [{{url: "nats://app:app@127.0.0.1:{leafs}", account: APP}}]}}\n',
+        )
+        wait_until(lambda: _told(edge, "/leafz", "leafs"), "the leaf node to connect")
+        wait_until(lambda: _told(edge, "/gatewayz", "outbound_gateways"), "a gateway to C one")
+        wait_until(lambda: all(_told(n, "/gatewayz", "outbound_gateways") for n in nodes), "gateways to D")
+        wait_until(lambda: _told(nodes[0], "/jsz", "meta_cluster").get("leader"), "a meta leader")
+        yield nodes[0].url
+
+
+def _told(server: NatsServer, path: str, key: str) -> Any:
+    return httpx.get(server.monitor_url + path, timeout=5).json().get(key) or {}
+
+
+# --- streams, limits, certificates --------------------------------------------------------------------------------
+
+
+def worn(launch: ClusterFactory, directory: Path) -> Cluster:
+    """Three servers with little storage, most of it used, one with a certificate for two days; see `wear`."""
+    certificate, key = Certificates(directory).localhost
+    port = free_ports(1)[0]
+    websocket = f'websocket {{ listen: "127.0.0.1:{port}", tls {{ cert_file: "{certificate}", key_file: "{key}" }} }}\n'
+    cluster = launch(
+        "2.15.1",
+        3,
+        jetstream="max_memory_store: 64M\n  max_file_store: 12M",
+        node_config=lambda name: websocket if name == "n1" else "",
+    )
+    asyncio.run(wear(cluster.url("app")))
+    return cluster
+
+
+async def wear(url: str) -> None:
+    """Streams at their limits, and past the thresholds in their metadata."""
+    client = await nats.connect(url.split(","))
+    jetstream = client.jetstream()
+
+    async def stream(name: str, messages: int, size: int = 8, **config: Any) -> None:
+        await add_stream(client, name, subjects=[name], **{"num_replicas": 3, "max_age": 72 * HOUR_NS, **config})
+        for _ in range(messages):
+            await jetstream.publish(name, b"x" * size, timeout=10)
+
+    await stream("HEAVY", 11, size=1_000_000)
+    await stream("FULL", 10, max_msgs=10, discard="new")
+    await stream("RING", 12, max_msgs=10, discard="old")
+    await stream("PAIR", 0, max_consumers=2)
+    await stream("LAGGING", 100)
+    few = {f"{MONITOR}peer-expect": "3", f"{MONITOR}msgs-critical": "10"}
+    await stream("FEW", 5, metadata={f"{MONITOR}enabled": "true", **few})
+    await stream("WATCHED", 5, metadata={f"{MONITOR}enabled": "true", f"{MONITOR}msgs-critical": "3"})
+    for name in ("one", "two"):
+        await add_consumer(client, "PAIR", name)
+    watched = {f"{MONITOR}enabled": "true", f"{MONITOR}outstanding-ack-critical": "2"}
+    await add_consumer(client, "WATCHED", "slow", ack_wait=HOUR_NS, metadata=watched)
+    await add_consumer(
+        client, "WATCHED", "prompt", metadata={f"{MONITOR}enabled": "true", f"{MONITOR}last-ack-critical": "10m"}
+    )
+    await (await jetstream.pull_subscribe_bind("slow", stream="WATCHED")).fetch(3)
+    for message in await (await jetstream.pull_subscribe_bind("prompt", stream="WATCHED")).fetch(5):
+        await message.ack_sync()
+    await client.close()
+
+
+# --- archives -----------------------------------------------------------------------------------------------------
+
+
+def archives(nats_cli: Path, launch: ClusterFactory, directory: Path) -> dict[str, Path]:
+    """One archive of each state, by name."""
+    found: dict[str, Path] = {}
+    with misconfigured(directory / "misconfigured") as url:
+        found["misconfigured"] = gather(nats_cli, [url], directory / "misconfigured.zip")
+    (directory / "certificates").mkdir()
+    cluster = worn(launch, directory / "certificates")
+    found["worn"] = gather(nats_cli, cluster.urls, directory / "worn.zip", profiles=True)
+    found["overloaded"] = edited(found["worn"], directory / "overloaded.zip", overload)
+    found["of yesterday"] = aged(found["worn"], directory / "yesterday.zip", timedelta(days=1))
+    victim = next(name for name in cluster.names if name != cluster.meta_leader())
+    cluster.stop(victim)
+    leader = cluster.meta_leader()
+    assert leader
+    wait_until(lambda: _offline(cluster, leader), f"{victim} to be called offline", timeout=30)
+    found["one server down"] = gather(nats_cli, cluster.urls, directory / "down.zip")
+    survivor = next(name for name in cluster.names if name not in (victim, leader))
+    cluster.kill(leader)
+    wait_until(lambda: not cluster.monitor(survivor, "/jsz")["meta_cluster"].get("leader"), "no leader", timeout=30)
+    young = gather(nats_cli, cluster.urls, directory / "quorum.zip")
+    found["no quorum"] = edited(young, directory / "old-quorum.zip", run_for_an_hour)
+    return found
+
+
+def _offline(cluster: Cluster, leader: str) -> bool:
+    return any(peer.get("offline") for peer in cluster.monitor(leader, "/jsz")["meta_cluster"]["replicas"])
+
+
+def overload(labels: dict[str, str], content: Json) -> None:
+    """What takes too long to bring about for real, on servers that did not start just now."""
+    run_for_an_hour(labels, content)
+    data = content.get("data", {})
+    match labels.get("artifact_type"), labels.get("server"):
+        case "variables", "n1":
+            data |= {"cpu": 95.0 * data["cores"], "slow_consumers": 7}
+        case "variables", "n3":
+            data |= {"mem": 4 << 30, "auth_required": False}
+        case "jetstream_info", server:
+            data["config"]["domain"] = "d one"
+            data["ha_assets"] = 2000 if server == "n2" else data["ha_assets"]
+    for detail in (s for a in data.get("account_details", ()) for s in a["stream_detail"]):
+        _overload_stream(labels["server"], detail)
+    if labels.get("artifact_type") == "stream_info":
+        _overload_stream(labels["server"], content)
+
+
+def run_for_an_hour(labels: dict[str, str], content: Json) -> None:
+    """Servers that have just started are given time to find leaders and to catch up. These had enough."""
+    if labels.get("artifact_type") == "variables":
+        content["data"]["start"] = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+
+
+def _overload_stream(server: str, detail: Json) -> None:
+    if detail["name"] == "HEAVY":
+        detail["state"]["num_subjects"] = 2_000_000
+    if detail["name"] == "LAGGING" and detail["cluster"]["leader"] != server:
+        detail["state"] |= {"last_seq": 70, "messages": 70}
+
+
+def edited(source: Path, target: Path, edit: Edit) -> Path:
+    """A copy of the archive with each JSON member changed by `edit`."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        manifest = json.loads(old.read("capture/misc/manifest.json"))
+        for name in old.namelist():
+            body = old.read(name)
+            if name in manifest and name.endswith(".json"):
+                content = json.loads(body)
+                edit({tag["Name"]: tag["Value"] for tag in manifest[name]}, content)
+                body = json.dumps(content).encode()
+            new.writestr(name, body)
+    return target
+
+
+def aged(source: Path, target: Path, by: timedelta) -> Path:
+    """A copy of the archive as it would be if all had happened that much earlier."""
+
+    def earlier(found: re.Match[bytes]) -> bytes:
+        moment = datetime.fromisoformat(found[1].decode())
+        return (moment - by).isoformat().encode() if moment.year > 2000 else found[1]
+
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, re.sub(rb"(?<=\")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?=[.Z+-])", earlier, old.read(name)))
+    return target

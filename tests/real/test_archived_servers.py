@@ -1,0 +1,38 @@
+"""What is found on a live server is found in a capture of it and in an archive of `nats audit gather`: JSD816."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from tests.deployment import add_stream
+from tests.real.outage import check, said, with_client
+from tests.record_archives import capture, gather
+from tests.servers import VERSIONS, ClusterFactory
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("archived-servers")]
+
+*OLDER, NEWEST = VERSIONS
+WIDE, NARROW = "max_file_store: 8MB", "max_file_store: 2MB"
+
+
+async def _fill(client: Client) -> None:
+    await add_stream(client, "FULL", subjects=["full"], num_replicas=3)
+    for _ in range(20):
+        await client.request("full", b"x" * 200_000, timeout=10)
+
+
+@pytest.mark.parametrize("version", [NEWEST, *(pytest.param(version, marks=pytest.mark.nightly) for version in OLDER)])
+def test_limit_below_usage(cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path, version: str) -> None:
+    cluster = cluster_factory(version, 3, jetstream=f"max_memory_store: 1MB\n  {WIDE}")
+    with_client(cluster, _fill)
+    cluster.stop("n2")
+    cluster._configs["n2"] = cluster._configs["n2"].replace(WIDE, NARROW)
+    cluster.start("n2")
+    assert said(check("--server", cluster.url("sys"), "--samples", "1")[1], "JSD816") == {"n2": "error"}
+    for file in (capture(cluster, tmp_path / "own.zip"), gather(nats_cli, cluster.urls, tmp_path / "theirs.zip")):
+        _, report = check("--bundle", str(file))
+        assert said(report, "JSD816") == {"n2": "error"}
+        assert said(report, "JSD710") == {"cluster": "info"}, "its limit is not that of the others"
