@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from bench import growth, large_cluster, startup
+from bench import captured, growth, large_cluster, logs, startup
 from bench.figures import Table
 from bench.settings import Settings, Site
 from tests.servers import DEFAULT_VERSION
@@ -17,17 +17,20 @@ BENCHMARKS: dict[str, Callable[[Site], Table]] = {
     "startup": startup.measure,
     "growth": growth.measure,  # before the large cluster: both use one deployment, which only grows
     "large_cluster": large_cluster.measure,
+    "logs": logs.measure,
+    "captured": captured.measure,
 }
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run what was asked for and return the exit code."""
-    options = _parser().parse_args(arguments)
+    options, defaults = _parser().parse_args(arguments), Settings()
     settings = Settings(
         streams=options.streams,
         consumers_per_stream=options.consumers,
         rounds=options.rounds,
         start_rounds=options.start_rounds,
+        log_megabytes=tuple(options.log_megabytes or defaults.log_megabytes),
     )
     wanted = [name for name in BENCHMARKS if name in (options.only or BENCHMARKS)]
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine()}", flush=True)
@@ -55,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--consumers", type=_positive, default=defaults.consumers_per_stream, help="of each stream")
     parser.add_argument("--rounds", type=_positive, default=defaults.rounds, help="on the cluster")
     parser.add_argument("--start-rounds", type=_positive, default=defaults.start_rounds, help="of the start")
+    parser.add_argument("--log-megabytes", type=_positive, action="append", help="of an archive; may be given again")
     return parser
 
 

@@ -75,7 +75,16 @@ def check_text(url: str) -> Run:
 
 def check_json(url: str, streams: int, consumers: int, *options: str) -> Checked:
     """`jsdoctor check --format json`. Raises CannotMeasureError unless it saw that many streams and consumers."""
-    done = run([*_check(url), "--format", "json", *options], _FOUND_SOMETHING_OR_NOTHING)
+    return _checked([*_check(url), *options], streams, consumers, _FOUND_SOMETHING_OR_NOTHING)
+
+
+def check_file(path: Path, streams: int, consumers: int) -> Checked:
+    """The same of what was captured. An archive of `nats audit gather` lacks things, which is told by exit code 3."""
+    return _checked([JSDOCTOR, "check", "--isolated", "--bundle", path], streams, consumers, (0, 1, 3))
+
+
+def _checked(command: list[str | Path], streams: int, consumers: int, accept: tuple[int, ...]) -> Checked:
+    done = run([*command, "--format", "json"], accept)
     report = msgspec.json.decode(done.stdout, type=_Report)
     seen = _SEEN.match(report.summary.headline)
     if not seen or [int(number.replace(",", "")) for number in seen.groups()] != [streams, consumers]:
@@ -86,18 +95,36 @@ def check_json(url: str, streams: int, consumers: int, *options: str) -> Checked
 
 def audit(url: str, copies: int, archive: Path, *options: str) -> Audited:
     """`nats audit gather` and `analyze`. Raises CannotMeasureError when it never archives all *copies* of streams."""
+    done, incomplete = gather(url, copies, archive, *options)
+    analyzed, outcomes = analyze(archive)
+    archive.unlink()
+    return Audited(done, analyzed, outcomes, incomplete)
+
+
+def gather(url: str, copies: int, archive: Path, *options: str) -> tuple[Run, int]:
+    """`nats audit gather` into *archive*, and how many runs before it left out streams. Raises CannotMeasureError."""
     login = ("--no-context", "--server", url)
     archived = []
     for incomplete in range(_GATHER_ATTEMPTS):
-        gather = run([_nats(), *login, "audit", "gather", "--no-progress", "--output", archive, *options])
-        analyze = run([_nats(), "--no-context", "audit", "analyze", "--json", archive])
+        archive.unlink(missing_ok=True)
+        done = run([_nats(), *login, "audit", "gather", "--no-progress", "--output", archive, *options])
         with zipfile.ZipFile(archive) as content:
             archived.append(sum("/stream_info/" in name for name in content.namelist()))
-        archive.unlink()
         if archived[-1] == copies:
-            outcomes = msgspec.json.decode(analyze.stdout, type=_Analysis).outcomes
-            return Audited(gather, analyze, outcomes, incomplete)
+            return done, incomplete
     raise CannotMeasureError(f"`nats audit gather {' '.join(options)}` archived {archived} of {copies} streams")
+
+
+def analyze(archive: Path) -> tuple[Run, dict[str, int]]:
+    """`nats audit analyze`, and how many checks had which outcome."""
+    done = run([_nats(), "--no-context", "audit", "analyze", "--json", archive])
+    return done, msgspec.json.decode(done.stdout, type=_Analysis).outcomes
+
+
+def capture(url: str, bundle: Path, *options: str) -> Run:
+    """`jsdoctor capture` into *bundle*."""
+    login = ("--isolated", "--no-context", "--server", url)
+    return run([JSDOCTOR, "capture", *login, "--quiet", "--force", "--output", bundle, *options])
 
 
 def nats_version() -> str:

@@ -52,10 +52,10 @@ def test_a_missed_limit_fails_only_when_strict(
 
 @pytest.mark.real
 @pytest.mark.usefixtures("nats_cli")
-def test_growth_and_large_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_growth_large_cluster_and_captured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (*_, cheapest) = large_cluster.PEERS.items()  # with its default options `nats audit gather` takes 20 s
     monkeypatch.setattr(large_cluster, "PEERS", dict([cheapest]))
-    assert program.main(["--only", "growth", "--only", "large_cluster", *TINY]) == 0
+    assert program.main(["--only", "growth", "--only", "large_cluster", "--only", "captured", *TINY]) == 0
     output = capsys.readouterr().out
     rows = measured(output)
     for size in ("no streams", "1 x 2", "10 x 2"):
@@ -63,6 +63,10 @@ def test_growth_and_large_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert " s (" in rows["jsdoctor check, two samples, no waiting"]
     assert " s (" in rows[cheapest[0]]
     assert " MB" in rows["peak memory of jsdoctor, all runs"]
+    for what in ("the same archive", "a bundle of one sample", "a bundle of two samples"):
+        assert " s (" in rows[f"jsdoctor check, {what}"]
+    assert " s (" in rows["nats audit analyze, its archive"]
+    assert output.count("  times analyze ") == 3
     assert "10 streams, 20 consumers, 3 servers" in output
     assert "10 streams, 20 consumers, server " in output
     # The deployment has faults, so that reports are as long as they are on sick clusters.
