@@ -20,12 +20,16 @@ from jsdoctor.model.jetstream import (
 
 
 class ConsumerReplica(msgspec.Struct, frozen=True):
-    """What one server that is not the leader stores of a consumer. Its pending and waiting counts mean nothing."""
+    """What one server that is not the leader stores of a consumer. Its pending and waiting counts mean nothing.
+
+    `is_leader`: it says that it leads as well.
+    """
 
     server: str
     delivered: SequencePair
     ack_floor: SequencePair
     num_ack_pending: int = 0
+    is_leader: bool = False
 
 
 class Consumer(msgspec.Struct, frozen=True, kw_only=True):

@@ -58,6 +58,14 @@ def _is_leading(cluster: Cluster | None, server: str, placed: Placed) -> bool:
     return is_from_leader(cluster, server)
 
 
+def _claims(cluster: Cluster | None, server: str, placed: Placed) -> bool:
+    """Whether a server says that it leads, and runs a group to lead (jetstream_cluster.go clusterInfo: one whose Raft
+    node does not run names itself, without peers)."""
+    return is_from_leader(cluster, server) and (
+        _has_peers(cluster) or not any(_has_peers(other) for _, other in placed)
+    )
+
+
 def _is_led_by_silent(placed: Placed) -> bool:
     """Whether a leader is named that did not answer. One that answered without saying so itself does not lead.
 
@@ -100,7 +108,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         consumers=consumers,
         consumers_seen=best.consumers_seen,
         replicas=tuple(
-            StreamReplica(c.server, c.stream.state, c.at, is_from_leader(c.stream.cluster, c.server))
+            StreamReplica(c.server, c.stream.state, c.at, _claims(c.stream.cluster, c.server, placed))
             for c in sorted(copies, key=lambda c: c.server)
             if c.server
         ),
@@ -145,7 +153,9 @@ def _merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
         answered_by=server or (reply.cluster.leader if reply.cluster else ""),
         at=reply.ts or at,
         replicas=tuple(
-            ConsumerReplica(c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending)
+            ConsumerReplica(
+                c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, _claims(c[2].cluster, c[0], placed)
+            )
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply
         ),

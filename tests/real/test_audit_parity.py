@@ -40,18 +40,12 @@ UNDECIDED = [
 UNHEARD = {"JSD702", "JSD901"}
 """What servers still show of a stream whose leader is gone is old. Here that is said, and its limits are not judged."""
 
-ALSO = {"JETSTREAM_003": {"JSD603"}}
-"""Rules that speak of the same thing when it is at its worst, beside those in docs/peers.toml."""
-
 
 @cache
 def mapping() -> dict[str, set[str]]:
     """Our rules by the code of their check."""
     peers = tomllib.loads((ROOT / "docs" / "peers.toml").read_text())
-    return {
-        entry["code"]: {rule.partition(".")[0] for rule in entry.get("ours", ())} | ALSO.get(entry["code"], set())
-        for entry in peers["audit"]
-    }
+    return {entry["code"]: {rule.partition(".")[0] for rule in entry.get("ours", ())} for entry in peers["audit"]}
 
 
 class Verdicts:
