@@ -28,6 +28,12 @@ def write_verdict(page: Page, report: Report) -> None:
     page.line((opening, style), *(f" · {rest}" for rest in _others(report, outcomes)))
 
 
+def verdict_sentence(report: Report) -> str:
+    """The same sentence as plain text, for formats that are no page."""
+    outcomes = Counter(verdict.outcome for verdict in report.verdicts)
+    return " · ".join((_opening(report, outcomes)[0], *_others(report, outcomes)))
+
+
 def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
     rules = counted(len(report.verdicts), "rule")
     found = {severity: number for severity, number in findings_by_severity(report).items() if number}

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from jsdoctor.model.report import Report
+from jsdoctor.render.github import render_github
+from jsdoctor.render.gitlab import render_gitlab
 from jsdoctor.render.json_v1 import render_json
+from jsdoctor.render.junit import render_junit
+from jsdoctor.render.markdown import render_markdown
+from jsdoctor.render.nagios import render_nagios
 from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.prometheus import render_prometheus
+from jsdoctor.render.sarif import render_sarif
 from jsdoctor.render.text import render_text
 
 Render = Callable[[Report, RenderOptions], str]
@@ -14,5 +21,12 @@ Render = Callable[[Report, RenderOptions], str]
 FORMATS: Mapping[str, Render] = {
     "text": render_text,
     "json": render_json,
+    "sarif": render_sarif,
+    "junit": render_junit,
+    "github": render_github,
+    "gitlab": render_gitlab,
+    "markdown": render_markdown,
+    "nagios": render_nagios,
+    "prometheus": render_prometheus,
 }
 """Every render function is pure and total: it takes any report and returns what is to be written, newline included."""

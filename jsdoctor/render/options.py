@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from jsdoctor.model.finding import Severity
+
 
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for every format; each format takes what it can use. Renderers never look at the environment.
@@ -11,6 +13,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     `width` is in columns. `ascii_only` is for outputs that cannot show Unicode. `verbose` 1 adds the evidence and what
     became of each rule, 2 all of the evidence and what passed. `quiet` leaves nothing but one line per finding.
     `max_examples` bounds every list of a person's report; 0 means no bound. Formats for machines are never cut.
+    `fail_on`, `exit_zero` and `allow_gaps` are what `engine.verdict` takes, for formats that say what failed the run.
     """
 
     width: int = 80
@@ -19,3 +22,6 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     verbose: int = 0
     quiet: bool = False
     max_examples: int = 5
+    fail_on: Severity = Severity.ERROR
+    exit_zero: bool = False
+    allow_gaps: bool = False

@@ -29,6 +29,11 @@ class Undecided(msgspec.Struct):
     subjects: list[Subject]
 
 
+def is_command(how_to_get: str) -> bool:
+    """Whether this advice is a command to be copied, not a sentence."""
+    return how_to_get.startswith(_COMMANDS)
+
+
 def without_gaps(report: Report) -> tuple[list[Result], list[Result]]:
     """The findings, worst first, and apart from them those which say no more than that there is a gap (JSD901)."""
     blind = {gap.subject for gap in report.gaps if gap.requested}
@@ -134,7 +139,7 @@ def _write_reason(page: Page, about: Sequence[Part], reason: str, how_to_get: st
         page.line(*what, " ", way, indent=2)
     else:
         page.line(*what, indent=2)
-        if how_to_get.startswith(_COMMANDS):
+        if is_command(how_to_get):
             page.verbatim("→ ", how_to_get, printable(how_to_get), indent=4)
         else:
             page.line(way, indent=4)

@@ -170,6 +170,57 @@ def not_evaluated(rule: Rule, reason: str, how_to_get: str) -> RuleVerdict:
     return RuleVerdict(rule, Outcome.NOT_EVALUATED, {}, reason, how_to_get)
 
 
+LOG_RULE = rule("JSD811", "slow-consumer-disconnected")
+
+
+def logged(file: str = "logs/n1.log", line: int = 4711, text: str = "[7] Slow Consumer Detected") -> Result:
+    """A finding whose evidence is a line of a log, and a second line after it."""
+    finding = Finding(
+        subject=server("n1"),
+        message="2 clients were disconnected because they read too slowly",
+        measured=2,
+        threshold=0,
+        unit="count",
+        evidence=(
+            Observation(source=file, path=f"line {line}, byte 90210", value=text, at=STARTED),
+            Observation(source=file, path=f"line {line + 9}, byte 91000", value=text, at=STARTED),
+        ),
+    )
+    return Result(LOG_RULE, finding)
+
+
+def cases() -> dict[str, Report]:
+    """What a report can be of, one thing each: the rows of the golden files of every format."""
+    gap, gap_finding = silent_gap("PAYMENTS")
+    return {
+        "clean": clean(),
+        "findings": report(
+            results=[
+                *(stuck(consumer(f"worker-{n}")) for n in range(7)),
+                logged(),
+                skewed(),
+                nearly_full(),
+                open_server(),
+            ],
+            verdicts=passed(REPLICAS),
+        ),
+        "gap": report(results=[gap_finding], gaps=[gap], verdicts=passed(REPLICAS)),
+        "undecided": report(
+            results=[
+                undecided(LAG, consumer("audit"), "its stream has no leader", "wait for an election and run again")
+            ],
+            verdicts=[
+                *passed(REPLICAS),
+                not_evaluated(GROWING, "one snapshot shows no change over time", "leave --samples at 2 or more"),
+            ],
+            gaps=[
+                Gap("endpoint", CLUSTER, "no packet capture was given", "jsdoctor check --pcap FILE", requested=False)
+            ],
+        ),
+        "crash": report(results=[crashed(MIRROR)], verdicts=passed(REPLICAS)),
+    }
+
+
 def busy() -> Report:
     """A bad night: something in every section."""
     gap, gap_finding = silent_gap("PAYMENTS")

@@ -51,6 +51,7 @@ rules = st.builds(
     severity=st.sampled_from(Severity),
     status=st.sampled_from(Status),
 )
+paths = texts | st.builds("line {}, byte {}".format, st.integers(0, 10**10), st.integers(0, 10**10))
 findings = st.builds(
     Finding,
     subject=subjects,
@@ -63,7 +64,7 @@ findings = st.builds(
     unit=units,
     uncertainty=st.none() | numbers,
     evidence=st.lists(
-        st.builds(Observation, source=texts, path=texts, value=values, at=st.none() | moments), max_size=3
+        st.builds(Observation, source=texts, path=paths, value=values, at=st.none() | moments), max_size=3
     ).map(tuple),
     how_to_get=texts,
     first_seen=st.none() | moments,
@@ -108,4 +109,7 @@ options = st.builds(
     verbose=st.integers(0, 3),
     quiet=st.booleans(),
     max_examples=st.integers(0, 4),
+    fail_on=st.sampled_from(Severity),
+    exit_zero=st.booleans(),
+    allow_gaps=st.booleans(),
 )

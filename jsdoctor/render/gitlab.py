@@ -1,0 +1,101 @@
+"""The report as GitLab Code Quality: a JSON array of what a merge request shows. Complete, never cut.
+
+The format knows nothing but files. What is not in a file gets a path that names it: `jetstream/ACCOUNT/STREAM/NAME`.
+It has no place for gaps either: those, failed checks and rules that could not be judged are entries of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import NamedTuple
+from urllib.parse import quote
+
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, fingerprint
+from jsdoctor.model.report import Report
+from jsdoctor.render.escape import printable, without_lone_surrogates
+from jsdoctor.render.findings import numbers
+from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import gaps_in_order, with_outcome
+from jsdoctor.render.places import file_path, places
+from jsdoctor.render.unseen import undecided
+from jsdoctor.render.wording import subjects
+
+_SEVERITIES = {
+    Severity.CRITICAL: "blocker",
+    Severity.ERROR: "critical",
+    Severity.WARNING: "major",
+    Severity.INFO: "info",
+}
+
+
+class _Entry(NamedTuple):
+    check: str
+    severity: str
+    description: str
+    identity: str
+    finding: Finding
+
+
+def render_gitlab(report: Report, options: RenderOptions) -> str:
+    """One JSON array. Fingerprints are those of the report; where two would be equal, the later one is made unique."""
+    taken: Counter[str] = Counter()
+    issues = []
+    for entry in _entries(report):
+        taken[entry.identity] += 1
+        path, line = _location(entry.finding)
+        issues.append(
+            {
+                "description": printable(entry.description),
+                "check_name": entry.check,
+                "fingerprint": _unique(entry.identity, taken[entry.identity]),
+                "severity": entry.severity,
+                "location": {"path": path, "lines": {"begin": line}},
+            }
+        )
+    return dumps(issues, options.ascii_only)
+
+
+def _entries(report: Report) -> Iterator[_Entry]:
+    for result in with_outcome(report.results, Outcome.ERROR):
+        code, finding = result.rule.code, result.finding
+        says = f"{code} check failed: {finding.message}"
+        yield _Entry("check-failed", "major", says, fingerprint(f"{code}.crash", finding.subject), finding)
+    for result in with_outcome(report.results, Outcome.FAIL):
+        finding, measured = result.finding, numbers(result.finding)
+        says = f"{result.rule.slug}: {finding.subject.label}: {finding.message}"
+        says += f" ({measured})" if measured else ""
+        yield _Entry(result.rule.code, _SEVERITIES[result.severity], says, result.fingerprint, finding)
+    for gap in gaps_in_order(report.gaps):
+        says = f"not seen: {gap.subject.label}: {_with_way(gap.reason, gap.how_to_get)}"
+        identity = fingerprint(f"gap.{gap.kind}", gap.subject)
+        yield _Entry("gap", ("info", "major")[gap.requested], says, identity, Finding(subject=gap.subject))
+    for group in undecided(report):
+        codes = ", ".join(sorted(group.codes))
+        about = group.subjects[0] if group.subjects else CLUSTER
+        many = f" ({subjects(group.subjects)})" if group.subjects else ""
+        says = f"not evaluated: {codes}{many}: {_with_way(group.reason, group.how_to_get)}"
+        yield _Entry("not-evaluated", "info", says, fingerprint(f"{codes}.undecided", about), Finding(subject=about))
+
+
+def _with_way(reason: str, how_to_get: str) -> str:
+    return f"{reason} → {how_to_get}" if how_to_get else reason
+
+
+def _location(finding: Finding) -> tuple[str, int]:
+    for place in places(finding):
+        return file_path(place.file) or "unknown", max(place.line, 1)
+    return _stand_in(finding.subject), 1
+
+
+def _stand_in(subject: Subject) -> str:
+    """A path for what is no file. Each part is quoted, so that no name can lead out of it."""
+    parts = [part for part in (subject.account, subject.stream, subject.name) if part] or [subject.kind]
+    quoted = (quote(without_lone_surrogates(part), safe="$*") for part in parts)
+    return "/".join(("jetstream", *(part.replace(".", "%2E") if set(part) == {"."} else part for part in quoted)))
+
+
+def _unique(identity: str, occurrence: int) -> str:
+    return identity if occurrence == 1 else sha256(f"{identity} {occurrence}".encode()).hexdigest()[:16]

@@ -1,0 +1,143 @@
+"""The report as JUnit XML, as CI servers read test results: a suite for each rule, a case for each subject.
+
+The dialect is that of Jenkins and GitLab. A finding below `--fail-on` is no failure here, since it does not fail the
+run: it is a skipped case that says so. Complete, never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as ET
+
+from jsdoctor.model.finding import Outcome
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.report import Report, Result, RuleVerdict
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.wording import counted
+from jsdoctor.render.escape import printable
+from jsdoctor.render.findings import numbers
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import by_urgency, gaps_in_order
+from jsdoctor.render.places import file_path, places
+from jsdoctor.render.wording import rfc3339
+
+_COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def render_junit(report: Report, options: RenderOptions) -> str:
+    """One document. Characters that XML cannot carry are shown as their escapes."""
+    root = ET.Element("testsuites", name="jsdoctor")
+    results: dict[str, list[Result]] = {}
+    for result in by_urgency(report.results):
+        results.setdefault(result.rule.code, []).append(result)
+    verdicts = {verdict.rule.code: verdict for verdict in report.verdicts}
+    for code in sorted(results.keys() | verdicts.keys()):
+        listed, verdict = results.get(code, []), verdicts.get(code)
+        rule = verdict.rule if verdict else listed[0].rule
+        suite = _suite(root, f"{code} {rule.slug}", report)
+        suite.extend([_case_of(result, options) for result in listed])
+        if verdict:
+            suite.extend(_unlisted(rule, verdict, listed))
+    if report.gaps:
+        _suite(root, "evidence", report).extend([_case_of_gap(gap, options) for gap in gaps_in_order(report.gaps)])
+    for suite in (*root, root):
+        _count(suite)
+    took_s = max(0.0, (report.finished - report.started).total_seconds())
+    root.set("time", f"{took_s:.3f}")
+    ET.indent(root)
+    encoding = "us-ascii" if options.ascii_only else "utf-8"
+    body = ET.tostring(root, encoding=encoding, xml_declaration=False).decode(encoding)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{body}\n'
+
+
+def _suite(root: ET.Element, name: str, report: Report) -> ET.Element:
+    # The schema of Jenkins takes times without a zone; they are UTC.
+    at = rfc3339(report.started.replace(microsecond=0)).removesuffix("Z")
+    return ET.SubElement(root, "testsuite", name=printable(name), timestamp=at, time="0")
+
+
+def _count(suite: ET.Element) -> None:
+    cases = list(suite.iter("testcase"))
+    suite.set("tests", str(len(cases)))
+    for attribute, tag in _COUNTED.items():
+        suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
+
+
+def _case(rule: str, subject: str) -> ET.Element:
+    return ET.Element("testcase", classname=f"jsdoctor.{printable(rule)}", name=printable(subject), time="0")
+
+
+def _case_of(result: Result, options: RenderOptions) -> ET.Element:
+    finding = result.finding
+    case = _case(f"{result.rule.code}.{result.rule.slug}", finding.subject.label)
+    if finding.outcome is Outcome.FAIL:
+        seen = places(finding)
+        if seen:
+            case.set("file", file_path(seen[0].file))
+        if seen and seen[0].line:
+            case.set("line", str(seen[0].line))
+        counts = result.severity.rank >= options.fail_on.rank
+        says = finding.message or result.rule.slug
+        below = f"{result.severity.value}, below --fail-on {options.fail_on.value}: "
+        _tell(case, "failure" if counts else "skipped", says if counts else below + says, _details(result))
+        case[-1].set("type", result.severity.value)
+    elif finding.outcome is Outcome.ERROR:
+        _tell(case, "error", finding.message, ["This is a defect of the rule, not of what was looked at."])
+        case[-1].set("type", "check-failed")
+    elif finding.outcome is not Outcome.PASS:
+        _skip(case, f"{_words(finding.outcome)}: {finding.message}", finding.how_to_get)
+    return case
+
+
+def _details(result: Result) -> Iterator[str]:
+    yield f"{result.severity.value} {result.rule.code} {result.rule.slug}"
+    yield result.finding.subject.label
+    if measured := numbers(result.finding):
+        yield measured
+    for place in places(result.finding):
+        yield f"{place.file}:{place.line}: {place.text}" if place.line else place.file
+    if result.remedy is not None:
+        for command in result.remedy.commands:
+            yield f"Fix ({result.remedy.risk}): {command}"
+    yield f"Why: jsdoctor explain {result.rule.code}"
+
+
+def _unlisted(rule: Rule, verdict: RuleVerdict, listed: Sequence[Result]) -> Iterator[ET.Element]:
+    """What a report counts without listing it: the healthy, and rules that came to no subject at all."""
+    name = f"{rule.code}.{rule.slug}"
+    shown = sum(result.finding.outcome is Outcome.PASS for result in listed)
+    healthy = verdict.subjects.get(Outcome.PASS, 0) - shown
+    if healthy > 0 or verdict.outcome is Outcome.PASS:
+        case = _case(name, "every other subject" if listed else "every subject")
+        ET.SubElement(case, "system-out").text = f"{counted(max(healthy, 0), 'healthy subject')}"
+        yield case
+    elif not listed:
+        case = _case(name, "every subject")
+        if verdict.outcome in (Outcome.ERROR, Outcome.FAIL):
+            _tell(case, "error", verdict.reason or _words(verdict.outcome), [])
+        else:
+            _skip(case, f"{_words(verdict.outcome)}: {verdict.reason}", verdict.how_to_get)
+        yield case
+
+
+def _case_of_gap(gap: Gap, options: RenderOptions) -> ET.Element:
+    case = _case(f"evidence.{gap.kind}", gap.subject.label)
+    if gap.requested and not options.allow_gaps:
+        _tell(case, "error", f"not seen: {gap.reason}", [gap.how_to_get])
+        case[-1].set("type", "gap")
+    else:
+        _skip(case, f"not seen: {gap.reason}", gap.how_to_get)
+    return case
+
+
+def _skip(case: ET.Element, message: str, way: str) -> None:
+    _tell(case, "skipped", f"{message.removesuffix(': ')} → {way}" if way else message.removesuffix(": "), [])
+
+
+def _tell(case: ET.Element, tag: str, message: str, details: Sequence[str] | Iterator[str]) -> None:
+    told = ET.SubElement(case, tag, message=printable(message))
+    told.text = "\n".join(printable(line) for line in details) or None
+
+
+def _words(outcome: Outcome) -> str:
+    return outcome.value.replace("_", " ")

@@ -1,0 +1,158 @@
+"""The report as GitHub Flavored Markdown: for a pipeline's summary, a ticket, a merge request. Bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.model.finding import Confidence, Outcome
+from jsdoctor.model.report import Report, Result
+from jsdoctor.model.wording import counted
+from jsdoctor.render.closing import verdict_sentence
+from jsdoctor.render.escape import ascii_only, printable, shortened
+from jsdoctor.render.findings import numbers
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.unseen import is_command, undecided, without_gaps
+from jsdoctor.render.wording import listed, subjects, to_the_second
+
+_SPECIAL = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "*_[]~$#`!"},
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        "|": "&#124;",
+        "\\": "&#92;",
+    }
+)
+_LINKED = ((re.compile("://"), "&#58;//"), (re.compile(r"(?i)(www)\."), r"\1&#46;"), (re.compile("@"), "@<!-- -->"))
+
+
+def render_markdown(report: Report, options: RenderOptions) -> str:
+    """A heading with the verdict, a section for each rule with findings, then what could not be seen or judged."""
+    sections = [
+        *_heading(report, options),
+        *_findings(report, options),
+        *_crashes(report, options),
+        *_gaps(report, options),
+        *_undecided(report, options),
+    ]
+    text = "\n\n".join(sections) + "\n"
+    return ascii_only(text) if options.ascii_only else text
+
+
+def plain_text(text: str) -> str:
+    """Text that no Markdown reader takes for markup, a link, a mention, a formula or the end of a table cell."""
+    escaped = printable(shortened(text)).translate(_SPECIAL)
+    for pattern, instead in _LINKED:
+        escaped = pattern.sub(instead, escaped)
+    return escaped
+
+
+def _heading(report: Report, options: RenderOptions) -> Iterator[str]:
+    yield f"## jsdoctor: {plain_text(verdict_sentence(report))}"
+    sources = listed((f"{source.kind} {source.name}" for source in report.sources), options.max_examples)
+    parts = [f"jsdoctor {report.version}", sources, to_the_second(report.started)]
+    if report.headline:
+        parts.append(f"looked at {report.headline}")
+    yield plain_text(" · ".join(part for part in parts if part))
+
+
+def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
+    findings, _ = without_gaps(report)
+    for block in in_blocks(findings):
+        rule = block[0].rule
+        about = subjects([result.finding.subject for result in block])
+        yield f"### {block[0].severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
+        shown = block[: options.max_examples or None]
+        yield _table(
+            ("Subject", "Finding", "Measured"),
+            [
+                (_name(result.finding.subject.label), plain_text(result.finding.message), plain_text(_numbers(result)))
+                for result in shown
+            ],
+        )
+        if len(shown) < len(block):
+            yield f"and {len(block) - len(shown):,} more"
+        yield from _fixes(shown)
+        yield f"Why: `jsdoctor explain {rule.code}`"
+
+
+def _numbers(result: Result) -> str:
+    confidence = result.finding.confidence
+    doubt = "" if confidence is Confidence.HIGH else f"{confidence.value} confidence"
+    return ", ".join(part for part in (numbers(result.finding).removeprefix("measured "), doubt) if part)
+
+
+def _fixes(shown: Sequence[Result]) -> Iterator[str]:
+    """Commands to be copied, by their risk. One that cannot be shown as it is, is not shown: half of one is worse."""
+    commands: dict[str, list[str]] = {}
+    for result in shown:
+        if result.remedy is not None:
+            commands.setdefault(result.remedy.risk, []).extend(result.remedy.commands)
+    for risk, every in sorted(commands.items()):
+        lines = [command for command in every if command.isprintable()]
+        if len(lines) < len(every):
+            yield f"Fix ({plain_text(risk)}): a command with characters that cannot be shown; `--format json` has it."
+        if lines:
+            fence = "`" * max(3, 1 + max(len(run) for run in re.findall("`*", "\n".join(lines))))
+            yield f"Fix ({plain_text(risk)}):"
+            yield "\n".join((f"{fence}sh", *dict.fromkeys(lines), fence))
+
+
+def _crashes(report: Report, options: RenderOptions) -> Iterator[str]:
+    crashes = with_outcome(report.results, Outcome.ERROR)
+    if crashes:
+        yield f"### {counted(len(crashes), 'failed check')}"
+        yield "A defect of the rule, not of what was looked at: nothing is known of what it looks for."
+        rows = [
+            (result.rule.code, _name(result.finding.subject.label), plain_text(result.finding.message))
+            for result in crashes
+        ]
+        yield from _bounded(("Rule", "Subject", "What happened"), rows, options)
+
+
+def _gaps(report: Report, options: RenderOptions) -> Iterator[str]:
+    missing = [gap for gap in gaps_in_order(report.gaps) if gap.requested]
+    if missing:
+        yield f"### Not seen · {counted(len(missing), 'gap')}"
+        rows = [(_name(gap.subject.label), plain_text(gap.reason), _way(gap.how_to_get)) for gap in missing]
+        yield from _bounded(("What", "Why", "How to get it"), rows, options)
+
+
+def _undecided(report: Report, options: RenderOptions) -> Iterator[str]:
+    groups = undecided(report)
+    if groups:
+        codes = {code for group in groups for code in group.codes}
+        yield f"### Not evaluated · {counted(len(codes), 'rule')}"
+        rows = [
+            (
+                ", ".join(sorted(group.codes)) + (f" ({subjects(group.subjects)})" if group.subjects else ""),
+                plain_text(group.reason),
+                _way(group.how_to_get),
+            )
+            for group in groups
+        ]
+        yield from _bounded(("Rules", "Why", "How to change that"), rows, options)
+
+
+def _bounded(heads: Sequence[str], rows: Sequence[Sequence[str]], options: RenderOptions) -> Iterator[str]:
+    shown = rows[: options.max_examples or None]
+    yield _table(heads, shown)
+    if len(shown) < len(rows):
+        yield f"and {len(rows) - len(shown):,} more"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cell or ' ' for cell in line)} |" for line in lines)
+
+
+def _way(how_to_get: str) -> str:
+    return _name(how_to_get) if is_command(how_to_get) else plain_text(how_to_get)
+
+
+def _name(text: str) -> str:
+    """A name or a command in the font of code, as HTML: between backticks, a bar would end the table cell."""
+    return f"<code>{plain_text(text)}</code>" if text else ""

@@ -1,0 +1,95 @@
+"""Prometheus text, read back by prometheus_client: complete counts, bounded series, absence where nothing is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from prometheus_client.parser import text_string_to_metric_families
+
+from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.report import Report, Result
+from jsdoctor.render.escape import printable
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.prometheus import render_prometheus
+from tests.render import reports
+from tests.render.strategies import options as any_options
+from tests.render.strategies import reports as any_report
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def read(text: str) -> Series:
+    """Every series. Fails on one that is there twice."""
+    found: Series = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        assert family.type == "gauge"
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in found, key
+            found[key] = sample.value
+    return found
+
+
+def value(series: Series, name: str, /, **labels: str) -> float | None:
+    [*found] = (v for (n, own), v in series.items() if n == name and set(labels.items()) <= own)
+    return sum(found) if found else None
+
+
+def series(report: Report, **settings: Any) -> Series:
+    return read(render_prometheus(report, RenderOptions(**settings)))
+
+
+@given(report=any_report, options=any_options)
+def test_any_report_is_read_back_with_the_same_counts(report: Report, options: RenderOptions) -> None:
+    parsed = read(render_prometheus(report, options))
+    assert value(parsed, "jsdoctor_findings_by_severity") == len(report.failures())
+    assert (value(parsed, "jsdoctor_findings") or 0) == len(report.failures())
+    assert value(parsed, "jsdoctor_gaps", requested="true") == sum(gap.requested for gap in report.gaps)
+    if options.max_examples:
+        rules = {(result.rule.code, result.severity) for result in report.failures()}
+        assert (value(parsed, "jsdoctor_finding") or 0) <= options.max_examples * len(rules)
+
+
+def test_counts_are_complete_where_series_are_bounded() -> None:
+    flood = series(reports.flood(1000))
+    assert value(flood, "jsdoctor_findings", code="JSD403", severity="error") == 1000
+    assert value(flood, "jsdoctor_finding", code="JSD403") == 5
+    assert value(flood, "jsdoctor_findings_not_listed", code="JSD403") == 995
+    everything = series(reports.flood(1000), max_examples=0)
+    assert value(everything, "jsdoctor_finding", code="JSD403") == 1000
+    assert value(everything, "jsdoctor_findings_not_listed", code="JSD403") == 0
+
+
+def test_healthy_is_zero_and_unknown_is_absent() -> None:
+    night = series(reports.busy())
+    assert value(night, "jsdoctor_findings", code="JSD605") == 0
+    assert value(night, "jsdoctor_rule_outcome", code="JSD605", outcome="pass") == 1
+    assert value(night, "jsdoctor_findings", code="JSD402") is None
+    assert value(night, "jsdoctor_rule_outcome", code="JSD402", outcome="not_evaluated") == 1
+    assert value(night, "jsdoctor_findings", code="JSD607") is None
+    assert value(night, "jsdoctor_rules", outcome="error") == 1
+
+
+def test_a_run_says_when_it_was_how_long_it_took_and_how_it_ended() -> None:
+    night = series(reports.busy())
+    assert value(night, "jsdoctor_run_timestamp_seconds") == pytest.approx(reports.STARTED.timestamp() + 2.4)
+    assert value(night, "jsdoctor_run_duration_seconds") == pytest.approx(2.4)
+    assert value(night, "jsdoctor_run_exit_code") == 4
+    assert value(night, "jsdoctor_evidence_timestamp_seconds", kind="live") == reports.STARTED.timestamp() + 2
+    assert value(series(reports.clean()), "jsdoctor_run_exit_code") == 0
+    assert value(series(reports.report(results=[reports.nearly_full()])), "jsdoctor_run_exit_code") == 0
+    mild = series(reports.report(results=[reports.nearly_full()]), fail_on=Severity.WARNING)
+    assert value(mild, "jsdoctor_run_exit_code") == 1
+
+
+@pytest.mark.parametrize(
+    "name", ['a"b', "a\\b", "a\nb", 'x"} 1\njsdoctor_gaps{requested="true"} 9\n#', "é\u202e", "\\n"]
+)
+def test_a_hostile_name_is_one_label(name: str) -> None:
+    finding = Finding(subject=reports.stream(name), message="x")
+    parsed = series(reports.report(results=[Result(reports.REPLICAS, finding)]))
+    assert value(parsed, "jsdoctor_finding", name=printable(name), kind="stream") == 1
+    assert value(parsed, "jsdoctor_gaps") == 0
