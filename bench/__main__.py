@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from bench import captured, growth, large_cluster, logs, startup
+from bench import captured, growth, large_cluster, logs, scan, startup
 from bench.figures import Table
 from bench.settings import Settings, Site
 from tests.servers import DEFAULT_VERSION
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[Site], Table]] = {
     "large_cluster": large_cluster.measure,
     "logs": logs.measure,
     "captured": captured.measure,
+    "scan": scan.measure,
 }
 
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         rounds=options.rounds,
         start_rounds=options.start_rounds,
         log_megabytes=tuple(options.log_megabytes or defaults.log_megabytes),
+        stored_messages=options.stored_messages,
     )
     wanted = [name for name in BENCHMARKS if name in (options.only or BENCHMARKS)]
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine()}", flush=True)
@@ -59,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=_positive, default=defaults.rounds, help="on the cluster")
     parser.add_argument("--start-rounds", type=_positive, default=defaults.start_rounds, help="of the start")
     parser.add_argument("--log-megabytes", type=_positive, action="append", help="of an archive; may be given again")
+    parser.add_argument(
+        "--stored-messages", type=_positive, default=defaults.stored_messages, help="of the stream read"
+    )
     return parser
 
 

@@ -10,12 +10,14 @@ from bench.deployment import Deployment
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Sizes of the large cluster, and how often each thing is measured there and at the start."""
+    """Sizes of the large cluster, of archives of logs, of the stream that is read; how often each is measured."""
 
     streams: int = 1000
     consumers_per_stream: int = 10
     rounds: int = 3
     start_rounds: int = 25
+    log_megabytes: tuple[int, ...] = (500, 1000)
+    stored_messages: int = 1_000_000
 
 
 class Site:

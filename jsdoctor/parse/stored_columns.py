@@ -62,8 +62,7 @@ class Columns:
     """Takes messages in the order of their sequence, and packs them as they come."""
 
     def __init__(self, digests: bool = False) -> None:
-        self.messages = 0
-        self.last_seq = 0
+        self._packed_seq = 0
         self._blocks: list[Block] = []
         self._subjects: dict[str, list[int]] = {}
         self._others = [0, 0, 0]
@@ -75,19 +74,25 @@ class Columns:
 
     def add(self, stream_seq: int, date_ns: int, subject: str, has_id: int, digest: bytes = b"") -> None:
         """One message. `date_ns`: when it was stored, since 1970."""
-        counts = self._subjects.get(subject)
-        if counts is None:
-            counts = self._counts_of(subject)
+        counts = self._subjects.get(subject) or self._counts_of(subject)
         counts[has_id] += 1
         self._sequences.append(stream_seq)
         self._dates.append(date_ns)
         self._ids.append(has_id)
         if self._digests is not None:
             self._digests += digest or bytes(DIGEST_BYTES)
-        self.messages += 1
-        self.last_seq = stream_seq
         if len(self._ids) == BLOCK_MESSAGES:
             self._pack()
+
+    @property
+    def messages(self) -> int:
+        """How many there are so far."""
+        return sum(block.messages for block in self._blocks) + len(self._ids)
+
+    @property
+    def last_seq(self) -> int:
+        """The sequence of the last of them, 0 if there is none."""
+        return self._sequences[-1] if self._sequences else self._packed_seq
 
     def _counts_of(self, subject: str) -> list[int]:
         if len(self._subjects) >= MOST_SUBJECTS:
@@ -96,6 +101,7 @@ class Columns:
 
     def _pack(self) -> None:
         if self._ids:
+            self._packed_seq = self._sequences[-1]
             self._blocks.append(
                 Block(
                     messages=len(self._ids),

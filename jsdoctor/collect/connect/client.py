@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nats.aio.client import Client
+from nats.aio.subscription import Subscription
 
 from jsdoctor.collect.connect.transport import GreetedTransport
 
 # What nats-py would log is told in words by `connection`; without a handler Python prints it, with a traceback.
 logging.getLogger("nats").addHandler(logging.NullHandler())
+
+
+Tap = Callable[[bytes, bytes, bytes], Awaitable[None]]
+"""Takes subject, reply subject and header block of a message as they came. It must raise nothing."""
 
 
 class InfoClient(Client):
@@ -23,8 +29,25 @@ class InfoClient(Client):
     def __init__(self, transport: GreetedTransport | None = None) -> None:
         super().__init__()
         self.info: dict[str, Any] = {}
+        self._taps: dict[int, Tap] = {}
         if transport:
             self._transport = transport
+
+    def tap(self, subscription: Subscription, tap: Tap) -> None:
+        """From now on hand the messages of that subscription over as they come, without the queue and the parsing of
+        headers that nats-py has for each: these are most of what a message costs.
+        """
+        self._taps[subscription._id] = tap  # noqa: SLF001 - it has no other name
+
+    def untap(self, subscription: Subscription) -> None:
+        """Undo `tap`."""
+        self._taps.pop(subscription._id, None)  # noqa: SLF001 - as above
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        if tap := self._taps.get(sid):
+            await tap(subject, reply, headers or b"")
+        else:
+            await super()._process_msg(sid, subject, reply, data, headers)
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         asked = {"auth_required": self.info.get("auth_required", False)} if self.info else {}

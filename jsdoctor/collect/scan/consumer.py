@@ -1,8 +1,8 @@
 """Reading by a consumer of our own: without acknowledgements, headers only, in memory, gone when it is not used.
 
 A server keeps no message for it and changes none. It is deleted at the end, also after an error or an interrupt; if the
-server cannot be told, it deletes the consumer itself, soon after the last request. What ends it is the last message that
-is wanted; where that one is not there (any more), the server is asked what is left.
+server cannot be told, it deletes the consumer itself, soon after the last request. The end is the last message that is
+wanted; where that one is not there (any more), the server is asked what is left.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import contextlib
 
 import msgspec
 from nats import errors
-from nats.aio.msg import Msg
-from nats.js.api import Header
 
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.ask import NoReplyError, Why
@@ -49,7 +47,8 @@ async def read_by_consumer(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -
     client, asker, prefix = api.connection.client, api.asker, api.prefix
     name = f"jsdoctor-{client.new_inbox().rsplit('.', 1)[-1]}"
     reading = _Reading(api, f"{wanted.name}.{name}", wanted.last_seq, taker)
-    inbox = await client.subscribe(client.new_inbox(), cb=reading.on_message, pending_bytes_limit=0)
+    inbox = await client.subscribe(client.new_inbox())
+    client.tap(inbox, reading.on_message)
     try:
         request = msgspec.json.encode({"stream_name": wanted.name, "config": _config(name, wanted)})
         created = decode((await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _Info)
@@ -61,6 +60,7 @@ async def read_by_consumer(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -
         await _leave(api.connection, f"{prefix}.CONSUMER.DELETE.{wanted.name}.{name}")
         with contextlib.suppress(errors.Error, OSError):
             await inbox.unsubscribe()
+        client.untap(inbox)
 
 
 def _config(name: str, wanted: Wanted) -> dict[str, object]:
@@ -95,11 +95,12 @@ class _Reading:
         self._done = asyncio.Event()
         self._failure: Exception | None = None
         self._count = self._asked_for = 0
-        self._inbox, self._batch = "", _BATCH
+        self._inbox, self._batch, self._low = "", _BATCH, 0
 
     async def run(self, inbox: str, max_batch: int, rate: Rate) -> None:
         """Until the last message has come, or the server has no more."""
         self._inbox, self._batch = inbox, min(_BATCH, max_batch)
+        self._low = 3 * self._batch
         loop = asyncio.get_running_loop()
         heard_at, heard = loop.time(), 0
         while self._asked_for < min(IN_FLIGHT, 4 * self._batch):
@@ -132,44 +133,46 @@ class _Reading:
         request = b'{"batch":%d,"expires":%d}' % (self._batch, _EXPIRES_NS)
         await self._client.publish(self._subject, request, reply=self._inbox)
 
-    async def on_message(self, message: Msg) -> None:
-        """A message of the stream, whose place and date are in its reply subject, or a word of the server."""
+    async def on_message(self, subject: bytes, reply: bytes, headers: bytes) -> None:
+        """A message of the stream, or a word of the server."""
         if self._done.is_set():
             return
         try:
-            if message.reply:
-                self._take(message)
-                if self._asked_for - self._count <= 3 * self._batch and not self._done.is_set():
-                    await self._ask()
-            else:
-                self._told(message.headers or {})
+            if not reply:
+                self._told(headers)
+                return
+            self._take(subject, reply, headers)
+            if (
+                self._asked_for - self._count <= self._low and not self._done.is_set()
+            ):  # in this order: it is seldom low
+                await self._ask()
         except Exception as error:  # noqa: BLE001 - raised again by `run`, where somebody listens
             self._failure = error
             self._done.set()
 
-    def _take(self, message: Msg) -> None:
+    def _take(self, subject: bytes, reply: bytes, headers: bytes) -> None:
         # $JS.ACK.STREAM.CONSUMER.DELIVERED.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING; with a domain it stands before STREAM.
-        tokens = message.reply.split(".")
+        tokens = reply.split(b".")
         place = 5 if len(tokens) == _SHORT_REPLY else 7
         try:
             stream_seq, consumer_seq, date_ns = int(tokens[place]), int(tokens[place + 1]), int(tokens[place + 2])
         except (IndexError, ValueError):
             raise UnreadableError(
-                f"messages come with the reply subject {message.reply[:80]!r}, which tells no date",
+                f"messages come with the reply subject {reply[:80].decode(errors='replace')}, which tells no date",
                 "connect to the account and domain that the stream belongs to, without imports between",
             ) from None
         self._count += 1
         if consumer_seq != self._count:
             raise UnreadableError("messages were lost on the way", "run again, with less load on this machine")
         if stream_seq <= self._last_seq:
-            self._taker.take(stream_seq, date_ns, message.subject, message.headers)
+            self._taker.take_raw(stream_seq, date_ns, subject.decode(errors="replace"), headers)
         if stream_seq >= self._last_seq:
             self._done.set()
 
-    def _told(self, headers: dict[str, str]) -> None:
-        status = headers.get(Header.STATUS, "")
-        if status == "503":
+    def _told(self, headers: bytes) -> None:
+        # NATS/1.0 409 Consumer Deleted
+        _, _, status = headers.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
+        if status.startswith("503"):
             raise NoReplyError(Why.NOBODY, self._subject)
-        if status != "100":
-            words = headers.get(Header.DESCRIPTION, "")
-            raise UnreadableError(f"the server stopped sending: {status} {words}".rstrip(), "run again")
+        if not status.startswith("100"):
+            raise UnreadableError(f"the server stopped sending: {status}", "run again")

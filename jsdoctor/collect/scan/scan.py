@@ -48,19 +48,11 @@ async def scan_streams(
         await _Scan(api, target, digest, progress).into(haul)
 
 
-def not_scanned(plan: CollectionPlan, by_system_account: bool) -> list[Gap]:
-    """The gaps of a run that has no way to read messages: the system account has none, HTTP monitoring tells none."""
-    reason = (
-        "a login of the system account cannot read it" if by_system_account else "HTTP monitoring shows no messages"
-    )
-    return [
-        scan_gap(target.stream, "", f"its stored messages were not read: {reason}", _of_owner(target.stream))
-        for target in plan.scan
-    ]
-
-
-def _of_owner(stream: str) -> str:
-    return f"run with a login of the account that owns {stream}: --server or --context, and --scan {stream}"
+def not_scanned(plan: CollectionPlan) -> list[Gap]:
+    """The gaps of a run without a login that could read messages."""
+    reason = "its messages cannot be read: the system account has none, and HTTP monitoring shows none"
+    how = "use a login of the account that owns {0}: --server or --context, and --scan {0}"
+    return [scan_gap(target.stream, "", reason, how.format(target.stream)) for target in plan.scan]
 
 
 class _Scan:

@@ -17,6 +17,10 @@ from jsdoctor.parse.stored_columns import DIGEST_BYTES, Columns, HasId
 _SECOND_NS = 1_000_000_000
 _MSG_ID: str = Header.MSG_ID.value
 _MSG_ID_LOWER = _MSG_ID.lower()
+_RAW_MSG_ID = f"\r\n{_MSG_ID}:".encode()
+_RAW_MSG_ID_LOWER = _RAW_MSG_ID.lower()
+_NO, _YES, _MISNAMED = map(int, HasId)
+"""Plain numbers: this is done for every message, and members of an enumeration are slow."""
 
 Digest = Callable[[str], bytes]
 
@@ -38,11 +42,26 @@ class Taker:
         """One message, after all that have smaller sequences."""
         if headers and (message_id := headers.get(_MSG_ID)):
             digest = self._digest(message_id) if self._digest else b""
-            self.columns.add(stream_seq, date_ns, subject, HasId.YES, digest)
+            self.columns.add(stream_seq, date_ns, subject, _YES, digest)
         elif headers and len(headers) > 1 and _MSG_ID_LOWER in map(str.lower, headers):
-            self.columns.add(stream_seq, date_ns, subject, HasId.MISNAMED)
+            self.columns.add(stream_seq, date_ns, subject, _MISNAMED)
         else:
-            self.columns.add(stream_seq, date_ns, subject, HasId.NO)
+            self.columns.add(stream_seq, date_ns, subject, _NO)
+
+    def take_raw(self, stream_seq: int, date_ns: int, subject: str, headers: bytes) -> None:
+        """The same with the block of headers as it came over the wire."""
+        at = headers.find(_RAW_MSG_ID)
+        if at >= 0 and (message_id := _raw_value(headers, at + len(_RAW_MSG_ID))):
+            digest = self._digest(message_id.decode(errors="replace")) if self._digest else b""
+            self.columns.add(stream_seq, date_ns, subject, _YES, digest)
+        elif at < 0 and _RAW_MSG_ID_LOWER in headers.lower():
+            self.columns.add(stream_seq, date_ns, subject, _MISNAMED)
+        else:
+            self.columns.add(stream_seq, date_ns, subject, _NO)
+
+
+def _raw_value(headers: bytes, start: int) -> bytes:
+    return headers[start : headers.find(b"\r\n", start)].strip()
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,29 @@
+"""A scan and nothing else, to its evidence. Arguments: URL STREAM N."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.live.haul import Haul, no_progress
+from jsdoctor.collect.scan.scan import scan_streams
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.stored import ScanTarget
+from jsdoctor.parse.stored import stored_messages
+
+
+async def main(url: str, stream: str, messages: int) -> None:
+    """Read, pack, unpack, look: fails unless every message was seen."""
+    haul = Haul()
+    plan = CollectionPlan(scan=(ScanTarget(stream, messages),))
+    async with connect(resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))) as connection:
+        await scan_streams(connection, "$JS.API", plan, haul, no_progress)
+    stored, gaps = stored_messages(haul.exchanges, "")
+    found = sum(one.messages for one in stored.streams) if stored else 0
+    if found != messages or haul.gaps or gaps:
+        sys.exit(f"{found:,} of {messages:,} messages were read: {[gap.reason for gap in (*haul.gaps, *gaps)]}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
