@@ -15,7 +15,7 @@ from jsdoctor.cli.console import Color
 from jsdoctor.cli.log_engine import Engine
 
 if TYPE_CHECKING:
-    from jsdoctor.engine.verdict import ExitCode
+    from jsdoctor.engine.verdict import ExitCode, NagiosState
 
 _OBJECTS_BETWEEN_GARBAGE = 100_000
 """Nearly all that a run makes it needs to its end. Looking for garbage at Python's usual pace takes a sixth of the
@@ -154,7 +154,7 @@ def check(
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.log_options import log_options
 
-    def work() -> ExitCode:
+    def work() -> ExitCode | NagiosState:
         request = CheckRequest(
             connection=connection_options(ctx.params),
             logs=log_options(ctx.params),
@@ -183,7 +183,7 @@ def check(
         )
         return run_check(request)
 
-    raise typer.Exit(guarded(work))
+    raise typer.Exit(guarded(work, nagios=format_ is opt.ReportFormat.NAGIOS))
 
 
 @app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
@@ -217,7 +217,7 @@ def audit(
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
 
-    def work() -> ExitCode:
+    def work() -> ExitCode | NagiosState:
         from jsdoctor.cli.audit_run import AuditRequest, run_audit
         from jsdoctor.cli.log_options import required_log_options
 
@@ -243,7 +243,7 @@ def audit(
             )
         )
 
-    raise typer.Exit(guarded(work))
+    raise typer.Exit(guarded(work, nagios=format_ is opt.ReportFormat.NAGIOS))
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
@@ -325,7 +325,7 @@ def demo(
 @rules_app.command("list", context_settings=CONTEXT_SETTINGS)
 def rules_list(
     rules: opt.Rules = None,
-    format_: opt.Format = opt.ReportFormat.TEXT,
+    format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """List every rule: code, severity, slug and the healthy state it checks for."""

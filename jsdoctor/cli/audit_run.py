@@ -11,7 +11,7 @@ from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.cli.log_options import LogRequest
 from jsdoctor.cli.log_reading import read_logs
 from jsdoctor.engine.select import Selection
-from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
@@ -33,12 +33,12 @@ class AuditRequest(JudgeRequest):
     logs: LogRequest
 
 
-def run_audit(request: AuditRequest) -> ExitCode:
+def run_audit(request: AuditRequest) -> ExitCode | NagiosState:
     """Read logs, with Spark unless told otherwise, and write the report. Raises what `cli.errors` can say."""
     return judge_logs(open_judging(request), request.logs)
 
 
-def judge_logs(judging: Judging, asked: LogRequest) -> ExitCode:
+def judge_logs(judging: Judging, asked: LogRequest) -> ExitCode | NagiosState:
     """Read logs and nothing else, and write the report."""
     judging = replace(judging, selection=_told_by_logs(judging))
     with progress(judging.request.quiet) as show:

@@ -15,7 +15,7 @@ from jsdoctor.cli.pace import pace
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.planner import plan_collection, plan_scan
-from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.model.report import Report
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.assemble import assemble
@@ -39,7 +39,7 @@ class CheckRequest(JudgeRequest):
     logs: LogRequest | None = None
 
 
-def run_check(request: CheckRequest) -> ExitCode:
+def run_check(request: CheckRequest) -> ExitCode | NagiosState:
     """Check a deployment, live or captured, and its logs. Raises the problems that `cli.errors` can say."""
     judging = open_judging(request)
     if request.logs is not None and not _names_a_deployment(request):

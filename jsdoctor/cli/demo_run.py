@@ -12,10 +12,10 @@ from jsdoctor.cli.console import Color, say
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary
-from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.engine.verdict import ExitCode, NagiosState
 
 
-def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode:
+def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode | NagiosState:
     """Start, plant, check, stop. Ends with 0 when the check ran and spoke: here findings are the success."""
     binary = find_binary()
     with (

@@ -7,34 +7,54 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from jsdoctor.cli.console import say
+from jsdoctor.cli.console import ascii_only, say
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.demo.server import BinaryNotFoundError, ServerStartError
 from jsdoctor.engine.select import SelectionError
-from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.parse.configuration import ConfigurationError
 from jsdoctor.parse.rule_page import PageError
 
 
-def guarded(work: Callable[[], ExitCode]) -> ExitCode:
-    """Run a command; turn whatever goes wrong into one message and an exit code. Never a traceback."""
+def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) -> ExitCode | NagiosState:
+    """Run a command; turn whatever goes wrong into one message and an exit code. Never a traceback.
+
+    With `nagios` whatever ends the run early is UNKNOWN, and is said on stdout as well, where such a plugin is read.
+    """
+    if not nagios:
+        return _guarded(work, say)
+    told: list[str] = []
+
+    def tell(message: str, hint: str = "") -> None:
+        told.append(message)
+        say(message, hint)
+
+    code = _guarded(work, tell)
+    if told:
+        from jsdoctor.render.nagios import unknown_line
+
+        sys.stdout.write(unknown_line("; ".join(told), ascii_only(sys.stdout)))
+    return code if isinstance(code, NagiosState) else NagiosState.UNKNOWN
+
+
+def _guarded(work: Callable[[], ExitCode | NagiosState], tell: Callable[..., None]) -> ExitCode | NagiosState:
     try:
         return work()
     except Problem as problem:
-        say(problem.message, problem.hint)
+        tell(problem.message, problem.hint)
         return ExitCode.USAGE if isinstance(problem, UsageProblem) else ExitCode.INCONCLUSIVE
     except SelectionError as error:
-        say(str(error), "jsdoctor rules list shows every code and slug")
+        tell(str(error), "jsdoctor rules list shows every code and slug")
         return ExitCode.USAGE
     except (ConfigurationError, PageError) as error:
         for problem_line in error.problems:
-            say(problem_line)
+            tell(problem_line)
         return ExitCode.USAGE
     except (BinaryNotFoundError, ServerStartError) as error:
-        say(str(error))
+        tell(str(error))
         return ExitCode.INCONCLUSIVE
     except KeyboardInterrupt:
-        say("interrupted")
+        tell("interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader has gone (`jsdoctor … | head`): nothing more to say, and nothing more to flush.
@@ -44,5 +64,5 @@ def guarded(work: Callable[[], ExitCode]) -> ExitCode:
         if os.environ.get("JSDOCTOR_DEBUG"):
             traceback.print_exc()
         kind = f"{type(error).__name__}: {error}"
-        say(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
+        tell(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
         return ExitCode.INTERNAL

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from jsdoctor import __version__
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
-from jsdoctor.cli.output import write_output
+from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import Selection, select_rules
-from jsdoctor.engine.verdict import ExitCode, exit_code
-from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code, nagios_state
+from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report, Source
 from jsdoctor.parse.configuration import Configuration, RuleSetting
@@ -63,11 +65,6 @@ class Judging:
     selection: Selection
     values: ParameterValues
 
-    def kinds(self) -> set[type[Evidence]]:
-        """Kinds of evidence that the selected rules ask for."""
-        checks = self.rulebook.checks
-        return {kind for rule in self.selection.rules for name in rule.checks for kind in checks[name].kinds}
-
     def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
         """Evaluate the selected rules on the evidence."""
         checks = self.rulebook.checks
@@ -79,19 +76,22 @@ class Judging:
             sources=sources,
             verdicts=evaluation.verdicts,
             results=with_offers(evaluation.results, self.rulebook.actions),
-            gaps=(*evidence.gaps_for(self.kinds()), *evaluation.gaps),
+            gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
         )
 
     def write(self, report: Report) -> None:
         """Write the report where and how it was asked for."""
         request = self.request
-        write_output(FORMATS[request.format](report, _render_options(request, self.config)), request.output)
+        options = _render_options(request, self.config)
+        write_output(FORMATS[request.format](report, options), request.output)
+        if request.format == "github":
+            append_step_summary(FORMATS["markdown"](report, replace(options, ascii_only=False)))
 
-    def exit_code(self, report: Report) -> ExitCode:
-        """What the process returns."""
-        fail_on = self.request.fail_on or self.config.fail_on or Severity.ERROR
-        return exit_code(report, fail_on, self.request.exit_zero, self.request.allow_gaps)
+    def exit_code(self, report: Report) -> ExitCode | NagiosState:
+        """What the process returns: the same for every format but that of Nagios."""
+        judge = nagios_state if self.request.format == "nagios" else exit_code
+        return judge(report, _fail_on(self.request, self.config), self.request.exit_zero, self.request.allow_gaps)
 
 
 def open_judging(request: JudgeRequest) -> Judging:
@@ -116,6 +116,10 @@ def _parameter_values(request: JudgeRequest, config: Configuration, rulebook: Ru
     return values
 
 
+def _fail_on(request: JudgeRequest, config: Configuration) -> Severity:
+    return request.fail_on or config.fail_on or Severity.ERROR
+
+
 def _render_options(request: JudgeRequest, config: Configuration) -> RenderOptions:
     to_stdout = request.output is None
     examples = request.max_examples if request.max_examples is not None else config.max_examples
@@ -126,4 +130,7 @@ def _render_options(request: JudgeRequest, config: Configuration) -> RenderOptio
         verbose=request.verbose,
         quiet=request.quiet,
         max_examples=DEFAULT_MAX_EXAMPLES if examples is None else examples,
+        fail_on=_fail_on(request, config),
+        exit_zero=request.exit_zero,
+        allow_gaps=request.allow_gaps,
     )

@@ -30,6 +30,20 @@ class ReportFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    MARKDOWN = "markdown"
+    NAGIOS = "nagios"
+    PROMETHEUS = "prometheus"
+
+
+class CatalogueFormat(StrEnum):
+    """Formats that the catalogue of rules can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def seconds(text: str | float) -> float:
@@ -174,7 +188,7 @@ Scan = Annotated[
         "--scan",
         parser=scan_target,
         metavar="STREAM[:N]",
-        help="Read headers and dates of a stream's newest N messages, by default 200000; repeat.",
+        help="Read headers and dates of a stream's newest N (200000) messages, by a consumer that goes again; repeat.",
     ),
 ]
 Samples = Annotated[
@@ -275,6 +289,7 @@ FailOn = Annotated[
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 in spite of findings.")]
 AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 in spite of missing evidence.")]
 Format = Annotated[ReportFormat, typer.Option("--format", help="How to write the report.")]
+ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="How to write the list.")]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="Write the report there, not to stdout."),

@@ -7,7 +7,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from jsdoctor.cli.console import say
 from jsdoctor.collect.problems import UsageProblem
+
+_SUMMARY_LIMIT_BYTES = 1_000_000
+"""GitHub takes 1 MiB of summary from a step, and refuses all of a longer one."""
 
 
 def write_output(text: str, path: Path | None) -> None:
@@ -30,3 +34,18 @@ def write_output(text: str, path: Path | None) -> None:
     except OSError as error:
         Path(unfinished).unlink(missing_ok=True)
         raise UsageProblem(f"cannot write {path}: {error.strerror}", "choose another place with -o") from error
+
+
+def append_step_summary(markdown: str) -> None:
+    """Add to the summary of a step of GitHub Actions, where there is one; other steps' text in the file is kept."""
+    place = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not place:
+        return
+    text = markdown.encode()
+    if len(text) > _SUMMARY_LIMIT_BYTES:
+        text = text[:_SUMMARY_LIMIT_BYTES].rpartition(b"\n")[0] + b"\n\ncut here; --max-examples shortens the lists\n"
+    try:
+        with Path(place).open("ab") as file:
+            file.write(text)
+    except OSError as error:
+        say(f"cannot write the step summary {place}: {error.strerror}")

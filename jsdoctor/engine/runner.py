@@ -20,11 +20,16 @@ _WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """What all rules said. `gaps` are those that evaluation itself adds: named rules without their evidence."""
+    """What all rules said. `gaps` are those that evaluation itself adds: named rules without their evidence.
+
+    `kinds` is the evidence that was of use or would have been: of a rule that one kind could tell of, the others that
+    could have told the same are not missed.
+    """
 
     verdicts: tuple[RuleVerdict, ...]
     results: tuple[Result, ...]
     gaps: tuple[Gap, ...]
+    kinds: frozenset[type[Evidence]] = frozenset()
 
 
 def evaluate(
@@ -38,8 +43,10 @@ def evaluate(
     verdicts: list[RuleVerdict] = []
     results: list[Result] = []
     gaps: list[Gap] = []
+    kinds: set[type[Evidence]] = set()
     for rule in selection.rules:
         able = [checks[name] for name in rule.checks if not _missing(checks[name], evidence)]
+        kinds.update(*(check.kinds for check in able or [checks[rule.checks[0]]]))
         if not able:
             why = evidence.why_absent(_missing(checks[rule.checks[0]], evidence)[0])
             verdicts.append(RuleVerdict(rule, Outcome.NOT_EVALUATED, {}, why.reason, why.how_to_get))
@@ -49,7 +56,7 @@ def evaluate(
         kept, counts = _run(rule, able, evidence, overrides.get(rule.code, {}), keep_passes)
         results.extend(kept)
         verdicts.append(_verdict(rule, kept, counts))
-    return Evaluation(tuple(verdicts), tuple(results), tuple(gaps))
+    return Evaluation(tuple(verdicts), tuple(results), tuple(gaps), frozenset(kinds))
 
 
 def _missing(check: Check, evidence: EvidenceSet) -> list[type[Evidence]]:

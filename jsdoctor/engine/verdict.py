@@ -1,4 +1,4 @@
-"""The exit code of a report: computed once, the same for every format."""
+"""The exit code of a report: computed once, the same for every format but that of Nagios plugins."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+class NagiosState(IntEnum):
+    """What a plugin returns (Monitoring Plugins Development Guidelines, table 3)."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
 def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False) -> ExitCode:
     """A crashed check outranks findings, findings outrank gaps. `exit_zero` forgives findings, `allow_gaps` gaps."""
     if any(verdict.subjects.get(Outcome.ERROR) for verdict in report.verdicts):
@@ -28,3 +37,21 @@ def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_
     if not allow_gaps and any(gap.requested for gap in report.gaps):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK
+
+
+def nagios_state(
+    report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False, about_gaps: str = "JSD901"
+) -> NagiosState:
+    """CRITICAL where findings fail the run, UNKNOWN where checks crashed or evidence is missing, WARNING for the rest.
+
+    A crashed check hides no finding here: who is paged for one must be, and UNKNOWN pages nobody. Findings of the rule
+    `about_gaps` say no more than that evidence is missing: with `allow_gaps` they are no warning.
+    """
+    if not exit_zero and any(result.severity.rank >= fail_on.rank for result in report.failures()):
+        return NagiosState.CRITICAL
+    if exit_code(report, fail_on, True, allow_gaps) is not ExitCode.OK:
+        return NagiosState.UNKNOWN
+    milder = (result for result in report.failures() if not (allow_gaps and result.rule.code == about_gaps))
+    if not exit_zero and any(result.severity.rank >= Severity.WARNING.rank for result in milder):
+        return NagiosState.WARNING
+    return NagiosState.OK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,9 +57,10 @@ def test_a_tree_is_measured_with_what_it_starts() -> None:
         run_tree([sys.executable, "-c", "import sys; sys.exit(3)"])
 
 
-@pytest.mark.skipif(not any(rule.signatures for rule in open_rulebook().rules), reason="no rule page has signatures")
 @pytest.mark.nightly
 def test_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    if not any(rule.signatures for rule in open_rulebook().rules):
+        pytest.skip("no rule page has signatures")
     assert program.main(TINY) == 0
     output = capsys.readouterr().out
     for name in ("plain read", "rg -c", "jsdoctor, one process", "jsdoctor, two processes", "jsdoctor, Spark"):
@@ -69,3 +72,14 @@ def test_what_is_missing_is_said() -> None:
     assert log_peers.no_program("no-such-program") == "no no-such-program on this machine"
     assert log_peers.no_module("no_such_module") == "no_such_module is not installed"
     assert not log_peers.no_program(sys.executable)
+
+
+def test_grep_counts_what_python_counts(tmp_path: Path) -> None:
+    patterns = tmp_path / "patterns"
+    lines = [r"RAFT \[([^ \]]+) - ([^\]]+)\] Falling behind", 'authentication error - User "(.+?)"', r"attempt (\d+)"]
+    patterns.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_archive(tmp_path / "logs", ArchivePlan(megabytes=1))
+    counted = subprocess.run(log_peers.grep(tmp_path / "logs", patterns), capture_output=True, text=True, check=True)
+    text = [line for content_ in content(tmp_path / "logs").values() for line in content_.decode().splitlines()]
+    expected = sum(any(re.search(pattern, line) for pattern in lines) for line in text)
+    assert sum(int(line.rpartition(":")[2]) for line in counted.stdout.splitlines()) == expected > 20

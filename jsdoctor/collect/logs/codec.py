@@ -6,7 +6,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "gzip"),
@@ -142,7 +142,7 @@ def decompressed(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
     piece = 1024 if codec == "zstd" else _PIECE  # a zstd block of 4 bytes may hold 128 KiB
     data = read(piece)
     while data:
-        decoder = _DECODERS[codec]()
+        decoder: Any = _DECODERS[codec]()  # the state changes with every call, which types cannot say
         while not decoder.eof:
             try:
                 text = decoder.decompress(data, _MOST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import pickle
 import signal
@@ -10,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from heapq import merge
 from itertools import chain, groupby
 from typing import IO, Self
@@ -41,10 +43,22 @@ def run_local(
     scan: Scan = scan_rows,
 ) -> LogEvidence:
     """Scan, fold and assemble here. `progress` is told of stored bytes as they are done."""
-    if processes > 1 and len(parts) > 1:
-        return _in_processes(settings, parts, processes, progress=progress, scan=scan)
-    folded = (row for _, mine in _by_series(parts) for row in _folded(settings, mine, progress, scan))
-    return assemble(settings, folded)
+    with _rare_collection():
+        if processes > 1 and len(parts) > 1:
+            return _in_processes(settings, parts, processes, progress=progress, scan=scan)
+        folded = (row for _, mine in _by_series(parts) for row in _folded(settings, mine, progress, scan))
+        return assemble(settings, folded)
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """Rows make many objects and no cycles: looking for cycles as often as usual costs a fifth of the time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
@@ -105,6 +119,7 @@ def _begin(settings: ScanSettings, scan: Scan) -> None:
     global _settings, _scan_part  # each process of the pool gets them once
     _settings, _scan_part = settings, scan
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(200_000, 20, 20)
 
 
 def _work(whole: bool, parts: list[Part]) -> list[Row]:

@@ -1,0 +1,144 @@
+"""How long an audit of logs takes, beside tools that only count: `rg -c`, DuckDB, Polars, and plain reading."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench import log_peers
+from bench.commands import JSDOCTOR
+from bench.figures import Row, Spread, Table, exponent
+from bench.log_archive import MEGABYTE, ArchivePlan, write_archive
+from bench.process import CannotMeasureError
+from bench.process_tree import TreeRun, run_tree
+from bench.settings import Site
+from jsdoctor.cli.rulebook import open_rulebook
+
+_READ, _RG = "plain read (cat)", "rg -c"
+_ONE, _TWO = "jsdoctor, one process", "jsdoctor, two processes"
+_COLD, _WARM = "jsdoctor, Spark, no class archive", "jsdoctor, Spark"
+_FINDINGS = (0, 1, 3)
+_LOCAL_BYTES, _SPARK_BYTES = 150 * MEGABYTE, 1000 * MEGABYTE
+_SPARK_JUDGED_FROM = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something to measure. `command` is made for an archive; `cores` binds it to so many; `missing` says why not."""
+
+    name: str
+    command: Callable[[Path], Sequence[str | Path]]
+    accept: tuple[int, ...] = (0,)
+    cores: int | None = None
+    missing: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def measure(site: Site) -> Table:
+    """Every subject on every size of archive, by turns, each in processes of its own."""
+    rows: list[Row] = []
+    growth: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="jsdoctor-bench-") as place:
+        subjects = _subjects(Path(place))
+        for megabytes in site.settings.log_megabytes:
+            archive = Path(place) / str(megabytes)
+            write_archive(archive, ArchivePlan(megabytes))
+            runs = _measured(subjects, archive, site.settings.rounds)
+            rows += _rows(megabytes, subjects, runs)
+            for name, taken in runs.items():
+                growth.setdefault(name, []).append((megabytes, Spread.of([run.seconds for run in taken]).middle))
+            shutil.rmtree(archive)
+        rows += _storm(Path(place), site.settings.log_megabytes[0], site.settings.rounds)
+    for name, points in growth.items():
+        if name.startswith("jsdoctor") and len(points) > 1:
+            rows.append(Row(f"growth of {name}: exponent", f"{exponent(points):.2f}"))
+    notes = ("Times: median (least to greatest) of whole processes, files in the page cache.",)
+    return Table("Logs: the whole audit, beside counting alone", tuple(rows), notes)
+
+
+def _subjects(place: Path) -> list[Subject]:
+    patterns = place / "patterns"
+    signatures = [signature for rule in open_rulebook().rules for signature in rule.signatures]
+    if not signatures:
+        raise CannotMeasureError("no rule page has signatures: nothing would be looked for")
+    patterns.write_text("".join(f"{signature.pattern}\n" for signature in signatures), encoding="utf-8")
+    check: list[str | Path] = [JSDOCTOR, "check", "--isolated", "--engine", "local", "--logs"]
+    audit: list[str | Path] = [JSDOCTOR, "audit", "--isolated"]
+    no_archive = {"XDG_CACHE_HOME": os.devnull}
+    return [
+        Subject(_READ, lambda archive: ["cat", *log_peers.files(archive)]),
+        Subject("zstd -d", log_peers.zstd, missing=log_peers.no_program("zstd")),
+        Subject(_RG, lambda archive: log_peers.rg(archive, patterns), (0, 1), missing=log_peers.no_program("rg")),
+        Subject("grep -cE", lambda archive: log_peers.grep(archive, patterns), (0, 1), variables={"LC_ALL": "C"}),
+        Subject("DuckDB", lambda archive: log_peers.duckdb(archive, patterns), missing=log_peers.no_module("duckdb")),
+        Subject("Polars", lambda archive: log_peers.polars(archive, patterns), missing=log_peers.no_module("polars")),
+        Subject(_ONE, lambda archive: [*check, archive], _FINDINGS, cores=1),
+        Subject(_TWO, lambda archive: [*check, archive], _FINDINGS, cores=2),
+        Subject(_COLD, lambda archive: [*audit, archive], _FINDINGS, variables=no_archive),
+        Subject(_WARM, lambda archive: [*audit, archive], _FINDINGS),
+    ]
+
+
+def _measured(subjects: Sequence[Subject], archive: Path, rounds: int) -> dict[str, list[TreeRun]]:
+    """Every subject once a round, every second round backwards. Nothing is counted of the first run of each."""
+    present = [subject for subject in subjects if not subject.missing]
+    runs: dict[str, list[TreeRun]] = {subject.name: [] for subject in present}
+    for number in range(rounds + 1):
+        for subject in present if number % 2 else reversed(present):
+            done = run_tree(subject.command(archive), subject.accept, subject.cores, **subject.variables)
+            if number:
+                runs[subject.name].append(done)
+    return runs
+
+
+def _rows(megabytes: int, subjects: Sequence[Subject], runs: dict[str, list[TreeRun]]) -> Iterator[Row]:
+    yield Row(f"{megabytes:,} MB of logs", "")
+    for subject in subjects:
+        if subject.missing:
+            yield Row(f"  {subject.name}", f"not measured: {subject.missing}")
+            continue
+        taken = runs[subject.name]
+        cpu, memory = Spread.of([run.cpu_s for run in taken]).middle, max(run.peak_bytes for run in taken)
+        time = Spread.of([run.seconds for run in taken]).text(" s")
+        figure = f"{time}, {megabytes / _median(taken):.0f} MB/s, {cpu:.1f} s processor, {memory / MEGABYTE:.0f} MB"
+        limit = _SPARK_BYTES if subject.name in (_COLD, _WARM) else _LOCAL_BYTES
+        ours = subject.name.startswith("jsdoctor")
+        yield Row(
+            f"  {subject.name}", figure, f"at most {limit // MEGABYTE} MB" * ours, memory <= limit if ours else None
+        )
+    yield from _ratios(megabytes, runs)
+
+
+def _ratios(megabytes: int, runs: dict[str, list[TreeRun]]) -> Iterator[Row]:
+    for name, beside, limit in ((_TWO, _RG, 2.0), (_ONE, _RG, 4.0), (_TWO, _READ, None), (_ONE, _TWO, None)):
+        if beside in runs:
+            yield _ratio(f"  {name} / {beside}", runs[name], runs[beside], limit)
+    judged = megabytes >= _SPARK_JUDGED_FROM
+    yield _ratio(f"  {_WARM} / {_TWO}", runs[_WARM], runs[_TWO], 1.5 if judged else None)
+
+
+def _ratio(what: str, ours: Sequence[TreeRun], theirs: Sequence[TreeRun], limit: float | None) -> Row:
+    """The median of the ratios of runs of one round."""
+    found = Spread.of([mine.seconds / other.seconds for mine, other in zip(ours, theirs, strict=True)])
+    return Row(what, found.text("x"), f"at most {limit:g}x" if limit else "", found.middle <= limit if limit else None)
+
+
+def _storm(place: Path, megabytes: int, rounds: int) -> Iterator[Row]:
+    """The slow case: a third of the lines are matched, parsed and kept count of."""
+    check: list[str | Path] = [JSDOCTOR, "check", "--isolated", "--engine", "local", "--logs"]
+    calm, storm = place / "calm", place / "storm"
+    write_archive(calm, ArchivePlan(megabytes))
+    write_archive(storm, ArchivePlan(megabytes, storm=True))
+    taken: dict[Path, list[TreeRun]] = {calm: [], storm: []}
+    for _ in range(rounds):
+        for archive, runs in taken.items():
+            runs.append(run_tree([*check, archive], _FINDINGS, cores=1))
+    yield _ratio("a third of lines hit / ordinary, one process", taken[storm], taken[calm], 3.0)
+
+
+def _median(taken: Sequence[TreeRun]) -> float:
+    return Spread.of([run.seconds for run in taken]).middle
