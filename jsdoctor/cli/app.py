@@ -24,7 +24,9 @@ time on a large cluster, and saves no memory."""
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 # A paragraph that begins with a backspace is not wrapped.
-CHECK_HELP = """Check a JetStream deployment, live or captured. Reads only; writes nothing to the cluster.
+CHECK_HELP = """Check a JetStream deployment, live or captured, and logs.
+
+Reads only, but for the consumer that a --scan makes and deletes.
 
 \b
 Examples:
@@ -50,7 +52,7 @@ Examples:
 
 CAPTURE_HELP = """Capture the evidence of a live deployment into a file, to be checked later or elsewhere.
 
-Reads only; writes nothing to the cluster. Secrets are taken out before anything is written.
+Reads only, but for the consumer that a --scan makes and deletes. Secrets are taken out before anything is written.
 
 \b
 Examples:

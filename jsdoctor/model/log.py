@@ -65,7 +65,7 @@ largest value are kept as a `Measure`.
 """
 
 
-class Bucket(msgspec.Struct, frozen=True):
+class Bucket(msgspec.Struct, frozen=True, gc=False):
     """Lines of one span of `Occurrence.bucket_us`: how many, and the first and last of them (microseconds)."""
 
     first_us: int
@@ -73,7 +73,7 @@ class Bucket(msgspec.Struct, frozen=True):
     count: int
 
 
-class Measure(msgspec.Struct, frozen=True):
+class Measure(msgspec.Struct, frozen=True, gc=False):
     """Extremes of a numeric field: whole numbers as they are, durations in nanoseconds, sizes in bytes."""
 
     field: str
@@ -82,7 +82,7 @@ class Measure(msgspec.Struct, frozen=True):
     largest: int
 
 
-class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
+class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All lines of one signature with the same subject fields that one server or application logged.
 
     `logged_by` is the server's name; for client logs the host, pod or file. `dated` lines of `count` have a time; the

@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Observation
 MINUTE_US = 60_000_000
 
 
-class LogTime(msgspec.Struct, frozen=True, order=True):
+class LogTime(msgspec.Struct, frozen=True, order=True, gc=False):
     """A time in a log, in microseconds since 1970.
 
     `zoned` True: UTC. `zoned` False: local wall-clock time of an unknown zone, counted as if it were UTC; such times of
@@ -31,7 +31,7 @@ class LogTime(msgspec.Struct, frozen=True, order=True):
         return self.at.strftime("%Y-%m-%d %H:%M:%S") + ("Z" if self.zoned else " (local time)")
 
 
-class Exemplar(msgspec.Struct, frozen=True):
+class Exemplar(msgspec.Struct, frozen=True, gc=False):
     """One line as evidence: file as the report names it, line from 1, byte offset of the line in its text, excerpt."""
 
     file: str

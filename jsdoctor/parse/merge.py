@@ -59,8 +59,10 @@ def _is_leading(cluster: Cluster | None, server: str, placed: Placed) -> bool:
 
 
 def _claims(cluster: Cluster | None, server: str, placed: Placed) -> bool:
-    """Whether a server says that it leads, and runs a group to lead (jetstream_cluster.go clusterInfo: one whose Raft
-    node does not run names itself, without peers)."""
+    """Whether a server says that it leads, and runs a group to lead.
+
+    One whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo).
+    """
     return is_from_leader(cluster, server) and (
         _has_peers(cluster) or not any(_has_peers(other) for _, other in placed)
     )

@@ -32,6 +32,9 @@ _SHAPES = {
     "jwt": re.compile(rb"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
     "seed": re.compile(rb"S[UAOCNX][A-Z2-7]{56}"),  # nkeys `strkey.go`: prefix, type, key and checksum in base32
 }
+_CALLED = re.compile(
+    rb"(?i)\b(auth_token|token|passw(?:or)?d|secret|api[_-]?key)([\\\"']*\s*[:=]\s*[\\\"']*|\s+\\?\")(?!\[redacted:)[^\s\"',;\\]+"
+)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 _ESCAPED = re.compile(rb'"[^"\\]*\\.(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 _KEY_WORDS = tuple(b"pass pwd token secret seed credential jwt api_key apikey api-key private_key private-key".split())
@@ -74,6 +77,12 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
         counts=dict(sorted((scrubber.counts + Counter(login=shown)).items())),
         too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < SHORTEST_GIVEN})),
     )
+
+
+def scrub_line(text: str) -> str:
+    """A line of a log without what shows itself: what is called token or password, logins in URLs, seeds, JWTs, PEM."""
+    raw = _Scrubber(()).text(text.encode(errors="surrogatepass"))
+    return _CALLED.sub(rb"\1\2[redacted:key]", raw).decode(errors="surrogatepass")
 
 
 class _Scrubber:

@@ -149,6 +149,6 @@ def _look_at_origins(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
 
 @action("stream.look_at_dates", Risk.MANUAL)
 def _look_at_dates(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Read the messages of `values["sequences"]`, which show when they were stored. Nothing that is stored can be redated."""
+    """Read the messages of `values["sequences"]`, which show when they were stored. No stored date can be changed."""
     messages = (command("nats", "stream", "get", subject.name, str(seq)) for seq in values.get("sequences", ()))
     return (*messages, command("nats", "stream", "info", subject.name))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.parse.redact import Redacted, Secret, redact
+from jsdoctor.parse.redact import Redacted, Secret, redact, scrub_line
 from tests.collect.operator_mode import Key
 from tests.evidence import base_names, samples_of
 
@@ -196,3 +196,33 @@ def test_never_there_afterwards_and_always_json(secret: str, parts: list[str], d
         for mark in marks:
             word = word.replace(mark, "\0")  # noqa: PLW2901 - what is left around the marks
         assert secret not in word
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[7] 2026/11/21 10:00:00.000000 [ERR] 10.0.0.9:4711 - cid:8 - authentication error - Token "s3cr3t-t0ken"',
+        "connecting to nats://app:s3cr3t-t0ken@host:4222",
+        '{"level":"error","msg":"cannot connect","token":"s3cr3t-t0ken"}',
+        '{"log":"{\\"password\\": \\"s3cr3t-t0ken\\"}\\n","stream":"stderr"}',
+        "options: user=app password=s3cr3t-t0ken tls=true",
+        f"jwt {JWT} s3cr3t".replace("s3cr3t", ""),
+    ],
+)
+def test_secrets_in_lines_of_logs(line: str) -> None:
+    clean = scrub_line(line)
+    assert "s3cr3t" not in clean
+    assert JWT not in clean
+    assert "[redacted:" in clean
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[7] 2026/11/21 10:00:00.000000 [WRN] Plaintext passwords detected, use nkeys or bcrypt",
+        "[7] 2026/11/21 10:00:00.000000 [INF] Listening for client connections on 127.0.0.1:4222",
+        '[7] 2026/11/21 10:00:00.000000 [ERR] 10.0.0.9:1 - cid:8 - authentication error - User "bad"',
+    ],
+)
+def test_other_lines_of_logs_stay(line: str) -> None:
+    assert scrub_line(line) == line

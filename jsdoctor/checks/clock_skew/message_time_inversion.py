@@ -1,4 +1,4 @@
-"""JSD105: dates of stored messages that go back while their sequences go on: where, how far, near which leader change."""
+"""JSD105: dates of stored messages that go back while sequences go on: where, how far, near which leader change."""
 
 from __future__ import annotations
 

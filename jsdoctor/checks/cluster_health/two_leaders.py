@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding
@@ -13,7 +13,7 @@ from jsdoctor.model.trend import Trend
 @check("cluster_health.two_leaders")
 def two_leaders(trend: Trend) -> Iterator[Finding]:
     """After a partition the old leader may believe in itself for seconds, so one look proves nothing (raft.go)."""
-    for readings in (*(h.readings for h in trend.streams()), *(h.readings for h in trend.consumers())):
+    for readings in _readings(trend):
         always = set.intersection(*(_leaders(reading) for reading in readings))
         if len(always) < 2:
             continue
@@ -26,6 +26,11 @@ def two_leaders(trend: Trend) -> Iterator[Finding]:
             unit="count",
             evidence=tuple(last.observed(f"cluster.leader@{name}", name) for name in sorted(always)),
         )
+
+
+def _readings(trend: Trend) -> Iterator[Sequence[Stream] | Sequence[Consumer]]:
+    yield from (history.readings for history in trend.streams())
+    yield from (history.readings for history in trend.consumers())
 
 
 def _leaders(asset: Stream | Consumer) -> set[str]:

@@ -6,7 +6,7 @@ For signatures with `resolved_by`. `troubles` gathers, `Trouble.severity` and `T
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,7 +17,9 @@ from jsdoctor.model.log import LogEvidence, LogTime, Spell, exemplars_of
 from jsdoctor.model.wording import counted, span
 
 REPEATED = 4
-"""So many spells that no restart explains are a trouble that comes back, however short each is."""
+"""So many spells of one thing within an hour that no restart explains: it comes back, however short each is."""
+
+_HOUR_US = 3_600_000_000
 
 LONG_NS = 60_000_000_000
 """A spell so long was an outage, though it is over."""
@@ -25,8 +27,8 @@ LONG_NS = 60_000_000_000
 YOUNG_US = 20_000_000
 """A spell that began so shortly before the log ends may be an election that is under way."""
 
-SILENT_US = 300_000_000
-"""What is logged again and again while it lasts, and was not for so long, is over."""
+PAUSE_US, SILENT_US = 30_000_000, 300_000_000
+"""What is logged again and again while it lasts is over after a pause far longer than usual, between these two."""
 
 Subjects = Callable[[Mapping[str, str], str], Subject]
 """Makes the subject of a line from its fields and the server that logged it."""
@@ -44,6 +46,11 @@ class Trouble:
     unresolved: tuple[Spell, ...]
     unexplained: tuple[Spell, ...]
     evidence: tuple[Observation, ...]
+
+    @property
+    def notable(self) -> bool:
+        """Whether it is worth a word: it lasts, was long, or no restart explains it."""
+        return bool(self.unresolved or self.unexplained) or self.longest_ns >= LONG_NS
 
     @property
     def lines(self) -> int:
@@ -88,9 +95,15 @@ class Trouble:
         """`unresolved` (None: the rule's own) while it lasts, `repeated` when it came back or was long, else info."""
         if self.unresolved:
             return unresolved
-        often = len(self.unexplained) >= REPEATED
-        long = any(spell.duration_ns >= LONG_NS for spell in self.unexplained)
-        return repeated if often or long else Severity.INFO
+        often = _most_within_an_hour(self.unexplained) >= REPEATED
+        return repeated if often or self.longest_ns >= LONG_NS else Severity.INFO
+
+    @property
+    def _silence(self) -> str:
+        """What is known of a trouble that nothing ended."""
+        newest = max(self.spells, key=lambda spell: spell.last.us)
+        left_us = newest.log_end.us - newest.last.us if newest.log_end else 0
+        return "it is not logged any more" if left_us > PAUSE_US else f"the log ends {span(left_us * 1000)} later"
 
     @property
     def story(self) -> str:
@@ -106,10 +119,12 @@ class Trouble:
                 f" ({end})"
             )
         ended = [spell for spell in self.spells if spell.resolved is not None]
-        over = "it ended" if ended else "it is not logged any more"
-        length = f" after {span(self.longest_ns // 1_000_000 * 1_000_000)}" if self.longest_ns >= 1_000_000 else ""
+        over = "it ended" if ended else self._silence
+        length = (
+            f" after {span(self.longest_ns // 1_000_000 * 1_000_000)}" if ended and self.longest_ns >= 1_000_000 else ""
+        )
         if len(self.spells) > 1:
-            length, over = f"the longest {length[7:] or 'under 1ms'}", "all are over"
+            length, over = f"the longest {span(self.longest_ns // 1_000_000 * 1_000_000)}", "all are over"
             return (
                 f"{counted(len(self.spells), 'spell')} on {self.servers}{when(self.first, self.last)}, {length}; {over}"
             )
@@ -117,16 +132,18 @@ class Trouble:
 
 
 def troubles(
-    logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, repeats: bool = False
+    logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, repeats: bool = False, calm: bool = True
 ) -> list[Trouble]:
     """Troubles of these signatures by subject. `repeats`: logged again and again while it lasts, so silence ends it.
 
-    Left out is what a server says only while it starts or stops itself.
+    Left out is what a server says only while it starts or stops itself, and not called unresolved what began just
+    before the log ends. `calm` False: for lines that need no such excuse.
     """
     timeline = Timeline(logs)
     by_subject: dict[Subject, list[Spell]] = defaultdict(list)
     for spell in logs.spells_of(*signatures):
-        if not (timeline.noise(spell.logged_by, spell.began.us, spell.last.us) and _short(spell)):
+        noise = calm and timeline.noise(spell.logged_by, spell.began.us, spell.last.us)
+        if not (noise and _passing(spell)):
             by_subject[subjects(dict(spell.fields), spell.logged_by)].append(spell)
     found = []
     for subject, mine in by_subject.items():
@@ -137,7 +154,7 @@ def troubles(
             Trouble(
                 subject=subject,
                 spells=tuple(mine),
-                unresolved=tuple(spell for spell in mine if _lasts(spell, timeline, repeats)),
+                unresolved=tuple(spell for spell in mine if _lasts(spell, timeline, repeats, YOUNG_US if calm else 0)),
                 unexplained=tuple(spell for spell in mine if not timeline.restarting(spell.began.us)),
                 evidence=exemplars_of(lines),
             )
@@ -145,15 +162,34 @@ def troubles(
     return found
 
 
-def _short(spell: Spell) -> bool:
-    return spell.resolved is None or spell.duration_ns < LONG_NS
+def _most_within_an_hour(spells: Sequence[Spell]) -> int:
+    """The largest number of spells of the same thing, on the same server, that began within an hour."""
+    begun: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for spell in spells:
+        begun[spell.signature, spell.logged_by, spell.fields].append(spell.began.us)
+    return max(
+        (sum(first <= us < first + _HOUR_US for us in times_) for times_ in begun.values() for first in times_),
+        default=0,
+    )
 
 
-def _lasts(spell: Spell, timeline: Timeline, repeats: bool) -> bool:
+def _passing(spell: Spell) -> bool:
+    """Whether it was over soon, or the log is."""
+    end = spell.resolved or spell.log_end or spell.last
+    return (end.us - spell.began.us) * 1000 < LONG_NS
+
+
+def _lasts(spell: Spell, timeline: Timeline, repeats: bool, young_us: int) -> bool:
     """Whether it had not ended when the log does, nor when its server was stopped in order."""
     end = spell.log_end or spell.last
-    if spell.resolved is not None or end.us - spell.began.us < YOUNG_US:
+    if spell.resolved is not None or end.us - spell.began.us < young_us:
         return False
-    if repeats and end.us - spell.last.us > SILENT_US:
+    if repeats and end.us - spell.last.us > _usual_pause_us(spell):
         return False
     return not timeline.stopped_after(spell.logged_by, spell.last.us)
+
+
+def _usual_pause_us(spell: Spell) -> int:
+    """A pause that tells that it is over: far longer than those between its lines."""
+    between = (spell.last.us - spell.began.us) // max(1, spell.count - 1)
+    return min(SILENT_US, max(PAUSE_US, 6 * between))

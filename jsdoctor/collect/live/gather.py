@@ -70,7 +70,9 @@ async def gather(
         samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
         sources = [source for source in sources if not source.exhausted]
     if plan.scan and samples:
-        samples[-1] = await _with_scans(samples[-1], connection, js_api_prefix, plan, progress)
+        seen = {exchange.access for sample in samples for exchange in sample.exchanges}
+        reader = None if Access.SYSTEM in seen else connection
+        samples[-1] = _joined(samples[-1], await _scan(reader, js_api_prefix, plan, progress))
     return tuple(samples)
 
 
@@ -90,17 +92,16 @@ async def _with_clocks(sample: Sample, clocks: Iterable[ReadClocks], true_time: 
     return _joined(sample, haul, await true_time if true_time else Haul())
 
 
-async def _with_scans(
-    sample: Sample, connection: Connection | None, js_api_prefix: str, plan: CollectionPlan, progress: Progress
-) -> Sample:
+async def _scan(reader: Connection | None, js_api_prefix: str, plan: CollectionPlan, progress: Progress) -> Haul:
+    """`reader`: a connection to an account that can have streams of its own."""
     from jsdoctor.collect.scan.scan import not_scanned, scan_streams
 
     haul = Haul()
-    if connection is None or any(exchange.access is Access.SYSTEM for exchange in sample.exchanges):
-        haul.gaps += not_scanned(plan, connection is not None)
+    if reader is None:
+        haul.gaps += not_scanned(plan)
     else:
-        await scan_streams(connection, js_api_prefix, plan, haul, progress)
-    return _joined(sample, haul)
+        await scan_streams(reader, js_api_prefix, plan, haul, progress)
+    return haul
 
 
 def _joined(sample: Sample, *hauls: Haul) -> Sample:

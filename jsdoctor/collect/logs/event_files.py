@@ -23,6 +23,7 @@ from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
+from jsdoctor.parse.redact import scrub_line
 
 EVENTS_FORMAT = "jsdoctor.events/v1"
 MANIFEST = "_jsdoctor.json"
@@ -228,7 +229,7 @@ def _table(events: Sequence[LogEvent]) -> pa.Table:
         [list(event.fields) for event in events],
         [event.file for event in events],
         [event.offset for event in events],
-        [event.text for event in events],
+        [scrub_line(event.text) for event in events],
     ]
     arrays = [pa.array(values, type=kind) for values, kind in zip(columns, _SCHEMA.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=_SCHEMA)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,9 +14,8 @@ from jsdoctor.parse.logs.stamp import native_second_us
 from jsdoctor.parse.logs.stretch import (
     GAP_US,
     STEP_US,
-    BlockClock,
+    FoundLine,
     Jump,
-    LineNumbers,
     Stretch,
     Voice,
     Voices,
@@ -51,36 +50,60 @@ _CHECKS = _checks()
 _ZEROS, _SIXES, _HIGH = _u64(b"0" * 8), _u64(b"\x06" * 8), _u64(b"\xf0" * 8)
 
 
-def read_clock(
-    block: bytes, cuts: Sequence[int], skip: Sequence[int], voices: Voices
-) -> tuple[BlockClock, LineNumbers]:
+def read_clock(block: bytes) -> NumpyClock:
     """See `ClockReader`."""
-    raw = np.frombuffer(block, dtype=np.uint8)
-    starts = _line_starts(raw) if len(block) else np.empty(0, np.int64)
-    ends = np.append(starts[1:] - 1, len(block) - block.endswith(b"\n")) if len(starts) else starts
-    long_lines = int(np.count_nonzero(ends - starts > LINE_CAP))
-    stretches = _read_stretches(block, raw, starts, (cuts, skip), voices) if len(block) >= _LENGTH else []
-    return BlockClock(len(starts), long_lines, tuple(stretches)), lambda at: np.searchsorted(
-        starts, np.asarray(at, np.int64)
-    ).tolist()
+    return NumpyClock(block)
 
 
-def _read_stretches(
-    block: bytes, raw: NDArray[np.uint8], starts: Ints, marked: tuple[Sequence[int], Sequence[int]], voices: Voices
-) -> list[Stretch]:
-    cuts, skip = marked
-    words: Words = np.ndarray((len(block) - 7,), np.dtype("<u8"), block, strides=(1,))
-    at, stamps = _find_stamps(block, raw, words, starts)
-    us, good = _microseconds(block, words, stamps)
-    if skip:
-        good &= ~np.isin(at, np.asarray(skip))
-    if not good.all():
-        at, stamps, us = at[good], stamps[good], us[good]
-    if not len(at):
-        return []
-    names, numbers = _voices(block, _prefix_changes(raw, words, at, stamps), at, stamps, voices)
-    cut = np.searchsorted(np.asarray(cuts, dtype=np.int64), at, side="right") if cuts else np.zeros(len(at), np.int64)
-    return _stretches(names, numbers, cut, us, at)
+class NumpyClock:
+    """See `BlockClock`. `_at` are the starts of the lines with stamps, `_stamps` where those stand."""
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+        self._raw = np.frombuffer(block, dtype=np.uint8)
+        self._starts = starts = _line_starts(self._raw) if len(block) else np.empty(0, np.int64)
+        self._ends = np.append(starts[1:] - 1, len(block) - block.endswith(b"\n")) if len(starts) else starts
+        self.lines = len(starts)
+        self.long_lines = int(np.count_nonzero(self._ends - starts > LINE_CAP))
+        self._at = self._stamps = self._us = np.empty(0, np.int64)
+        if len(block) >= _LENGTH:
+            self._read_stamps()
+
+    def _read_stamps(self) -> None:
+        self._words: Words = np.ndarray((len(self._block) - 7,), np.dtype("<u8"), self._block, strides=(1,))
+        at, stamps = _find_stamps(self._block, self._raw, self._words, self._starts, self._ends)
+        us, good = _microseconds(self._block, self._words, stamps)
+        self._at, self._stamps, self._us = (at, stamps, us) if good.all() else (at[good], stamps[good], us[good])
+
+    def numbers(self, starts: Sequence[int]) -> list[int]:
+        """See `BlockClock`."""
+        numbers: list[int] = np.searchsorted(self._starts, np.asarray(starts, np.int64)).tolist()
+        return numbers
+
+    def lines_of(self, positions: Sequence[int]) -> Iterable[FoundLine]:
+        """See `BlockClock`."""
+        where = np.asarray(positions, np.int64)
+        lines = np.searchsorted(self._starts, where, side="right") - 1
+        lines = lines[where - self._starts[lines] < LINE_CAP]
+        begins = self._starts[lines]
+        found = np.searchsorted(self._at, begins)
+        known = np.append(self._at, -1)[found] == begins
+        stamps, times = np.append(self._stamps, 0)[found], np.append(self._us, 0)[found]
+        us = [time if stamped else None for time, stamped in zip(times.tolist(), known.tolist(), strict=True)]
+        return zip(begins.tolist(), self._ends[lines].tolist(), stamps.tolist(), us, strict=True)
+
+    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
+        """See `BlockClock`."""
+        at, stamps, us = self._at, self._stamps, self._us
+        if skip:
+            kept = ~np.isin(at, np.asarray(skip))
+            at, stamps, us = at[kept], stamps[kept], us[kept]
+        if not len(at):
+            return []
+        changes = _prefix_changes(self._raw, self._words, at, stamps)
+        names, numbers = _voices(self._block, changes, at, stamps, voices)
+        cut = np.searchsorted(np.asarray(cuts, np.int64), at, side="right") if cuts else np.zeros(len(at), np.int64)
+        return _stretches(names, numbers, cut, us, at)
 
 
 def _line_starts(raw: NDArray[np.uint8]) -> Ints:
@@ -101,23 +124,24 @@ def _are_stamps(words: Words, where: Ints) -> NDArray[np.bool_]:
     return good
 
 
-def _find_stamps(block: bytes, raw: NDArray[np.uint8], words: Words, starts: Ints) -> tuple[Ints, Ints]:
+def _find_stamps(block: bytes, raw: NDArray[np.uint8], words: Words, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """Starts of the lines that have a stamp, and where it stands: the first one in the line, near its start.
 
     Tries the columns at which lines have it (they change when the process id gets longer); lines that fit none are
     read singly, and when there are many, all stamps of the block are found by their slashes.
     """
-    rest = starts[starts + _LENGTH <= len(block)]
+    fitting = ends - starts >= _LENGTH
+    rest, ends = starts[fitting], ends[fitting]
     found: list[tuple[Ints, Ints]] = []
     for _ in range(_COLUMNS):
         column = _next_column(block, rest)
         if column is None:
             break
         where = rest + column
-        fits = where + _LENGTH <= len(block)
+        fits = where + _LENGTH <= ends
         fits[fits] = _are_stamps(words, where[fits])
         found.append((rest[fits], where[fits]))
-        rest = rest[~fits]
+        rest, ends = rest[~fits], ends[~fits]
         if not len(rest):
             break
     if len(rest) > _ODD_LINES:
@@ -150,7 +174,7 @@ def _by_slashes(raw: NDArray[np.uint8], words: Words, starts: Ints) -> tuple[Int
     found = found[raw[found + 7] == ord("/")]
     found = found[_are_stamps(words, found)]
     lines = np.searchsorted(starts, found, side="right") - 1
-    near = found - starts[lines] + _LENGTH <= HEADER_WITHIN
+    near = found - starts[lines] + _LENGTH <= HEADER_WITHIN  # and no line break is in a stamp's shape
     lines, found = lines[near], found[near]
     first = np.ones(len(lines), bool)
     first[1:] = lines[1:] != lines[:-1]

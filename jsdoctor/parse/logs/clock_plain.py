@@ -3,33 +3,60 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.parse.logs.line import LINE_CAP
 from jsdoctor.parse.logs.stamp import native_second_us
-from jsdoctor.parse.logs.stretch import BlockClock, LineNumbers, Tracker, Voices, stamp_start
+from jsdoctor.parse.logs.stretch import FoundLine, Stretch, Tracker, Voices, stamp_start
 
 
-def read_clock(
-    block: bytes, cuts: Sequence[int], skip: Sequence[int], voices: Voices
-) -> tuple[BlockClock, LineNumbers]:
+def read_clock(block: bytes) -> PlainClock:
     """See `ClockReader`."""
-    tracker = Tracker()
-    left_out = frozenset(skip)
-    starts: list[int] = []
-    at = long_lines = 0
-    while at < len(block):
-        end = block.find(b"\n", at)
-        end = len(block) if end < 0 else end
-        starts.append(at)
-        long_lines += end - at > LINE_CAP
-        head = block[at : min(end, at + 400)]
-        start = stamp_start(head) if at not in left_out else -1
-        second = native_second_us(head[start : start + 19]) if start >= 0 else None
-        voice = voices.of(head[:start]) if second is not None else None
-        if second is not None and voice is not None:
-            tracker.add(voice, bisect_right(cuts, at), second + int(head[start + 20 : start + 26]), at)
-        at = end + 1
-    return BlockClock(len(starts), long_lines, tracker.stretches()), lambda at: [
-        bisect_left(starts, start) for start in at
-    ]
+    return PlainClock(block)
+
+
+class PlainClock:
+    """See `BlockClock`."""
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+        self._starts: list[int] = []
+        self._found: list[FoundLine] = []
+        self.long_lines = at = 0
+        while at < len(block):
+            end = block.find(b"\n", at)
+            end = len(block) if end < 0 else end
+            self._starts.append(at)
+            self._found.append(_read(block, at, end))
+            self.long_lines += end - at > LINE_CAP
+            at = end + 1
+        self.lines = len(self._starts)
+
+    def numbers(self, starts: Sequence[int]) -> list[int]:
+        """See `BlockClock`."""
+        return [bisect_left(self._starts, start) for start in starts]
+
+    def lines_of(self, positions: Sequence[int]) -> Iterator[FoundLine]:
+        """See `BlockClock`."""
+        for position in positions:
+            found = self._found[bisect_right(self._starts, position) - 1]
+            if position - found[0] < LINE_CAP:
+                yield found
+
+    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
+        """See `BlockClock`."""
+        tracker, left_out = Tracker(), frozenset(skip)
+        for begin, _, stamp, us in self._found:
+            voice = voices.of(self._block[begin:stamp]) if us is not None and begin not in left_out else None
+            if us is not None and voice is not None:
+                tracker.add(voice, bisect_right(cuts, begin), us, begin)
+        return tracker.stretches()
+
+
+def _read(block: bytes, begin: int, end: int) -> FoundLine:
+    head = block[begin : min(end, begin + 400)]
+    start = stamp_start(head)
+    second = native_second_us(head[start : start + 19]) if start >= 0 else None
+    if second is None:
+        return begin, end, begin, None
+    return begin, end, begin + start, second + int(head[start + 20 : start + 26])

@@ -26,6 +26,7 @@ from jsdoctor.parse.logs.folded import ServerSeen, Sighting, read_folded
 from jsdoctor.parse.logs.hits import merged, rank
 from jsdoctor.parse.logs.jumps import longest
 from jsdoctor.parse.logs.offsets import CommonTime, offsets
+from jsdoctor.parse.logs.series import KNOWN_FROM
 from jsdoctor.parse.logs.spells import spells
 
 FOUND_KEPT = 200
@@ -35,8 +36,6 @@ LEADERSHIPS_KEPT = 500
 STEPS_KEPT = 500
 LOOP_US = 600_000_000
 """Three starts within so long are a crash loop."""
-
-_KNOWN_FROM = ("given", "banner", "prefix", "file name")
 
 
 def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
@@ -100,7 +99,7 @@ def _servers(seen: Sequence[ServerSeen]) -> list[LogServer]:
         found.append(
             LogServer(
                 name=name,
-                known_from=min((one.known_from for one in mine), key=_KNOWN_FROM.index),
+                known_from=min((one.known_from for one in mine), key=KNOWN_FROM.index),
                 cluster=next((one.cluster for one in mine if one.cluster), ""),
                 versions=tuple(sorted({version for one in mine for version in one.versions})),
                 files=len({file for one in mine for file in one.files}),

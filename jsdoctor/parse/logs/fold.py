@@ -14,9 +14,9 @@ from jsdoctor.parse.logs.folded import ServerSeen
 from jsdoctor.parse.logs.hits import Folded, Most, occurrences
 from jsdoctor.parse.logs.jumps import jumps_of, longest
 from jsdoctor.parse.logs.restored import falls
-from jsdoctor.parse.logs.rows import HitRow, JumpRow, MarkRow, PartRow, SegmentRow, read
+from jsdoctor.parse.logs.rows import HitRow, JumpRow, MarkRow, PartRow, SegmentRow, VoiceRef, read
 from jsdoctor.parse.logs.runs import finished, gather
-from jsdoctor.parse.logs.series import NO_TIME, File, Names
+from jsdoctor.parse.logs.series import KNOWN_FROM, NO_TIME, File, Names
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""
@@ -119,23 +119,24 @@ class _Series:
         yield from (self._row(folded.SERVER, server) for server in self._servers(files, runs))
 
     def _servers_of(self, file: File) -> tuple[str, ...]:
-        name = file.part.name
-        voices = [(segment.start, segment.voice, segment.last_at + 1) for segment in self._segments[name]]
-        voices.extend((mark.start, mark.voice, mark.seen.offset) for mark in self._marks[name])
-        return tuple(sorted({self._names.of(file, *voice)[0] for voice in voices}))
+        return tuple(sorted({self._names.of(file, *spoken)[0] for spoken in self._spoken(file.part.name)}))
+
+    def _spoken(self, file: str) -> Iterator[tuple[int, VoiceRef, int]]:
+        """Where the processes of a file speak: part, voice, and an offset behind what they say of themselves there."""
+        yield from ((segment.start, segment.voice, segment.last_at + 1) for segment in self._segments[file])
+        yield from ((mark.start, mark.voice, mark.seen.offset + 1) for mark in self._marks[file])
 
     def _servers(self, files: list[File], runs: list[ProcessRun]) -> Iterator[ServerSeen]:
-        known: dict[str, tuple[str, set[str]]] = {}
+        known: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for file in files:
             name = file.part.name
-            for segment in self._segments[name]:
-                server, how = self._names.of(file, segment.start, segment.voice, segment.last_at + 1)
-                known.setdefault(server, (how, set()))[1].add(name)
-            for mark in self._marks[name]:
-                server, how = self._names.of(file, mark.start, mark.voice, mark.seen.offset + 1)
-                known.setdefault(server, (how, set()))[1].add(name)
+            for start, voice, before in self._spoken(name):
+                server, how = self._names.of(file, start, voice, before)
+                known[server][0].add(how)
+                known[server][1].add(name)
         clusters = self._clusters(files)
-        for server, (how, inside) in sorted(known.items()):
+        for server, (ways, inside) in sorted(known.items()):
+            how = min(ways, key=KNOWN_FROM.index)
             mine = [run for run in runs if run.server == server]
             times = [time for run in mine for time in (run.started, run.last) if time is not None]
             versions = tuple(dict.fromkeys(run.version for run in mine if run.version))

@@ -9,6 +9,7 @@ from jsdoctor.parse.logs.stamp import NATIVE, native_second_us
 
 _PID = rb"(?:\[(\d{1,10})\] )?"
 _LEVEL = rb"\[(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?"
+PID = re.compile(_PID)
 STAMPED = re.compile(_PID + NATIVE + rb" " + _LEVEL)
 UNSTAMPED = re.compile(_PID + _LEVEL)
 HEADER_WITHIN = 300

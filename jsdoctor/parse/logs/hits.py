@@ -19,6 +19,10 @@ KEPT = 1000
 """Subjects of a signature kept of one series, those with most lines first."""
 
 
+_Span = tuple[int, int, int]
+"""First and last time of some lines, and how many they are."""
+
+
 class Folded(NamedTuple):
     """A hit row whose server is known, its lines numbered for good."""
 
@@ -49,9 +53,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
         for field, count, low, high in row.hits.measures:
             known = measures.get(field)
             measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
-    width, histogram = _histogram(
-        Bucket(first, last, count) for row in rows for _, count, first, last in row.hits.minutes
-    )
+    width, histogram = _histogram([(first, last, count) for row in rows for _, count, first, last in row.hits.minutes])
     lines = [line for row in rows for line in row.firsts]
     return Occurrence(
         signature=signature,
@@ -81,29 +83,24 @@ def _rank(undated: int) -> Callable[[Exemplar], tuple[int, str, int]]:
     return lambda line: (undated if line.at is None else line.at.us, line.file, line.offset)
 
 
-def _histogram(buckets: Iterable[Bucket], width: int = MINUTE_US) -> tuple[int, tuple[Bucket, ...]]:
-    """Buckets that fell into the same span joined; spans are as narrow as their number allows."""
-    joined: dict[int, Bucket] = {}
-    for bucket in buckets:
-        _join(joined, bucket.first_us // width, bucket)
+def _histogram(spans: Iterable[_Span], width: int = MINUTE_US) -> tuple[int, tuple[Bucket, ...]]:
+    """Spans that fell into the same bucket joined; buckets are as narrow as their number allows."""
+    joined = _joined(spans, width)
     while len(joined) > BUCKETS:
         width *= 2
-        wider: dict[int, Bucket] = {}
-        for bucket in joined.values():
-            _join(wider, bucket.first_us // width, bucket)
-        joined = wider
-    return width, tuple(joined[key] for key in sorted(joined))
+        joined = _joined(joined.values(), width)
+    return width, tuple([Bucket(*joined[key]) for key in sorted(joined)])
 
 
-def _join(joined: dict[int, Bucket], key: int, bucket: Bucket) -> None:
-    known = joined.get(key)
-    joined[key] = (
-        bucket
-        if known is None
-        else Bucket(
-            min(known.first_us, bucket.first_us), max(known.last_us, bucket.last_us), known.count + bucket.count
-        )
-    )
+def _joined(spans: Iterable[_Span], width: int) -> dict[int, _Span]:
+    joined: dict[int, _Span] = {}
+    for span in spans:
+        key = span[0] // width
+        known = joined.get(key)
+        if known is not None:
+            span = (min(known[0], span[0]), max(known[1], span[1]), known[2] + span[2])  # noqa: PLW2901
+        joined[key] = span
+    return joined
 
 
 def merged(same: list[Occurrence]) -> Occurrence:
@@ -111,7 +108,8 @@ def merged(same: list[Occurrence]) -> Occurrence:
     if len(same) == 1:
         return same[0]
     width, histogram = _histogram(
-        (bucket for found in same for bucket in found.histogram), max(found.bucket_us for found in same)
+        [(bucket.first_us, bucket.last_us, bucket.count) for found in same for bucket in found.histogram],
+        max(found.bucket_us for found in same),
     )
     measures: dict[str, Measure] = {}
     for measure in (measure for found in same for measure in found.measures):

@@ -19,8 +19,9 @@ TEXT_CAP = 2048
 
 VALUE_CAP = 256
 _MEMO_BYTES = 8 << 20
+_SUBJECT = frozenset(SUBJECT_FIELDS)
 _LOUD = ("INF", "WRN", "ERR", "FTL")
-_LEVEL = re.compile(rb"([A-Z]{3})(?:\x1b\[0m)?\] ?")
+_LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
 _NUMBERS = re.compile(r"\d+")
 _WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.ASCII)
@@ -45,6 +46,13 @@ class Match(NamedTuple):
     measures: tuple[tuple[str, int], ...]
 
 
+class Told(NamedTuple):
+    """What a server's line tells: its level and the signatures it has."""
+
+    level: str
+    matches: tuple[Match, ...]
+
+
 class Matcher:
     """All signatures of an audit, ready to search. The same message always gives the same answer."""
 
@@ -61,7 +69,7 @@ class Matcher:
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0
-        self.known: dict[bytes, tuple[Match, ...]] = {}
+        self.known: dict[bytes, Told] = {}
         """What `match_native` found, for those who look before they ask."""
         self._subjects: dict[tuple[str, Fields], int] = {}
         self._numbers = count()
@@ -70,14 +78,17 @@ class Matcher:
         """Finds the next literal of a signature or section header in a block: where it begins, or -1."""
         return self._lines.finder(block)
 
-    def match_native(self, text: bytes) -> tuple[Match, ...]:
-        """Every signature in a server's line, from its level on (`INF] text`)."""
+    def match_native(self, text: bytes) -> Told | None:
+        """Every signature in a server's line, from its level on (`INF] text`); None when that is no level."""
         level = _LEVEL.match(text)
         if level is None:
-            return ()
-        found = self.match(True, level[1].decode(), text[level.end() :].rstrip(b"\r"))
-        self.known[text] = found
-        return found
+            return None
+        message = text[level.end() :][:TEXT_CAP].rstrip(b"\r")
+        name = level[1].decode()
+        told = Told(name, tuple(self._matches(True, name, message)))
+        self._remember(len(text))
+        self.known[text] = told
+        return told
 
     def match(self, server: bool, level: str, text: bytes) -> tuple[Match, ...]:
         """Every signature in a message. `server`: a nats-server logged it; `level` as it wrote it, or empty."""
@@ -86,14 +97,18 @@ class Matcher:
         known = self._memo.get(key)
         if known is None:
             known = tuple(self._matches(server, level, text))
-            self._memo_bytes += 2 * len(text) + 400
-            if self._memo_bytes > _MEMO_BYTES:
-                self._memo.clear()
-                self.known.clear()
-                self._subjects.clear()
-                self._memo_bytes = 2 * len(text) + 400
+            self._remember(len(text))
             self._memo[key] = known
         return known
+
+    def _remember(self, size: int) -> None:
+        """Make room for one more text: repeated lines are the rule, so the last few thousand are kept."""
+        self._memo_bytes += size + 400
+        if self._memo_bytes > _MEMO_BYTES:
+            self._memo.clear()
+            self.known.clear()
+            self._subjects.clear()
+            self._memo_bytes = size + 400
 
     def _matches(self, server: bool, level: str, text: bytes) -> Iterator[Match]:
         pairs = [pair for number in self._search.present(text) for pair in self._by_literal[number]]
@@ -127,11 +142,11 @@ def captured(signature: Signature, values: Sequence[str]) -> tuple[Fields, Field
     """What a signature's groups mean: subject fields, the others, and their numbers."""
     subject, others, measures = [], [], []
     for field, value in zip(signature.fields, values, strict=False):
-        if field in SUBJECT_FIELDS:
+        if field in _SUBJECT:
             subject.append((field, _NUMBERS.sub("N", value) if field == "reason" else value))
-        if field not in SUBJECT_FIELDS or field == "reason":
+        if field not in _SUBJECT or field == "reason":
             others.append((field, value))
-        number = None if field in SUBJECT_FIELDS else measured(value)
+        number = None if field in _SUBJECT else measured(value)
         if number is not None:
             measures.append((field, number))
     return tuple(subject), tuple(others), tuple(measures)
@@ -139,6 +154,8 @@ def captured(signature: Signature, values: Sequence[str]) -> tuple[Fields, Field
 
 def measured(value: str) -> int | None:
     """A whole number, a duration in nanoseconds or a size in bytes; None for anything else."""
+    if not value[:1].isdigit() and value[:1] != "-":
+        return None
     if _WHOLE.fullmatch(value):
         return int(value.replace(",", ""))
     size = _SIZE.fullmatch(value)

@@ -60,13 +60,22 @@ class Processes:
                 self._done.append(known)
             first = see(stretch.first_at)
             known = SegmentRow(
-                voice, self._part.start, started, stretch.first_us, first, stretch.first_us, first.offset, 0
+                voice,
+                self._part.start,
+                started,
+                stretch.first_us,
+                first,
+                stretch.first_us,
+                first.offset,
+                0,
+                stretch.highest_us,
             )
             self._open[voice] = known
         else:
             self._jump(voice, Jump(stretch.first_at, known.last_us, stretch.first_us), see)
         known.last_us, known.last_at = stretch.last_us, see(stretch.last_at).offset
         known.lines += stretch.lines
+        known.highest_us = max(known.highest_us, stretch.highest_us)
         for jump in (*stretch.steps, *stretch.gaps):
             self._jump(voice, jump, see)
 

@@ -23,7 +23,7 @@ Span = tuple[int, int]
 Fields = tuple[tuple[str, str], ...]
 
 
-class VoiceRef(msgspec.Struct, frozen=True, array_like=True):
+class VoiceRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Who speaks, as far as a part can tell. `section` None: the part did not begin with the file, so it is unknown."""
 
     section: str | None = ""
@@ -31,7 +31,7 @@ class VoiceRef(msgspec.Struct, frozen=True, array_like=True):
     pid: int | None = None
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
+class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A line kept as it stands: `line` counts from the start of its part. `us` None: undated."""
 
     us: int | None
@@ -71,7 +71,7 @@ class PartRow(msgspec.Struct, array_like=True):
     skipped: int = 0
 
 
-class MarkRow(msgspec.Struct, frozen=True, array_like=True):
+class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One line of a built-in signature that the fold wants by itself."""
 
     name: str
@@ -92,6 +92,7 @@ class SegmentRow(msgspec.Struct, array_like=True):
     last_us: int
     last_at: int
     lines: int
+    highest_us: int
 
 
 class JumpRow(msgspec.Struct, frozen=True, array_like=True):
@@ -104,7 +105,7 @@ class JumpRow(msgspec.Struct, frozen=True, array_like=True):
     seen: Seen
 
 
-class HitRow(msgspec.Struct, array_like=True):
+class HitRow(msgspec.Struct, array_like=True, gc=False):
     """Lines of one signature, subject and voice in one part. `name`: the server, when the part knows it.
 
     `minutes` are (minute, lines, first, last); `zoned` None: no line of it is dated.

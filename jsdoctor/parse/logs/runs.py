@@ -41,7 +41,7 @@ class Run:
     def add_segment(self, file: File, segment: SegmentRow) -> None:
         """Lines of the process in one part."""
         self.last_file = file
-        last = file.time(segment.last_us)
+        last = file.time(segment.highest_us)
         self.last = last if self.last is None else max(self.last, last)
         if self.exemplar is None:
             self.exemplar = file.exemplar(segment.start, segment.first, file.time(segment.first_us))

@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from jsdoctor.model.log_scan import LogEvent, Part, Row
 from jsdoctor.parse.logs.builtin import BEGINNINGS, NAME, PANIC, RESTORED, ROTATED, START
-from jsdoctor.parse.logs.header import STAMPED
+from jsdoctor.parse.logs.header import PID
 from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.parse.logs.processes import Cut, Processes
 from jsdoctor.parse.logs.rows import HIT, MARK, PART, HitRow, MarkRow, PartRow, Seen, VoiceRef, row
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import STARTS, section_name
-from jsdoctor.parse.logs.stamp import Zone, native_second_us
-from jsdoctor.parse.logs.stretch import ClockReader, LineNumbers, Voices
+from jsdoctor.parse.logs.stamp import STAMP_BYTES, Zone
+from jsdoctor.parse.logs.stretch import BlockClock, ClockReader, Voices
 from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
-from jsdoctor.parse.logs.tally import Line, Tally
+from jsdoctor.parse.logs.tally import Line, Place, Tally
 from jsdoctor.parse.logs.wrapping import is_partial
 
-BLOCK = 8 << 20
+BLOCK = 2 << 20
 """Bytes of text that are best given to a scan at a time."""
 
 CONTEXT = 128 * 1024
@@ -30,6 +30,8 @@ CONTEXT = 128 * 1024
 LOOKBACK = 16 * 1024
 """A line without a time has that of the nearest line before it within so many bytes."""
 
+_NEWLINE = 10
+_TEXT_END = STAMP_BYTES + TEXT_CAP + 64
 _TALLIES = 20_000
 _EXCERPT = 512
 
@@ -70,9 +72,9 @@ class PartScan:
         self._zone = Zone(part.zone) if part.zone else None
         self._row = PartRow(part, section=None if part.start else "")
         self._processes = Processes(part)
-        self._before, self._expected = context, part.start
+        self._before, self._expected = context, -1
         self._speakers: dict[VoiceRef, _Speaker] = {}
-        self._by_pid: dict[bytes | None, _Speaker] = {}
+        self._by_prefix: dict[bytes, _Speaker] = {}
         self._spoken: list[_Speaker] = []
         self._tallied = 0
         self._touched: list[Tally] = []
@@ -83,25 +85,26 @@ class PartScan:
         self._cuts: list[Cut] = []
         self._skip: list[int] = []
         self._marks: list[tuple[str, VoiceRef, Line, int | None]] = []
-        self._events: list[tuple[_Speaker, Match, Line, bytes]] = []
+        self._events: list[tuple[_Speaker, Match, Line, str]] = []
 
     def feed(self, block: bytes, base: int) -> Iterator[Row]:
         """Scan whole lines, the first byte at `base` of the file's text. Yields rows that overflow."""
-        if base != self._expected:
+        if self._expected not in {-1, base}:
             self._before = b""
         self._block, self._base = block, base
         section = self._row.section
         self._cuts, self._skip = [], []
-        if not base:
+        if base < WINDOW:
             head = block[: WINDOW + LINE_CAP]
-            survey(self._row, [line for at, line in _lines_at(head) if at < WINDOW], self._year)
-        self._search()
-        clock, numbers = self._read_clock(block, [cut.at for cut in self._cuts], self._skip, self._voices)
-        self._settle(numbers)
+            survey(self._row, [line for at, line in _lines_at(head) if base + at < WINDOW], self._year)
+        clock = self._read_clock(block)
+        self._search(clock)
+        self._settle(clock)
+        stretches = clock.stretches([cut.at for cut in self._cuts], self._skip, self._voices)
         self._processes.join(
-            clock.stretches, self._cuts, section, lambda at: self._see_all([(base + at, None, False, ())], numbers)[0]
+            stretches, self._cuts, section, lambda at: self._see_all([(base + at, None, False, ())], clock)[0]
         )
-        for stretch in clock.stretches:
+        for stretch in stretches:
             low, high = self._row.native or (stretch.lowest_us, stretch.highest_us)
             self._row.native = (min(low, stretch.lowest_us), max(high, stretch.highest_us))
             self._row.stamped += stretch.lines
@@ -123,9 +126,7 @@ class PartScan:
         """
         part = self._part
         if last:
-            window = self._before[-WINDOW - 1 :]
-            whole = len(window) <= WINDOW
-            survey(self._row, whole_lines(window, whole), self._year)
+            survey(self._row, self._tail(part.start + read), self._year)
         self._row.last, self._row.torn, self._row.problem, self._row.skipped = last, torn, problem, skipped
         self._row.steps, self._row.read = self._processes.steps, read
         yield row(part, PART, part.name, (0, part.start), self._row)
@@ -133,56 +134,61 @@ class PartScan:
         yield from self._hit_rows()
         yield from self._rows
 
-    def _search(self) -> None:
-        block, known, base = self._block, self._matcher.known, self._base
-        length = len(block)
-        done = self._at_line(0, 0) if block.startswith((*STARTS, *BEGINNINGS)) else 0
+    def _tail(self, end: int) -> list[bytes]:
+        """The last lines of the file, those left out that are among its first."""
+        window = self._before[-WINDOW - 1 :]
+        lines = whole_lines(window, len(window) <= WINDOW)
+        first = end - sum(len(line) + 1 for line in lines) + (not window.endswith(b"\n"))
+        kept = []
+        for line in lines:
+            if first >= WINDOW:
+                kept.append(line)
+            first += len(line) + 1
+        return kept
+
+    def _search(self, clock: BlockClock) -> None:
+        block, base, zone, zoned = self._block, self._base, self._zone, self._zone is not None
+        known, match_native, by_prefix = self._matcher.known, self._matcher.match_native, self._by_prefix
+        for begin, end, stamp, native_us in clock.lines_of(self._positions()):
+            speaker = told = None
+            if native_us is not None:
+                prefix = block[begin:stamp]
+                speaker = by_prefix.get(prefix) or self._of_prefix(prefix)
+                text = block[stamp + STAMP_BYTES : min(end, stamp + _TEXT_END)]
+                told = known.get(text) or match_native(text)
+            if native_us is None or speaker is None or told is None:
+                self._take(block[begin : min(end, begin + LINE_CAP)], begin)
+            elif told.matches:
+                us, offset = native_us if zone is None else zone.utc_us(native_us), base + begin
+                self._dated, self._searched_to = (offset, us, zoned, speaker.voice, True), offset
+                self._hit(told.matches, speaker, (offset, us, zoned), native_us, told.level)
+
+    def _positions(self) -> list[int]:
+        """Where literals stand in the block, one for each line that has any."""
+        block, found, done = self._block, [], 0
+        if block.startswith((*STARTS, *BEGINNINGS)):
+            found, done = [0], block.find(b"\n")
         find = self._matcher.finder(block)
-        while (found := find(done)) >= 0:
-            position = found + 1 if block[found] == 10 else found  # some literals begin with the line break
-            lowest = position - LINE_CAP if position > LINE_CAP else 0
-            begin = block.rfind(b"\n", lowest, position) + 1
+        while done >= 0 and (position := find(done)) >= 0:
+            position += block[position] == _NEWLINE  # some literals begin with the line break
+            found.append(position)
             done = block.find(b"\n", position)
-            if done < 0:
-                done = length
-            if not begin and lowest:
-                continue  # too far into a long line
-            header = STAMPED.match(block, begin)
-            second = native_second_us(header[2]) if header is not None else None
-            if header is None or second is None:
-                self._take(block[begin : min(done, begin + LINE_CAP)], begin)
-                continue
-            text = block[header.start(4) : min(done, header.end() + TEXT_CAP)]
-            matches = known.get(text)
-            if matches is None:
-                matches = self._matcher.match_native(text)
-            if matches:
-                us = second + int(header[3])
-                self._take_native(header[1], us, base + begin, (matches, text[:3]))
+        return found
 
-    def _take_native(
-        self, pid: bytes | None, native_us: int, offset: int, told: tuple[tuple[Match, ...], bytes]
-    ) -> None:
-        speaker = self._by_pid.get(pid)
-        if speaker is None:
-            voice = VoiceRef(self._row.section, "", None if pid is None else int(pid))
-            speaker = self._by_pid[pid] = self._speaker(voice)
-        us, zoned = native_us, False
-        if self._zone is not None:
-            us, zoned = self._zone.utc_us(us), True
-        self._dated, self._searched_to = (offset, us, zoned, speaker.voice, True), offset
-        self._hit(told[0], speaker, (offset, us, zoned, ()), native_us, told[1])
-
-    def _at_line(self, begin: int, position: int) -> int:
-        end = _end_of_line(self._block, position)
-        self._take(self._block[begin : min(end, begin + LINE_CAP)], begin)
-        return end
+    def _of_prefix(self, prefix: bytes) -> _Speaker | None:
+        """Who speaks in a line with nothing but a process id, or nothing at all, before the stamp."""
+        pid = PID.fullmatch(prefix)
+        if pid is None:
+            return None
+        voice = VoiceRef(self._row.section, "", None if pid[1] is None else int(pid[1]))
+        speaker = self._by_prefix[prefix] = self._speaker(voice)
+        return speaker
 
     def _take(self, raw: bytes, begin: int) -> None:
         name = section_name(raw)
         if name is not None:
             self._row.section = name
-            self._by_pid.clear()
+            self._by_prefix.clear()
             self._cuts.append(Cut(begin, None, name))
             return
         line = read_line(raw, self._year)
@@ -205,9 +211,7 @@ class PartScan:
         if not line.server and (dated is None or not dated.server or line.us is not None):
             matches = tuple(match for match in matches if match.signature.name != PANIC)
         us, zoned = (None, False) if dated is None else (dated.us, dated.zoned)
-        self._hit(
-            matches, self._speaker(voice), (self._base + begin, us, zoned, ()), line.native_us, line.level.encode()
-        )
+        self._hit(matches, self._speaker(voice), (self._base + begin, us, zoned), line.native_us, line.level)
 
     def _date(self, line: LogLine, begin: int, voice: VoiceRef) -> _Dated | None:
         """When a line was written: by its own time, or by the nearest one before it."""
@@ -257,27 +261,25 @@ class PartScan:
             self._spoken.append(speaker)
         return speaker
 
-    def _hit(self, matches: tuple[Match, ...], speaker: _Speaker, line: Line, native: int | None, level: bytes) -> None:
-        offset, us, zoned, _ = line
+    def _hit(self, matches: tuple[Match, ...], speaker: _Speaker, at: Place, native: int | None, level: str) -> None:
+        offset, us, zoned = at
         for match in matches:
             if match.marked:
-                speaker = self._mark(match, speaker, line, native)
+                speaker = self._mark(match, speaker, at, native)
                 if not match.counted:
                     continue
             tallies = speaker.tallies[None if us is None else zoned]
             tally = tallies.get(match.number)
             if tally is None:
-                tally = tallies[match.number] = Tally(match)
+                tally = tallies[match.number] = Tally(match, zoned)
                 self._tallied += 1
-            if not tally.pending:
-                tally.pending = True
+            if not tally.fresh:
                 self._touched.append(tally)
-            line = (offset, us, zoned, match.others)
-            tally.add(us, match, line)
+            tally.fresh.append((us, offset, match))
             if self._sink is not None:
-                self._events.append((speaker, match, line, level))
+                self._events.append((speaker, match, (*at, match.others), level))
 
-    def _mark(self, match: Match, speaker: _Speaker, line: Line, native: int | None) -> _Speaker:
+    def _mark(self, match: Match, speaker: _Speaker, line: Place, native: int | None) -> _Speaker:
         name = match.signature.name
         if name == ROTATED:
             self._skip.append(line[0] - self._base)
@@ -285,20 +287,22 @@ class PartScan:
         if name == START:
             self._cuts.append(Cut(line[0] - self._base, speaker.voice, None))
         fields = (*match.subject, *match.others)
-        self._marks.append((name, speaker.voice, (*line[:3], fields), native))
+        self._marks.append((name, speaker.voice, (*line, fields), native))
         if name != NAME:
             return speaker
         speaker = self._speakers[speaker.voice] = _Speaker(speaker.voice, fields[0][1])
         self._spoken.append(speaker)
-        self._by_pid.clear()
+        self._by_prefix.clear()
         return speaker
 
-    def _settle(self, numbers: LineNumbers) -> None:
+    def _settle(self, clock: BlockClock) -> None:
         """Keep what is to be kept of this block's lines, and pass marks and events on."""
+        for tally in self._touched:
+            tally.count_fresh()
         lines = [line for tally in self._touched for line in tally.waiting()]
         lines.extend(line for _, _, line, _ in self._marks)
         lines.extend(line for _, _, line, _ in self._events)
-        seen = iter(self._see_all(lines, numbers))
+        seen = iter(self._see_all(lines, clock))
         for tally in self._touched:
             tally.settle(seen)
         self._touched.clear()
@@ -311,10 +315,10 @@ class PartScan:
             self._sink([self._event(*event, next(seen)) for event in self._events])
             self._events.clear()
 
-    def _see_all(self, lines: Sequence[Line], numbers: LineNumbers) -> list[Seen]:
+    def _see_all(self, lines: Sequence[Line], clock: BlockClock) -> list[Seen]:
         block, base, before = self._block, self._base, self._row.lines
         seen = []
-        for line, number in zip(lines, numbers([line[0] - base for line in lines]), strict=True):
+        for line, number in zip(lines, clock.numbers([line[0] - base for line in lines]), strict=True):
             offset, us, zoned, fields = line
             begin = offset - base
             stop = block.find(b"\n", begin, begin + _EXCERPT)
@@ -322,14 +326,12 @@ class PartScan:
             seen.append(Seen(us, zoned, before + number, offset, text, fields))
         return seen
 
-    def _event(self, speaker: _Speaker, match: Match, line: Line, level: bytes, seen: Seen) -> LogEvent:
+    def _event(self, speaker: _Speaker, match: Match, line: Line, level: str, seen: Seen) -> LogEvent:
         part, voice = self._part, speaker.voice
         server = part.server or speaker.name or voice.label or voice.section or part.series
         fields = (*match.subject, *match.others)
         name = match.signature.name
-        return LogEvent(
-            server, line[1], line[2], level.decode(), name, fields, part.name, seen.line, seen.offset, seen.text
-        )
+        return LogEvent(server, line[1], line[2], level, name, fields, part.name, seen.line, seen.offset, seen.text)
 
     def _hit_rows(self) -> Iterator[Row]:
         for speaker in self._spoken:
@@ -356,12 +358,6 @@ class PartScan:
         key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
         first = hits.minutes[0][2] if hits.minutes else 0
         return row(part, HIT, key, (first, part.start), hits)
-
-
-def _end_of_line(block: bytes, position: int, most: int | None = None) -> int:
-    stop = len(block) if most is None else min(len(block), position + most)
-    end = block.find(b"\n", position, stop)
-    return stop if end < 0 else end
 
 
 def _lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:

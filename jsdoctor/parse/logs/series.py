@@ -10,10 +10,13 @@ from jsdoctor.model.log import Exemplar, LogFile, LogTime
 from jsdoctor.parse.logs.builtin import NAME
 from jsdoctor.parse.logs.rows import MarkRow, PartRow, Seen, Span, VoiceRef
 from jsdoctor.parse.logs.stamp import Zone
+from jsdoctor.parse.redact import scrub_line
 
 _GENERIC = re.compile(r"(?:nats|nats-server|server|stdout|stderr|current|messages|syslog|docker|log|logs|out|json)?")
 _SUFFIX = re.compile(r"(?:-json)?\.(?:log|txt|out|json|jsonl|syslog)$|[*_.-]+$")
 NO_TIME = 1 << 62
+KNOWN_FROM = ("given", "banner", "prefix", "file name")
+"""How a server is known, surest first."""
 
 
 class File:
@@ -45,7 +48,8 @@ class File:
     def exemplar(self, start: int, seen: Seen, at: LogTime | None = None) -> Exemplar:
         """A line of the part that begins at `start`, with its number in the file."""
         time = at or (None if seen.us is None else LogTime(seen.us, seen.zoned))
-        return Exemplar(self.part.name, self._first_line[start] + seen.line, seen.offset, seen.text, time, seen.fields)
+        text, line = scrub_line(seen.text), self._first_line[start] + seen.line
+        return Exemplar(self.part.name, line, seen.offset, text, time, seen.fields)
 
     def voice(self, start: int, voice: VoiceRef) -> VoiceRef:
         """A voice of a part, its section filled in."""

@@ -49,6 +49,11 @@ class _Resolvers:
                     best = _Line(at + shift, name)
         return best
 
+    def between(self, trouble: Occurrence, us: int, next_us: int, time: CommonTime) -> bool:
+        """Whether it ended between two of its lines: the second then begins another spell."""
+        ended = self.after(trouble, us, time)
+        return ended is not None and ended.us < next_us
+
 
 def _first_from(occurrence: Occurrence, us: int) -> int | None:
     """The time of a line not before `us`: the first one, or the last of the bucket that `us` falls into."""
@@ -102,7 +107,7 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
 def _of(occurrence: Occurrence, resolvers: _Resolvers, time: CommonTime, end_us: int | None) -> Iterator[Spell]:
     began = last = count = 0
     for bucket in occurrence.histogram:
-        if count and bucket.first_us - last > PAUSE_US:
+        if count and (bucket.first_us - last > PAUSE_US or resolvers.between(occurrence, last, bucket.first_us, time)):
             yield _spell(occurrence, (began, last, count), resolvers, time, end_us)
             count = 0
         began = began if count else bucket.first_us

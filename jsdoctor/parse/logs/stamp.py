@@ -11,6 +11,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 NATIVE = rb"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)\.(\d{6})"
 """What nats-server writes: local time, microseconds, no zone (logger/log.go)."""
 
+STAMP_BYTES = 28
+"""Length of such a stamp and the bracket of the level behind it."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _ISO = (
@@ -30,22 +33,21 @@ class Stamp(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def native_second_us(text: bytes) -> int | None:
-    """Microseconds of `YYYY/MM/DD hh:mm:ss`, or None when there is no such time."""
+def _minute_us(text: bytes) -> int | None:
     try:
-        moment = datetime(
-            int(text[0:4]),
-            int(text[5:7]),
-            int(text[8:10]),
-            int(text[11:13]),
-            int(text[14:16]),
-            int(text[17:19]),
-            0,
-            UTC,
-        )
+        year, month, day, hour = int(text[0:4]), int(text[5:7]), int(text[8:10]), int(text[11:13])
+        minute = datetime(year, month, day, hour, int(text[14:16]), tzinfo=UTC)
     except ValueError:
         return None
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return (minute - _EPOCH) // timedelta(microseconds=1)
+
+
+def native_second_us(text: bytes) -> int | None:
+    """Microseconds of `YYYY/MM/DD hh:mm:ss`, or None when there is no such time."""
+    minute, seconds = _minute_us(text[:16]), int(text[17:19])
+    if minute is None or seconds > 59:
+        return None
+    return minute + seconds * 1_000_000
 
 
 def find_stamp(text: bytes, year: int) -> Stamp | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from jsdoctor.parse.logs.header import HEADER_WITHIN
 from jsdoctor.parse.logs.wrapping import unwrap_prefix
@@ -43,19 +43,34 @@ class Stretch(NamedTuple):
     gaps: tuple[Jump, ...]
 
 
-class BlockClock(NamedTuple):
-    """All stretches of a block, in the order in which they begin; how many lines it has, and how many long ones."""
+FoundLine = tuple[int, int, int, int | None]
+"""A line of a block: where it begins and ends, where its stamp stands, and the time that it tells; None: no stamp."""
+
+
+class BlockClock(Protocol):
+    """The lines of a block and their stamps. `long_lines` are those of which not all is looked at."""
 
     lines: int
     long_lines: int
-    stretches: tuple[Stretch, ...]
+
+    def numbers(self, starts: Sequence[int]) -> list[int]:
+        """The numbers, from 0, of the lines that start at these offsets."""
+        ...
+
+    def lines_of(self, positions: Sequence[int]) -> Iterable[FoundLine]:
+        """The line of each of these ascending offsets, but for those too far into a long line."""
+        ...
+
+    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
+        """All stretches, in the order in which they begin.
+
+        `cuts` are line starts where processes begin, `skip` those of lines to leave out.
+        """
+        ...
 
 
-LineNumbers = Callable[[Sequence[int]], list[int]]
-"""The numbers, from 0, of the lines that start at these offsets of a block."""
-
-ClockReader = Callable[[bytes, Sequence[int], Sequence[int], "Voices"], tuple[BlockClock, LineNumbers]]
-"""Reads a block of whole lines: `cuts` are line starts where processes begin, `skip` those of lines to leave out."""
+ClockReader = Callable[[bytes], BlockClock]
+"""Reads a block of whole lines."""
 
 _TIMES = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^ \]\t]*|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?")
 _PID = re.compile(rb"\[(\d{1,10})\] $")

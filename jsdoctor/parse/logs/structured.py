@@ -18,6 +18,8 @@ _NESTED = ("kubernetes", "fields", "attributes", "labels", "resource", "record",
 _DOCKER = re.compile(rb'\{"log":"((?:[^"\\]|\\.)*)')
 _DOCKER_TIME = re.compile(rb'"time":"([^"]{10,40})"\}?\s*$')
 _DEPTH = 4
+_EVENT = "io.nats."
+"""Types of advisories and other events of NATS begin so. One that was recorded as it came is its own message."""
 
 
 class Structured(NamedTuple):
@@ -43,6 +45,8 @@ def read_structured(line: bytes, year: int) -> Structured | None:
         return None
     if not isinstance(entry, dict):
         return None
+    if str(entry.get("type", "")).startswith(_EVENT):
+        return Structured(line, wraps=False, label="", stamp=epoch_us(entry.get("timestamp"), year), kind="json")
     first = next((_text(entry[key]) for key in _MESSAGE if entry.get(key)), "")
     wraps = "log" in entry or "MESSAGE" in entry
     kind = "docker" if "log" in entry and "stream" in entry else "journal" if "MESSAGE" in entry else "json"

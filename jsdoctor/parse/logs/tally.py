@@ -14,18 +14,28 @@ EXEMPLARS = 3
 _UNDATED = 1 << 62
 
 
+Place = tuple[int, int | None, bool]
+"""Where and when a line is: its offset in the file, its time (None: undated), and whether that is UTC."""
+
 Line = tuple[int, int | None, bool, Fields]
-"""A line to keep, still in its block: its offset in the file, its time (`zoned` True: UTC), what it captured."""
+"""A line to keep, still in its block: its place, and what it captured."""
+
+Fresh = tuple[int | None, int, Match]
+"""A line not yet counted: its time, its offset in the file, and what was found in it."""
 
 
 class Tally:
-    """Lines so far. First lines that are to be kept wait as `Line` until their block is done."""
+    """Lines so far. Those of a block are counted together at its end; lines to keep are `Line` until it is settled."""
 
-    __slots__ = ("count", "firsts", "last", "last_us", "line", "match", "measures", "minutes", "pending", "worst")
+    __slots__ = (
+        *("count", "firsts", "fresh", "last", "last_us", "line"),
+        *("match", "measures", "minutes", "worst", "zoned"),
+    )
 
-    def __init__(self, match: Match) -> None:
-        self.match = match
+    def __init__(self, match: Match, zoned: bool) -> None:
+        self.match, self.zoned = match, zoned
         self.count = 0
+        self.fresh: list[Fresh] = []
         self.minutes: dict[int, list[int]] = {}
         self.measures: dict[str, list[int]] = {}
         self.firsts: list[tuple[int, int, Line | Seen]] = []
@@ -33,46 +43,62 @@ class Tally:
         self.line: Line | None = None
         self.last: Seen | None = None
         self.last_us = -1
-        self.pending = False
 
-    def add(self, us: int | None, match: Match, line: Line) -> None:
-        """One more line; they come in the order of the file."""
-        self.count += 1
-        if us is None:
-            rank = _UNDATED
-        else:
-            rank = us
-            known = self.minutes.get(us // MINUTE_US)
-            if known is None:
-                self.minutes[us // MINUTE_US] = [1, us, us]
+    def count_fresh(self) -> None:
+        """Count the lines that came since the last time, in the order of the file."""
+        fresh, minutes, worst, last_us = self.fresh, self.minutes, self.worst, self.last_us
+        self.count += len(fresh)
+        last = None
+        for line in fresh:
+            us, _, match = line
+            if us is None:
+                us = _UNDATED
             else:
-                known[0] += 1
-                if us > known[2]:
-                    known[2] = us
-                elif us < known[1]:
-                    known[1] = us
-            if us >= self.last_us:
-                self.last_us, self.line = us, line
-        if match.measures:
-            self._measure(match)
-        if rank < self.worst:
-            self._keep(rank, line)
+                known = minutes.get(us // MINUTE_US)
+                if known is None:
+                    minutes[us // MINUTE_US] = [1, us, us]
+                else:
+                    known[0] += 1
+                    if us > known[2]:
+                        known[2] = us
+                    elif us < known[1]:
+                        known[1] = us
+                if us >= last_us:
+                    last_us, last = us, line
+            if us < worst:
+                worst = self._keep(us, line)
+            if match.measures:
+                self._measure(match)
+        if last is not None:
+            self.last_us, self.line = last_us, self._line(last)
+        self.worst = worst
+        fresh.clear()
+
+    def _line(self, line: Fresh) -> Line:
+        us, offset, match = line
+        return (offset, us, self.zoned, match.others)
 
     def _measure(self, match: Match) -> None:
         for field, value in match.measures:
-            known = self.measures.setdefault(field, [0, value, value])
+            known = self.measures.get(field)
+            if known is None:
+                self.measures[field] = [1, value, value]
+                continue
             known[0] += 1
-            known[1], known[2] = min(known[1], value), max(known[2], value)
+            if value < known[1]:
+                known[1] = value
+            elif value > known[2]:
+                known[2] = value
 
-    def _keep(self, rank: int, line: Line) -> None:
+    def _keep(self, rank: int, line: Fresh) -> int:
+        """Keep a line among the first ones; the rank that others must be below from now on."""
         firsts = self.firsts
         in_order = not firsts or rank >= firsts[-1][0]
-        firsts.append((rank, line[0], line))
+        firsts.append((rank, line[1], self._line(line)))
         if not in_order:
             firsts.sort(key=_rank)
             del firsts[EXEMPLARS:]
-        if len(firsts) == EXEMPLARS:
-            self.worst = firsts[-1][0]
+        return firsts[-1][0] if len(firsts) == EXEMPLARS else _UNDATED + 1
 
     def waiting(self) -> Iterator[Line]:
         """Lines that are to be kept and are still in their block."""
@@ -84,7 +110,6 @@ class Tally:
 
     def settle(self, seen: Iterator[Seen]) -> None:
         """What the waiting lines are, in the same order."""
-        self.pending = False
         self.firsts = [(us, at, next(seen) if isinstance(line, tuple) else line) for us, at, line in self.firsts]
         if self.line is not None:
             self.last, self.line = next(seen), None

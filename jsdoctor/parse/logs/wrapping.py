@@ -27,8 +27,16 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     (
         "syslog",
         re.compile(
-            rb"(?:<(?P<pri>\d{1,3})>)?(?P<time>[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?|" + _ISO + rb") "
-            rb"(?P<label>[^\s\[\]:]+) (?P<app>[^\s\[:]+)(?:\[(?P<pid>\d+)\])?: ?"
+            rb"(?:<(?P<pri>\d{1,3})>)?(?P<time>[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?) "
+            rb"(?P<label>(?!(?i:trace|debug|info|notice|warn|warning|error|severe|fatal|critical) )[^\s\[\]:]+) "
+            rb"(?P<app>[^\s\[:]+)(?:\[(?P<pid>\d+)\])?: ?"
+        ),
+    ),
+    (
+        "syslog",  # applications write such times, too, and `ERROR module: ` after them: only a process id tells
+        re.compile(
+            rb"(?:<(?P<pri>\d{1,3})>)?(?P<time>" + _ISO + rb") "
+            rb"(?P<label>[^\s\[\]:]+) (?P<app>nats-server(?=:)|[^\s\[:]+(?=\[))(?:\[(?P<pid>\d+)\])?: ?"
         ),
     ),
     ("timestamp", re.compile(rb"(?P<time>" + _ISO + rb")[ \t]")),

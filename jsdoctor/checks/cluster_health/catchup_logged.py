@@ -1,0 +1,43 @@
+"""JSD708: copies of streams that could not be brought up to date, and snapshots that fail or take long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.raft_words import member_of
+from jsdoctor.checks.logs.spells import troubles
+from jsdoctor.checks.logs.told import told_each, told_in_full
+from jsdoctor.checks.logs.words import no_server_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.params import Params
+
+_CATCHUP = ("stalled", "retried", "failed", "bad-message", "aborted")
+_SNAPSHOTS = ("stream-snapshot-failed", "consumer-snapshot-failed", "meta-snapshot-failed")
+_RAFT = ("raft-snapshot-not-sent", "raft-catchup-without-start", "raft-catchup-entry-missing", "raft-catchup-refused")
+_CLOSED = ("store is closed", "node is closed", "raft: node is closed", "no snapshot available")
+_THEN = "that copy protects nothing until it is current; look at its server's disk and at the routes"
+_GROWS = "its Raft log is not shortened: it grows on disk and makes the next start slow"
+
+
+@check("cluster_health.catchup_logged")
+def catchup_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Servers that stop close their stores under running snapshots; those lines mean nothing (server: raft.go)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    found = troubles(logs, *(f"catchup-{name}" for name in _CATCHUP))
+    yield from told_each(found, "a copy of the stream could not catch up", _THEN)
+    for burst in bursts(logs, "catchup-not-subscribed"):
+        yield told_in_full(burst, "a catch-up could not be served", "the leader did not send what others lack")
+    for burst in bursts(logs, *_SNAPSHOTS):
+        if not all(one.value("reason").startswith(_CLOSED) for one in burst.found):
+            severity = None if burst.count >= params.integer("repeated") else Severity.INFO
+            yield told_in_full(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
+    for burst in bursts(logs, *_RAFT, subjects=member_of):
+        severity = None if burst.most >= params.integer("repeated") else Severity.INFO
+        yield told_in_full(burst, "members of Raft groups could not be brought up to date", _THEN, severity)
+    if not found:
+        yield passed(CLUSTER)

@@ -1,0 +1,72 @@
+"""JSD714: routes, gateways and leaf links that were refused, could not be resolved, went stale or looped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.raft_words import member_of
+from jsdoctor.checks.logs.spells import Trouble, troubles
+from jsdoctor.checks.logs.told import told_in_full
+from jsdoctor.checks.logs.words import listed, no_server_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+
+_KINDS = {
+    "routes": (
+        "route-refused",
+        "route-unresolved",
+        "route-lost",
+        "route-error",
+        "route-not-flushed",
+        "raft-awaits-routes",
+    ),
+    "gateways": ("gateway-refused", "gateway-unresolved", "gateway-lost", "gateway-misnamed", "gateway-error"),
+    "leaf links": ("leaf-refused", "leaf-lost", "leaf-error"),
+}
+_WRONG = {
+    "leaf-loop": "leaf links loop: messages would go round, so the server refuses one; remove one of the links",
+    "leaf-rejected": "a leaf link was refused for its version or its cluster name",
+    "leaf-tls-differs": "a leaf link lacks TLS that the other side wants",
+    "leaf-credentials-bad": "the credentials of a leaf link cannot be read or are malformed",
+    "gateway-rejected": "a gateway connection was refused: its name is in no list here",
+    "gateway-unknown": "another server of this cluster has a gateway that is not configured here",
+}
+
+
+@check("cluster_health.links_logged")
+def links_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """A refused route is logged at the first attempt and then once an hour (server.go shouldReportConnectErr)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    quiet = True
+    for kind, signatures in _KINDS.items():
+        for trouble in troubles(logs, *signatures, subjects=member_of):
+            if trouble.notable:
+                quiet = False
+                yield told_in_full(trouble, _what(kind, trouble), _then(kind, trouble), trouble.severity())
+    for signature, what in _WRONG.items():
+        for burst in bursts(logs, signature, subjects=member_of):
+            quiet = False
+            severity = None if burst.count > 1 else Severity.WARNING
+            yield told_in_full(burst, what, "the link stays down until the configuration is right", severity)
+    if quiet:
+        yield passed(CLUSTER)
+
+
+def _what(kind: str, trouble: Trouble) -> str:
+    fields = [dict(spell.fields) for spell in trouble.unresolved or trouble.spells]
+    peers = listed(found for one in fields if (found := one.get("name") or one.get("remote") or one.get("host")))
+    reasons = listed(found for one in fields if (found := one.get("reason")))
+    return f"{kind}{f' to {peers}' if peers else ''} down{f' ({reasons})' if reasons else ''}"
+
+
+def _then(kind: str, trouble: Trouble) -> str:
+    lasting = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went across meanwhile"
+    return (
+        f"{lasting}; look at the other side, at addresses and names, and at the network"
+        if trouble.unresolved
+        else lasting
+    )

@@ -1,0 +1,57 @@
+"""JSD304, from logs: ids that different messages seem to share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import no_client_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.params import Params
+
+
+@check("dedupe_window.message_id_reused_logged")
+def message_id_reused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """A batch that holds an id twice proves it; many answers for one message make it likely."""
+    least = params.integer("answers")
+    batches = bursts(logs, "batch-duplicate-id", subjects=client_of, calm=False)
+    acks = bursts(logs, *DUPLICATE_ACKS, subjects=client_of, calm=False)
+    suspects = [burst for burst in acks if burst.count >= least and _one_message(burst)]
+    for burst in batches:
+        what = "atomic batches were refused because they hold a message id twice"
+        yield _finding(burst, f"{what}, {burst.story}; nothing of them is stored", None, Confidence.HIGH)
+    for burst in suspects:
+        span = sequences(burst.found)
+        what = (
+            f"publishes were called duplicates of one and the same message {span[0] if span else 0:,}, {burst.story}:"
+            " either it is retried without end, or other messages use its id and were thrown away"
+        )
+        yield _finding(burst, what, Severity.WARNING, Confidence.LOW, least)
+    if not batches and not suspects:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
+
+
+def _one_message(burst: Burst) -> bool:
+    span = sequences(burst.found)
+    return span is not None and span[0] == span[1] > 0
+
+
+def _finding(
+    burst: Burst, message: str, severity: Severity | None, confidence: Confidence, threshold: int | None = None
+) -> Finding:
+    return Finding(
+        subject=burst.subject,
+        severity=severity,
+        confidence=confidence,
+        message=message,
+        measured=burst.count,
+        threshold=threshold,
+        unit="count",
+        first_seen=burst.first_seen,
+        last_seen=burst.last_seen,
+        evidence=burst.evidence,
+    )

@@ -1,0 +1,73 @@
+"""Findings from bursts and troubles: what all of them carry, whom they are about, and whether it was still going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from jsdoctor.checks.logs.bursts import Burst
+from jsdoctor.checks.logs.spells import Trouble
+from jsdoctor.checks.logs.words import latest
+from jsdoctor.model.finding import Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence, LogTime
+
+LATELY_US = 600_000_000
+"""What was logged so shortly before the log ends has not been seen to be over."""
+
+
+def by_server(fields: Mapping[str, str], logged_by: str) -> Subject:
+    """The server that logged it, whatever else the line names."""
+    del fields
+    return Subject(kind="server", name=logged_by)
+
+
+def told(of: Burst | Trouble, message: str, severity: Severity | None = None) -> Finding:
+    """A finding with the lines and times of what it is made of. `severity` None: the rule's own."""
+    return Finding(
+        subject=of.subject,
+        severity=severity,
+        message=message,
+        measured=of.count if isinstance(of, Burst) else of.lines,
+        unit="count",
+        evidence=of.evidence,
+        first_seen=of.first_seen,
+        last_seen=of.last_seen,
+    )
+
+
+def told_in_full(of: Burst | Trouble, what: str, then: str, severity: Severity | None = None) -> Finding:
+    """The same, in the usual form: what it is, its story, and what to do or expect then."""
+    return told(of, f"{what}: {of.story}; {then}", severity)
+
+
+def told_each(
+    found: Iterable[Trouble],
+    what: str,
+    then: str,
+    unresolved: Severity | None = None,
+    repeated: Severity = Severity.WARNING,
+) -> Iterator[Finding]:
+    """One finding for each notable trouble, a pass for the others."""
+    for trouble in found:
+        if trouble.notable:
+            yield told_in_full(trouble, what, then, trouble.severity(unresolved, repeated))
+        else:
+            yield passed(trouble.subject)
+
+
+def lately(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bool:
+    """Whether the last of it stands near the end of the logs of who wrote it. Lines without any time count as late."""
+    ends = [_end(logs, one.logged_by, one.zoned) for one in burst.found]
+    if burst.last is None:
+        return True
+    return any(
+        end is None or one.last is None or end.us - one.last.us <= within_us
+        for one, end in zip(burst.found, ends, strict=True)
+    )
+
+
+def _end(logs: LogEvidence, logged_by: str, zoned: bool) -> LogTime | None:
+    """When the log of a server ends; for others, the end of what was read of applications."""
+    server = next((one for one in logs.servers if one.name == logged_by), None)
+    if server is not None and server.last is not None and server.last.zoned == zoned:
+        return server.last
+    return latest([file.last for file in logs.files if file.client_lines and file.last and file.last.zoned == zoned])

@@ -1,0 +1,42 @@
+"""JSD208: copies and indexes that servers threw away and built anew, and how that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.raft_words import member_of
+from jsdoctor.checks.logs.spells import troubles
+from jsdoctor.checks.logs.told import told_each, told_in_full
+from jsdoctor.checks.logs.words import no_server_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+
+_REBUILT = ("store-state-outdated", "store-state-recovered", "store-state-rescanned")
+_UNREADABLE = (
+    *("cluster-entry-undecodable", "cluster-assignment-undecodable", "stream-assignment-corrupt"),
+    *("store-side-state-undecodable", "store-side-state-unreadable", "raft-snapshot-unreadable"),
+)
+_RAFT = ("raft-log-reset", "raft-log-not-truncated")
+_AGAIN = "the server throws its copy away and takes the leader's; look at its disk and for unclean stops before it"
+_REPLAY = "the leader sends it again; without a majority that has it, it is lost"
+
+
+@check("sequence_mismatch.stream_reset_logged")
+def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """After an unclean stop an outdated index is rebuilt, which is how it should be (filestore.go recoverFullState)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    resets = troubles(logs, "stream-reset", "stream-reset-bad-state", calm=False)
+    yield from told_each(resets, "a copy of the stream was reset", _AGAIN, repeated=Severity.WARNING)
+    for burst in bursts(logs, *_REBUILT, subjects=member_of, calm=False):
+        what = f"indexes of {burst.values('store')} were rebuilt, as after every unclean stop"
+        yield told_in_full(burst, what, "nothing to do", Severity.INFO)
+    for burst in bursts(logs, *_UNREADABLE, calm=False):
+        yield told_in_full(burst, "entries or states could not be read and were left out", _REPLAY, Severity.WARNING)
+    for burst in bursts(logs, *_RAFT, subjects=member_of):
+        yield told_in_full(burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING)
+    if not resets:
+        yield passed(CLUSTER)

@@ -1,0 +1,53 @@
+"""JSD814: servers that say how long they waited, for a disk or for a processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.words import no_server_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
+
+_SLOW = {
+    "readloop-slow": "reading from a connection",
+    "internal-subscription-slow": "an internal request",
+    "store-state-write-slow": "writing a stream's index",
+    "store-limit-slow": "applying a stream's limits",
+    "store-update-slow": "changing a stream's settings",
+    "meta-snapshot-took": "a snapshot of the meta group",
+    "meta-log-large": "the log of the meta group growing too large",
+}
+
+
+@check("server_health.disk_slow_logged")
+def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Each line tells of seconds in which the server did nothing else with that connection or stream."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    quiet = True
+    for burst in bursts(logs, *_SLOW, subjects=by_server):
+        long_ns = burst.largest("took") or 0
+        only_snapshots = all(one.signature == "meta-snapshot-took" for one in burst.found)
+        if only_snapshots and long_ns < params.integer("snapshot"):
+            continue
+        quiet = False
+        yield _finding(burst, long_ns, params)
+    if quiet:
+        yield passed(CLUSTER)
+
+
+def _finding(burst: Burst, long_ns: int, params: Params) -> Finding:
+    what = ", ".join(dict.fromkeys(_SLOW[one.signature] for one in burst.found))
+    grave = burst.most >= params.integer("lines") or long_ns >= params.integer("long")
+    return told(
+        burst,
+        f"it was slow at {what}, up to {span(long_ns // 1_000_000 * 1_000_000)} at a time ({burst.story}): a slow disk,"
+        " too little processor time, or a machine that was paused",
+        None if grave else Severity.INFO,
+    )

@@ -1,0 +1,44 @@
+"""JSD815: messages that came faster than their stream could store them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence
+
+
+@check("server_health.ingest_overrun_logged")
+def ingest_overrun_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """What was published without a reply subject is dropped without a word to anybody (stream.go queueInbound)."""
+    seen: set[Subject] = set()
+    for burst in bursts(logs, "ingest-dropped", calm=False):
+        seen.add(burst.subject)
+        yield told(
+            burst,
+            f"messages were thrown away, they came faster than the stream stores them ({burst.values('reason')}):"
+            f" {burst.story}. One line can stand for 100,000 messages; publishers that want no answer were not told",
+        )
+    for burst in bursts(logs, "stream-lag-high"):
+        if burst.subject not in seen:
+            seen.add(burst.subject)
+            yield told(
+                burst,
+                f"more than 10,000 of its messages waited for its replicas: {burst.story}. Its leader takes them faster"
+                " than the others confirm",
+                Severity.WARNING,
+            )
+    for burst in bursts(logs, "client-too-many-requests", subjects=client_of):
+        seen.add(burst.subject)
+        yield told(
+            burst,
+            f"its publishes were refused with `too many requests` (10167): {burst.story}. Others on the same stream may"
+            " have lost messages unnoticed",
+            Severity.WARNING,
+        )
+    if not seen:
+        yield passed(CLUSTER)

@@ -1,0 +1,44 @@
+"""JSD819: reloads of the configuration that a server refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.words import no_server_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence, Occurrence
+
+
+@check("server_health.reload_rejected_logged")
+def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """Whoever reloads with a signal sees no error: the log is the only place (signal.go handleSignals)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    found = bursts(logs, "reload-refused", subjects=by_server, calm=False)
+    pending = {(spell.logged_by, spell.fields) for spell in logs.spells_of("reload-refused") if spell.resolved is None}
+    for burst in found:
+        open_ = [one for one in burst.found if (one.logged_by, one.fields) in pending]
+        reasons = dict.fromkeys(reason for one in open_ or burst.found if (reason := _reason(one)))
+        then = (
+            "neither a reload nor a start has succeeded since: it goes on with its old settings; the next start uses"
+            " the file as it is now"
+            if open_
+            else "a later reload or start succeeded"
+        )
+        yield told(
+            burst,
+            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {then}",
+            None if open_ else Severity.INFO,
+        )
+    if not found:
+        yield passed(CLUSTER)
+
+
+def _reason(one: Occurrence) -> str:
+    """The text of the newest line that is kept, with its numbers."""
+    texts = [dict(line.fields).get("reason", "") for line in one.exemplars]
+    return texts[-1] if texts else one.value("reason")

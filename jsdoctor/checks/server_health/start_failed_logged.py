@@ -1,0 +1,54 @@
+"""JSD817: servers that did not come up, refused their configuration, or share a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.told import by_server, lately, told
+from jsdoctor.checks.logs.words import times, zoned
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence, ProcessRun
+
+
+@check("server_health.start_failed_logged")
+def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """A fatal line ends the process (server.go Start). What is wrong in a configuration only stderr says."""
+    quiet = True
+    for server in dict.fromkeys(run.server for run in logs.runs if run.end == "failed"):
+        quiet = False
+        yield _fatal(server, logs.runs_of(server))
+    failed = {run.server for run in logs.runs if run.end == "failed"}
+    for burst in bursts(logs, "start-refused", subjects=by_server):
+        if burst.subject.name not in failed:
+            quiet = False
+            texts = dict.fromkeys(dict(line.fields).get("reason", "") for one in burst.found for line in one.exemplars)
+            yield told(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
+    for burst in bursts(logs, "server-name-duplicate", subjects=by_server, calm=False):
+        quiet = False
+        yield told(
+            burst,
+            f"another server has the same name, {burst.values('remote')}: {burst.story}. JetStream knows its members by"
+            " name: their streams get into each other's way",
+            None if lately(logs, burst) else Severity.WARNING,
+        )
+    if quiet:
+        yield passed(CLUSTER)
+
+
+def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
+    failed = [run for run in runs if run.end == "failed"]
+    last, line = failed[-1], failed[-1].exemplar
+    up = any(run.ready is not None or run.end in ("clean", "lame duck") for run in runs[runs.index(last) + 1 :])
+    then = "it has come up since" if up else "it has not come up since"
+    return Finding(
+        subject=Subject(kind="server", name=server),
+        severity=None if not up else Severity.WARNING if len(failed) > 1 else Severity.INFO,
+        message=f"it failed {times(len(failed))} with a fatal error, last at {last.last}: {last.fatal}; {then}",
+        measured=len(failed),
+        unit="count",
+        evidence=(Observation(line.file if line else server, "fatal line", last.fatal, zoned(last.last)),),
+        first_seen=zoned(failed[0].last),
+        last_seen=zoned(last.last),
+    )

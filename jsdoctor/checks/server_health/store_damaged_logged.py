@@ -1,0 +1,79 @@
+"""JSD804: what servers could not read back of what they stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.logs.words import no_server_lines, subject_of
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence
+
+_GRAVE = {
+    "store-block-missing": "a block of messages is missing, and with it its messages",
+    "store-record-corrupt": "a record in a block of messages is damaged: all behind it in that block is dropped",
+    "store-block-unreadable": "a block of messages cannot be read",
+    "store-check-failed": "its check found damaged messages",
+    "store-not-found": "its files are gone while the server runs",
+    "store-key-unreadable": "it cannot be decrypted: the key is another one, or damaged",
+    "stream-metafile-damaged": "its settings are damaged: the stream was not loaded",
+    "stream-metafile-missing": "its settings are missing: the stream was not loaded",
+    "stream-checksum-missing": "the checksum of its settings is missing: the stream was not loaded",
+    "stream-metafile-invalid": "its settings make no sense: the stream was not loaded",
+    "stream-metafile-unreadable": "its settings cannot be read: the stream was not loaded",
+    "stream-metafile-undecryptable": "the settings of a stream cannot be decrypted: it was not loaded",
+    "stream-key-invalid": "the key of a stream is damaged: it was not loaded",
+    "stream-recreation-failed": "the stream could not be brought back",
+    "consumer-recreation-failed": "the consumer could not be brought back",
+    "consumer-recreation-failed-unnamed-stream": "a consumer could not be brought back",
+    "consumer-metafile-missing": "the settings of the consumer are missing: it was not loaded",
+    "consumer-metafile-invalid": "the settings of the consumer are damaged: it was not loaded",
+    "consumer-metafile-undecryptable": "the settings of a consumer cannot be decrypted: it was not loaded",
+    "consumer-message-unreadable": "messages for the consumer cannot be read",
+    "catchup-message-unreadable": "a message that another replica needs cannot be read",
+    "batch-not-restored": "a batch that was half written could not be restored",
+}
+_MENDED = {
+    "stream-orphaned": "the meta group does not know the stream, so this server deletes its copy: right if it was"
+    " deleted while the server was away, else its messages are lost here",
+    "consumer-orphaned": "the meta group does not know the consumer, so this server deletes it: right if it was deleted"
+    " while the server was away",
+    "raft-snapshot-damaged": "the snapshot of a raft group is damaged",
+    "raft-log-truncated": "the log of a raft group is damaged and was cut; the leader sends what is missing",
+    "raft-log-entry-unreadable": "entries in the log of a raft group cannot be read",
+    "raft-entry-unreadable": "an entry in the log of a raft group cannot be read",
+}
+_INDEX = ("store-index-damaged", "store-index-unreadable", "store-totals-differ", "store-cache-inconsistent")
+_REBUILT = "its index did not fit its messages and was made anew from them"
+
+
+def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
+    """The stream or consumer; for a raft group's store, the server."""
+    store = fields.get("store", "")
+    if not store or fields.get("stream"):
+        return subject_of(fields, logged_by)
+    group = store.startswith(("S-R", "C-R")) or store == "_meta_"
+    return Subject(kind="server", name=logged_by) if group else Subject(kind="stream", name=store)
+
+
+@check("server_health.store_damaged_logged")
+def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """Most of it is written while a server starts, so starts are not left out."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    graver: set[Subject] = set()
+    for signatures, severity in ((tuple(_GRAVE), None), (tuple(_MENDED), Severity.WARNING), (_INDEX, Severity.INFO)):
+        found = [one for one in bursts(logs, *signatures, subjects=_owner, calm=False) if one.subject not in graver]
+        graver.update(burst.subject for burst in found)
+        for burst in found:
+            yield told(burst, f"{_what(burst)}: {burst.story}", severity)
+    if not graver:
+        yield passed(CLUSTER)
+
+
+def _what(burst: Burst) -> str:
+    words = _GRAVE | _MENDED
+    return "; ".join(dict.fromkeys(words.get(one.signature, _REBUILT) for one in burst.found))

@@ -1,0 +1,45 @@
+"""JSD613: publishes and requests that nobody answered, by the logs of applications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.told import lately, told
+from jsdoctor.checks.logs.words import no_client_lines
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+
+_NO_STREAM = (
+    *("client-no-response-from-stream", "client-no-stream-matches", "client-no-stream-found"),
+    *("client-no-matching-streams", "client-publish-no-response"),
+)
+_NOBODY = ("client-no-responders", "client-no-responders-exception")
+_MANY = 10
+_JUST_NOW_US = 60_000_000
+
+
+@check("stream_limits.no_stream_for_subject_logged")
+def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """Servers write nothing about it. Some lines are what an election looks like from outside."""
+    if not logs.has_client_logs:
+        yield no_client_lines()
+        return
+    found = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
+    for burst in found:
+        grave = burst.most >= _MANY or lately(logs, burst, _JUST_NOW_US)
+        yield told(burst, _words(burst), None if grave else Severity.INFO)
+    if not found:
+        yield passed(CLUSTER)
+
+
+def _words(burst: Burst) -> str:
+    sure = any(one.signature in _NO_STREAM for one in burst.found)
+    what = (
+        "no stream answered what it published"
+        if sure
+        else "nobody answered its requests, which is also how a missing stream looks"
+    )
+    return f"{what}: {burst.story}. Either no stream captures the subject, or the stream has no leader"

@@ -1,0 +1,161 @@
+"""Log evidence for rule tests: real logs of real servers, and small edits of them.
+
+`fixtures/<CODE>/log_cases.toml` lists the cases of one rule:
+
+    [[case]]
+    kind = "fires"                     # fires | silent | below | above | fixed | unknown
+    about = "the majority is lost and does not come back"
+    files = ["partition/n*.log"]       # below fixtures/<CODE>/logs, else below fixtures/logs (globs); one is named by
+                                       # its file name, so that n1.log and n2.log are two servers
+    text = { "app.log" = '''...''' }   # instead, or besides: small logs in full
+    zone = "UTC"                       # of all of them; none by default: local time of an unknown zone
+    servers = { "n1.log" = "n1" }      # what the user would say with --server-name
+    params = { repeated = 2 }          # optional overrides, in the parameter's unit (durations as text)
+    [[case.edit]]                      # edits, in order; `files` narrows them to some (globs)
+    files = ["n1.log"]
+    drop = "Router connection"         # lines that match are taken away
+    keep = "NO quorum"                 # lines that do not match are taken away
+    until = "12:00:05"                 # the log ends before the first line that matches
+    since = "12:00:05"                 # the log begins with the first line that matches
+    replace = ["took 1.2s", "took 12s"]    # text by text (Python's re.sub) in every line
+    append = "[1] 2026/11/21 ..."      # a line (or several) at the end
+    [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
+    subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
+    severity = "error"                 # default: the rule's own
+    outcome = "fail"                   # fail (default) | not_evaluated
+
+Only the checks of log evidence run on these cases: there is no other evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.log_scan import ScanSettings
+from tests.logs.corpus import evidence
+from tests.ruleset import checks, rules
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "fixtures"
+LOGS = FIXTURES / "logs"
+HEALTHY = LOGS / "healthy"
+KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
+
+Json = dict[str, Any]
+
+
+@cache
+def settings() -> ScanSettings:
+    """Every signature of every rule."""
+    return ScanSettings(signatures=tuple(signature for rule in rules() for signature in rule.signatures))
+
+
+def logged_rules() -> list[str]:
+    """Codes of the rules with a check of log evidence."""
+    return [rule.code for rule in rules() if any(takes_logs(name) for name in rule.checks)]
+
+
+def takes_logs(name: str) -> bool:
+    """Whether this check works on log evidence."""
+    return LogEvidence in checks()[name].required.values()
+
+
+def log_cases(code: str) -> list[Json]:
+    """The log cases of one rule."""
+    path = FIXTURES / code / "log_cases.toml"
+    return tomllib.loads(path.read_text())["case"] if path.exists() else []
+
+
+def log_evidence_of(code: str, case: Json) -> EvidenceSet:
+    """What a run with `--logs` alone has. Many rules look at the same logs: each reading is kept."""
+    said = {key: value for key, value in case.items() if key not in ("kind", "about", "expect", "params")}
+    own = any((FIXTURES / code / "logs").glob(pattern) for pattern in case.get("files", []))
+    return _evidence_of(code if own else "", json.dumps(said, sort_keys=True))
+
+
+@cache
+def _evidence_of(code: str, said: str) -> EvidenceSet:
+    case: Json = json.loads(said)
+    with TemporaryDirectory(prefix="jsdoctor-case-") as directory:
+        for name, original in _files(code, case).items():
+            lines = original
+            for edit in case.get("edit", []):
+                if any(fnmatch(name, pattern) for pattern in edit.get("files", ["*"])):
+                    lines = _edited(lines, edit)
+            (Path(directory) / name).write_text("".join(f"{line}\n" for line in lines), errors="surrogateescape")
+        return only_logs(
+            evidence(
+                [directory],
+                settings=settings(),
+                zones=[("*", case["zone"])] if "zone" in case else [],
+                servers=[(f"*{name}", server) for name, server in case.get("servers", {}).items()],
+            )
+        )
+
+
+def evidence_of_files(*paths: Path) -> EvidenceSet:
+    """Files or directories as they are."""
+    return only_logs(evidence(paths, settings=settings()))
+
+
+def only_logs(logs: LogEvidence) -> EvidenceSet:
+    """Log evidence and nothing else."""
+    gap = Gap(kind="access", subject=CLUSTER, reason="only logs were read", how_to_get="name a server", requested=False)
+    return EvidenceSet({LogEvidence: logs}, {kind: gap for kind in EVIDENCE_KINDS if kind is not LogEvidence})
+
+
+def _files(code: str, case: Json) -> dict[str, list[str]]:
+    found = {name: text.strip("\n").split("\n") for name, text in case.get("text", {}).items()}
+    for pattern in case.get("files", []):
+        paths = sorted((FIXTURES / code / "logs").glob(pattern)) or sorted(LOGS.glob(pattern))
+        assert paths, f"{code}: no file is named {pattern}"
+        for path in paths:
+            assert path.name not in found, f"{code}: two files are named {path.name}"
+            found[path.name] = path.read_text(errors="surrogateescape").splitlines()
+    assert found, f"{code}: a case without logs"
+    return found
+
+
+def _edited(lines: list[str], edit: Json) -> list[str]:
+    for action, value in edit.items():
+        match action:
+            case "drop":
+                lines = [line for line in lines if not re.search(value, line)]
+            case "keep":
+                lines = [line for line in lines if re.search(value, line)]
+            case "until":
+                lines = lines[: _first(lines, value)]
+            case "since":
+                lines = lines[_first(lines, value) :]
+            case "replace":
+                lines = [re.sub(value[0], value[1], line) for line in lines]
+            case "append":
+                lines = [*lines, *value.strip("\n").split("\n")]
+            case "files":
+                pass
+            case _:
+                raise ValueError(f"unknown edit {action!r}")
+    return lines
+
+
+def _first(lines: list[str], pattern: str) -> int:
+    found = next((number for number, line in enumerate(lines) if re.search(pattern, line)), None)
+    assert found is not None, f"no line matches {pattern!r}"
+    return found
+
+
+def healthy_logs() -> list[Path]:
+    """Directories with logs of clusters that nothing was wrong with, whatever was done to them."""
+    return sorted(path for path in HEALTHY.glob("*/*") if path.is_dir())

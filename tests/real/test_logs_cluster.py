@@ -1,0 +1,205 @@
+"""Faults of clusters and streams, made on real servers, and what the logs of these servers alone tell of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from jsdoctor.demo.server import NatsServer
+from tests.deployment import add_consumer, add_stream, api
+from tests.real.outage import Json, check, said, small_disk, with_client
+from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
+OTHERS = pytest.mark.nightly
+ON_2_15 = [pytest.param("2.10.26", marks=OTHERS), pytest.param("2.12.8", marks=OTHERS), "2.15.1"]
+ON_2_12 = [pytest.param("2.10.26", marks=OTHERS), "2.12.8", pytest.param("2.15.1", marks=OTHERS)]
+ON_2_10 = ["2.10.26", pytest.param("2.12.8", marks=OTHERS), pytest.param("2.15.1", marks=OTHERS)]
+LOUD = ("warning", "error", "critical")
+
+
+def judge(cluster: Cluster, directory: Path, *arguments: str) -> Json:
+    """What `jsdoctor check` makes of the servers' logs, without a connection to anybody."""
+    logs = directory / "logs"
+    logs.mkdir(exist_ok=True)
+    for name in cluster.names:
+        shutil.copy(cluster.node(name).log_path, logs / f"{name}.log")
+    _, report = check("--logs", str(logs), "--timezone", "UTC", *arguments)
+    return report
+
+
+def loud(report: Json) -> list[tuple[str, str, str]]:
+    """Everything that is more than information."""
+    return [
+        (result["code"], result["severity"], result["message"])
+        for result in report["results"]
+        if result["outcome"] == "fail" and result["severity"] in LOUD
+    ]
+
+
+def logged(cluster: Cluster, name: str, words: str) -> bool:
+    return words in cluster.node(name).log_path.read_text()
+
+
+def elections(cluster: Cluster, stream: str) -> int:
+    """How often a server said that it is the stream's new leader."""
+    words = f"JetStream cluster new stream leader for 'APP > {stream}'"
+    return sum(cluster.node(name).log_path.read_text().count(words) for name in cluster.names)
+
+
+@pytest.mark.parametrize("version", ON_2_15)
+def test_lost_majority_is_found_and_so_is_its_return(
+    cluster_factory: ClusterFactory, tmp_path: Path, version: str
+) -> None:
+    cluster = cluster_factory(version, 3)
+
+    async def make(client: Client) -> str:
+        await add_stream(client, "P702", subjects=["p702"], num_replicas=3)
+        await add_consumer(client, "P702", "worker")
+        for _ in range(10):
+            await client.request("p702", b"x", timeout=10)
+        return str((await api(client, "STREAM.INFO.P702"))["cluster"]["leader"])
+
+    survivor = with_client(cluster, make)
+    killed = [name for name in cluster.names if name != survivor]
+    for name in killed:
+        cluster.kill(name)
+    quorum = "JetStream cluster stream 'APP > P702' has NO quorum"
+    wait_until(lambda: logged(cluster, survivor, quorum), "the loss of the quorum to be logged", timeout=60)
+    alone = {"cluster": "critical"}
+    wait_until(lambda: said(judge(cluster, tmp_path), "JSD701") == alone, "no meta leader for long", timeout=60)
+    report = judge(cluster, tmp_path)
+    assert said(report, "JSD702")["APP/P702"] == "critical"
+    assert said(report, "JSD714")[survivor] == "error"
+    for name in killed:
+        cluster.start(name, wait=False)
+    cluster.wait_ready()
+    wait_until(lambda: elections(cluster, "P702") > 1, "a new leader of the stream", timeout=60)
+    report = judge(cluster, tmp_path)
+    for code in ("JSD701", "JSD702", "JSD714", "JSD713", "JSD204"):
+        assert set(said(report, code).values()) <= {"info", "warning"}, code
+
+
+@pytest.mark.parametrize("version", ON_2_12)
+def test_flapping_leaders_and_failed_placement_are_found(
+    cluster_factory: ClusterFactory, tmp_path: Path, version: str
+) -> None:
+    cluster = cluster_factory(version, 3, jetstream="max_memory_store: 16M\n  max_file_store: 32M")
+
+    async def make(client: Client) -> Json:
+        await add_stream(client, "P705", subjects=["p705"], num_replicas=3)
+        for number in range(1, 13):  # each start of a server explains two
+            await asyncio.to_thread(
+                wait_until, lambda n=number: elections(cluster, "P705") >= n, "a leader", timeout=20
+            )
+            await api(client, "STREAM.LEADER.STEPDOWN.P705")
+        refused = {"name": "P716", "subjects": ["p716"], "num_replicas": 3, "max_bytes": 64 << 20}
+        reply: Json = json.loads(
+            (await client.request("$JS.API.STREAM.CREATE.P716", json.dumps(refused).encode(), timeout=10)).data
+        )
+        return reply
+
+    reply = with_client(cluster, make)
+    assert reply["error"]["err_code"] in (10005, 10047)
+    report = judge(cluster, tmp_path)
+    assert said(report, "JSD705") == {"APP/P705": "warning"}
+    assert said(report, "JSD716") == {"cluster": "warning"}
+    assert {code for code, _, _ in loud(report)} == {"JSD705", "JSD716"}
+
+
+@pytest.mark.parametrize("version", ON_2_15)
+def test_lost_messages_are_found(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    cluster = cluster_factory(version, 1)
+
+    async def make(client: Client) -> None:
+        await add_stream(client, "P204", subjects=["p204"])
+        await add_consumer(client, "P204", "reader")
+        for _ in range(50):
+            await client.request("p204", b"x" * 100, timeout=10)
+        inbox = client.new_inbox()
+        sub = await client.subscribe(inbox)
+        await client.publish("$JS.API.CONSUMER.MSG.NEXT.P204.reader", b'{"batch": 50}', reply=inbox)
+        for _ in range(50):
+            await client.request((await sub.next_msg(5)).reply, b"+ACK", timeout=10)
+
+    with_client(cluster, make)
+    cluster.stop("n1")
+    cluster.start("n1")
+    assert loud(judge(cluster, tmp_path)) == []
+    cluster.kill("n1")
+    messages = next((cluster.store_dir("n1")).rglob("streams/P204/msgs"))
+    for path in messages.iterdir():
+        path.unlink()
+    cluster.start("n1")
+    report = judge(cluster, tmp_path)
+    assert said(report, "JSD204") == {"APP/P204": "warning"}
+    expected = {"APP/P204/reader": "error"} if version >= "2.14" else {}
+    assert said(report, "JSD205") == expected
+
+
+@pytest.mark.parametrize("version", ON_2_10)
+def test_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n1" / "store", 16):
+        cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1M\n  max_file_store: 1G")
+
+        async def fill_up(client: Client) -> None:
+            await add_stream(client, "P713", subjects=["p713"])
+            for _ in range(400):
+                await client.publish("p713", b"x" * 100_000)
+            await client.flush()
+
+        with_client(cluster, fill_up)
+        wait_until(lambda: logged(cluster, "n1", "no space left on device"), "the disk to be full")
+        report = judge(cluster, tmp_path)
+        assert said(report, "JSD713") == {"APP/P713": "critical" if version >= "2.14" else "error"}
+        cluster.close()
+
+
+def test_server_that_does_not_return_and_one_of_another_version(
+    cluster_factory: ClusterFactory, tmp_path: Path
+) -> None:
+    """An upgrade, seen while it is under way: the server that was stopped, then its new version."""
+    cluster = cluster_factory("2.12.8", 3)
+    upgraded = next(name for name in cluster.names if name != cluster.meta_leader())
+    cluster.stop(upgraded)
+    gone = ("--set", "JSD703.gone=1s")
+    wait_until(lambda: said(judge(cluster, tmp_path, *gone), "JSD703") != {}, "the others' logs to go on", timeout=30)
+    assert said(judge(cluster, tmp_path, *gone), "JSD703") == {upgraded: "warning"}
+    assert said(judge(cluster, tmp_path), "JSD703") == {}
+    before = cluster.node(upgraded)
+    cluster._servers[upgraded] = NatsServer.start(
+        server_binary("2.15.1"), cluster._configs[upgraded], before.directory, ports=before.ports
+    )
+    cluster.wait_ready()
+    report = judge(cluster, tmp_path, *gone)
+    assert said(report, "JSD703") == {}
+    assert said(report, "JSD709") == {"cluster": "info"}
+    assert said(judge(cluster, tmp_path, "--set", "JSD709.roll_out=0s"), "JSD709") == {"cluster": "warning"}
+    assert loud(judge(cluster, tmp_path)) == []
+
+
+@pytest.mark.parametrize("version", ON_2_10)
+def test_stopped_reloaded_and_started_servers_are_healthy(
+    cluster_factory: ClusterFactory, tmp_path: Path, version: str
+) -> None:
+    cluster = cluster_factory(version, 3)
+
+    async def make(client: Client) -> None:
+        await add_stream(client, "CALM", subjects=["calm"], num_replicas=3)
+        await add_consumer(client, "CALM", "worker")
+        for _ in range(20):
+            await client.request("calm", b"x", timeout=10)
+
+    with_client(cluster, make)
+    for name in cluster.names:
+        os.kill(cluster.node(name).pid, signal.SIGHUP)
+        cluster.stop(name)
+        cluster.start(name)
+    assert loud(judge(cluster, tmp_path)) == []

@@ -1,0 +1,338 @@
+"""Faults of single servers, made on real ones: each is found in the logs that they left behind, under its code."""
+
+from __future__ import annotations
+
+import asyncio
+import bz2
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from jsdoctor.demo.server import NatsServer, ServerStartError, free_ports
+from jsdoctor.model.finding import Outcome
+from tests.collect.operator_mode import Operator, creds
+from tests.deployment import add_stream, api
+from tests.log_cases import evidence_of_files
+from tests.real.load import LOGIN, dial, failed_logins, stalled_reader
+from tests.real.logging_client import application, refused
+from tests.real.outage import check, fill, said, small_disk, with_client
+from tests.ruleset import run_all
+from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+from tests.test_rules import label
+
+pytestmark = pytest.mark.real
+
+EVERY_NIGHT = pytest.mark.nightly
+VERSIONS = ["2.15.1", pytest.param("2.12.8", marks=EVERY_NIGHT), pytest.param("2.10.26", marks=EVERY_NIGHT)]
+STAMP = "%Y/%m/%d %H:%M:%S"
+
+
+def found(*paths: Path) -> dict[str, dict[str, str]]:
+    """What all rules say of these logs: the severities of failures by code and subject."""
+    said: dict[str, dict[str, str]] = {}
+    for result in run_all(evidence_of_files(*paths)).results:
+        if result.finding.outcome is Outcome.FAIL:
+            said.setdefault(result.rule.code, {})[label(result.finding.subject)] = result.severity.value
+    return said
+
+
+def logs(cluster: Cluster) -> list[Path]:
+    return [cluster.node(name).log_path.parent for name in cluster.names]
+
+
+def wait_for_line(cluster: Cluster, text: str, node: str = "n1") -> None:
+    wait_until(lambda: text in cluster.node(node).log_path.read_text(), f"{node} to log {text!r}", timeout=60)
+
+
+# --- a server that is used badly ----------------------------------------------------------------------------------
+
+
+SMALL = (
+    "max_memory_store: 64M\n  max_file_store: 4M\n  request_queue_limit: 10\n  max_buffered_msgs: 10\n"
+    "  max_buffered_size: 2M"
+)
+TIGHT = "max_pending: 2MB\nwrite_deadline: 1s\nmax_connections: 6\n"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_server_that_is_used_badly(version: str, cluster_factory: ClusterFactory) -> None:
+    limits = SMALL if version != "2.10.26" else SMALL.partition("  request")[0]
+    cluster = cluster_factory(version, 1, jetstream=limits, extra_config=TIGHT)
+    with_client(cluster, fill_the_store)
+    failed_logins(cluster, [LOGIN | {"user": "nobody"}] * 25)
+    with stalled_reader(cluster, "loud", "sleeper"):
+        with_client(cluster, shout)
+        wait_for_line(cluster, "Slow Consumer Detected")
+    with contextlib.ExitStack() as held:
+        for _ in range(7):
+            held.enter_context(dial(cluster, LOGIN))
+        wait_for_line(cluster, "maximum connections exceeded")
+    if version != "2.10.26":
+        with_client(cluster, publish_without_waiting)
+        wait_for_line(cluster, "excessive stream ingest rate")
+        with_client(cluster, ask_too_much)
+        wait_for_line(cluster, "limit reached, dropping")
+    reload_with(cluster, "store_dir: store", "store_dir: elsewhere")
+    wait_for_line(cluster, "Failed to reload server configuration")
+    result = found(*logs(cluster))
+    assert result["JSD802"] == {"n1": "error"}
+    assert result["JSD806"] == {"n1": "warning"}
+    assert result["JSD808"] == {"n1": "warning"}
+    assert result["JSD809"] == {"n1": "warning"}
+    assert result["JSD819"] == {"n1": "warning"}
+    if version != "2.10.26":
+        assert result["JSD807"] == {"n1": "error"}
+        assert result["JSD815"] == {"APP/FAST": "error"}
+    assert "JSD805" not in result
+
+    reload_with(cluster, "store_dir: elsewhere", "store_dir: store")
+    wait_for_line(cluster, "Reloaded server configuration")
+    cluster.kill("n1")
+    cluster.start("n1")
+    after = found(*logs(cluster))
+    assert (after["JSD805"], after["JSD819"]) == ({"n1": "warning"}, {"n1": "info"})
+
+
+async def fill_the_store(client: Client) -> None:
+    await add_stream(client, "FULL", subjects=["full"])
+    replies = [await client.request("full", bytes(900_000), timeout=5) for _ in range(7)]
+    assert b"insufficient resources" in replies[-1].data
+
+
+async def shout(client: Client) -> None:
+    for _ in range(40):
+        await client.publish("loud", bytes(500_000))
+    await client.flush()
+
+
+async def publish_without_waiting(client: Client) -> None:
+    await api(client, "STREAM.DELETE.FULL")
+    await add_stream(client, "FAST", subjects=["fast"], storage="memory", max_msgs=10)
+    for _ in range(30_000):
+        await client.publish("fast", b"x" * 100)
+    await client.flush(timeout=20)
+
+
+async def ask_too_much(client: Client) -> None:
+    for _ in range(20_000):
+        await client.publish("$JS.API.STREAM.INFO.FAST", b"", reply="nobody.listens")
+    await client.flush(timeout=20)
+
+
+def reload_with(cluster: Cluster, before: str, after: str) -> None:
+    """Edit the configuration and tell the server with a signal, as `nats-server --signal reload` does."""
+    node = cluster.node("n1")
+    path = node.directory / "server.conf"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    os.kill(node.pid, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_machine_that_is_frozen_again_and_again(version: str, cluster_factory: ClusterFactory) -> None:
+    """As hypervisors do it: the server finds that it took seconds to work through what it had read."""
+    cluster = cluster_factory(version)
+    over = threading.Event()
+    flood = threading.Thread(target=publish_until, args=(cluster, over))
+    flood.start()
+    try:
+        for _ in range(20):  # it must be frozen at work, not while it waits for the network
+            cluster.pause("n1")
+            time.sleep(2.1)
+            cluster.resume("n1")
+            time.sleep(0.1)
+            if cluster.node("n1").log_path.read_text().count("Readloop processing time") >= 3:
+                break
+    finally:
+        over.set()
+        flood.join()
+    log = cluster.node("n1").log_path
+    cluster.kill("n1")
+    log.write_text(started_before(log.read_text()))
+    assert found(log)["JSD814"] == {"n1": "warning"}
+
+
+def publish_until(cluster: Cluster, over: threading.Event) -> None:
+    with dial(cluster, LOGIN) as raw:
+        while not over.is_set():
+            raw.sendall(b"PUB nobody.listens 0\r\n\r\n" * 20_000)
+
+
+# --- what is stored -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_damaged_stores(version: str, cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(version)
+
+    async def work(client: Client) -> None:
+        for name in ("CUT", "BAD"):
+            await add_stream(client, name, subjects=[name.lower()])
+            for _ in range(50):
+                await client.request(name.lower(), bytes(1000), timeout=5)
+            await api(
+                client,
+                f"CONSUMER.DURABLE.CREATE.{name}.c",
+                {"stream_name": name, "config": {"durable_name": "c", "ack_policy": "explicit"}},
+            )
+
+    with_client(cluster, work)
+    cluster.stop("n1")
+    streams = cluster.store_dir("n1") / "jetstream" / "APP" / "streams"
+    (streams / "CUT" / "obs" / "c" / "meta.inf").write_bytes(b"{no settings")
+    meta = streams / "BAD" / "meta.inf"
+    meta.write_bytes(meta.read_bytes().replace(b"bad", b"bed"))
+    cluster.start("n1", wait=False)
+    wait_for_line(cluster, "checksums do not match")
+    assert found(*logs(cluster))["JSD804"] == {"APP/CUT/c": "error", "APP/BAD": "error"}
+
+
+@pytest.mark.parametrize("version", ["2.12.8", pytest.param("2.10.26", marks=EVERY_NIGHT)])
+def test_jetstream_switched_off_by_a_full_disk(version: str, cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+        cluster = cluster_factory(version, 3)
+        log = cluster.node("n2").log_path
+        with_client(cluster, lambda client: fill(client, "BIG", "n2", lambda: "will be DISABLED" in log.read_text()))
+        assert found(*logs(cluster))["JSD803"] == {"n2": "critical"}
+        cluster.close()
+
+
+@EVERY_NIGHT
+@pytest.mark.parametrize("version", ["2.15.1", "2.12.8", "2.10.26"])
+def test_removed_while_it_runs(version: str, cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(version, 3)
+    gone = next(name for name in cluster.names if name != cluster.meta_leader())
+    with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": gone}), "sys")
+    wait_for_line(cluster, "our server was removed from the cluster", gone)
+    assert found(*logs(cluster))["JSD803"] == {gone: "critical"}
+
+
+# --- starts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_starts_that_fail(version: str, tmp_path: Path) -> None:
+    binary = server_binary(version)
+    (tmp_path / "file").write_text("no directory")
+    config = f'server_name: n1\njetstream {{store_dir: "{tmp_path}/file"}}\n'
+    with pytest.raises(ServerStartError):
+        NatsServer.start(binary, config, tmp_path / "n1", timeout=5)
+    with pytest.raises(ServerStartError):
+        NatsServer.start(binary, "jetstrem: enabled\n", tmp_path / "typing-error", timeout=5)
+    assert found(tmp_path / "n1")["JSD817"] == {"n1": "critical"}
+    assert list(found(tmp_path / "typing-error")["JSD817"].values()) == ["error"]
+    with NatsServer.start(binary, "server_name: n1\n", tmp_path / "n1"):
+        assert found(tmp_path / "n1")["JSD817"] == {"n1": "info"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_two_servers_with_one_name(version: str, tmp_path: Path) -> None:
+    binary, ports = server_binary(version), free_ports(2)
+    routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
+    config = 'server_name: n1\ncluster {{name: C, listen: "127.0.0.1:{}", routes: [{}]}}\n'
+    with (
+        NatsServer.start(binary, config.format(ports[0], routes), tmp_path / "a") as server,
+        NatsServer.start(binary, config.format(ports[1], routes), tmp_path / "b"),
+    ):
+        wait_until(lambda: "duplicate name" in server.log_path.read_text(), "the servers to meet", timeout=30)
+        assert found(tmp_path / "a")["JSD817"] == {"n1": "critical"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_store_directory(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with NatsServer.start(server_binary(version), "server_name: n1\njetstream: enabled\n", tmp_path / "n1") as server:
+        assert found(server.log_path)["JSD818"] == {"n1": "warning"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_resolver_that_nobody_answers(version: str, tmp_path: Path) -> None:
+    operator = Operator()
+    (tmp_path / "user.creds").write_text(creds(*operator.user(operator.app)))
+    known = "\n".join(line for line in operator.config.splitlines() if operator.app.public not in line)
+    config = known.replace("resolver: MEMORY", 'resolver: {type: cache, dir: jwt, ttl: "1h", limit: 10}')
+
+    with NatsServer.start(server_binary(version), "server_name: n1\n" + config, tmp_path / "n1") as server:
+        login = ["--server", server.url, "--creds", str(tmp_path / "user.creds"), "--timeout", "10s"]
+        subprocess.run([sys.executable, "-m", "jsdoctor", "check", *login], capture_output=True, check=False)
+        text = server.log_path.read_text()
+        assert "Account fetch failed" in text
+        server.kill()
+        assert "JSD822" not in found(tmp_path / "n1")
+        server.log_path.write_text(started_before(text))
+    assert found(tmp_path / "n1")["JSD822"] == {"n1": "warning", operator.app.public: "info"}
+
+
+def started_before(text: str) -> str:
+    """The same log of a server that had been up for an hour when the client came."""
+    start, ready, rest = text.partition("Server is ready")
+
+    def earlier(stamp: re.Match[str]) -> str:
+        return f"{datetime.strptime(stamp[0], STAMP).astimezone() - timedelta(hours=1):{STAMP}}"
+
+    return re.sub(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d", earlier, start) + ready + rest
+
+
+# --- what applications log ----------------------------------------------------------------------------------------
+
+
+def test_applications_that_are_refused(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory()
+
+    async def work() -> None:
+        async with application(cluster.url("app"), tmp_path / "orders.log") as (client, log):
+            js = client.jetstream()
+            await add_stream(client, "TINY", subjects=["tiny"], max_msgs=1, discard="new")
+            await js.publish("tiny", b"1")
+            await refused(log, "publish", js.publish("tiny", b"2"))
+        async with application(cluster.url("app"), tmp_path / "typing.log") as (client, log):
+            await refused(log, "publish", client.jetstream().publish("ordres.new", b"1"))
+
+    asyncio.run(work())
+    result = found(tmp_path)
+    assert result["JSD603"] == {"orders": "error"}
+    assert result["JSD613"] == {"typing": "warning"}
+
+
+@pytest.mark.parametrize("version", ["2.10.26"])
+def test_a_mirror_that_repeated_ids_stop(version: str, cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(version)
+
+    async def work(client: Client) -> None:
+        for name in ("A", "B"):
+            await add_stream(client, name, subjects=[name.lower()])
+            await client.request(name.lower(), b"x", headers={"Nats-Msg-Id": "1"}, timeout=5)
+        await add_stream(client, "BOTH", subjects=[], sources=[{"name": "A"}, {"name": "B"}])
+
+    with_client(cluster, work)
+    wait_for_line(cluster, "msgid is duplicate")
+    assert found(*logs(cluster))["JSD607"] == {"APP/BOTH": "error"}
+
+
+# --- the command line ---------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_tells_it(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory()
+    cluster.kill("n1")
+    cluster.start("n1")
+    cluster.stop("n1")
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    shutil.copy(cluster.node("n1").log_path, archive / "n1.log")
+    (archive / "n2.log.bz2").write_bytes(bz2.compress(bytes(100_000))[:40])
+    _, report = check("--logs", str(archive))
+    assert said(report, "JSD805") == {"n1": "warning"}
+    assert list(said(report, "JSD903").values()) == ["warning"]
