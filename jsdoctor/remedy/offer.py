@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from jsdoctor.model.finding import Offer, Outcome
+from jsdoctor.model.finding import Offer, Outcome, Subject
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.actions import Action
+
+_ASSETS = ("stream", "consumer")
 
 
 def with_offers(results: Iterable[Result], actions: Mapping[str, Action]) -> tuple[Result, ...]:
@@ -20,9 +22,15 @@ def with_offers(results: Iterable[Result], actions: Mapping[str, Action]) -> tup
     return tuple(_offer(result, actions) for result in results)
 
 
+def _fits(name: str, subject: Subject) -> bool:
+    """Whether the action's commands can be written for the subject: logs of clients tell of streams without a name."""
+    return subject.kind in _ASSETS if name.partition(".")[0] in _ASSETS else True
+
+
 def _offer(result: Result, actions: Mapping[str, Action]) -> Result:
     if result.rule.remedy is None or result.finding.outcome is not Outcome.FAIL:
         return result
-    action = actions[result.finding.remedy.get("action", result.rule.remedy.action)]
+    name = result.finding.remedy.get("action", result.rule.remedy.action)
+    action = actions[name if _fits(name, result.finding.subject) else "none"]
     commands = action.commands(result.finding.subject, result.finding.remedy)
     return msgspec.structs.replace(result, remedy=Offer(action.name, action.risk.value, commands))

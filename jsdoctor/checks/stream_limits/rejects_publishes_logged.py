@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.told import lately, told
@@ -25,10 +27,11 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in found:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
-        yield told(
+        finding = told(
             burst,
             f"{who}, {what} (10077): {burst.story}. What is not published again is lost",
             None if lately(logs, burst) else Severity.WARNING,
         )
+        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not tell its limits
     if not found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
