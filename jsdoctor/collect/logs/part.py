@@ -145,7 +145,7 @@ class Scanner:
         blocks = Blocks(tape.read, 0, None, self._block)
         for block, base in blocks:
             yield from scan.feed(block, base)
-        skipped = max(part.size - reader.read_bytes, 1) if tape.problem and part.size else 0
+        skipped = _skipped(part, tape, reader) if tape.problem and part.size else 0
         yield from scan.finish(last=True, torn=blocks.torn, problem=tape.problem, skipped=skipped, read=tape.read_bytes)
 
     def _archive(self, part: Part, tape: Tape, reader: _Counted, depth: int) -> Iterator[Row]:
@@ -158,7 +158,7 @@ class Scanner:
         except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
             problem = tape.problem or f"the archive is damaged ({error})"
         problem = problem or tape.problem
-        skipped = max(part.size - reader.read_bytes, 1) if problem else 0
+        skipped = _skipped(part, tape, reader) if problem else 0
         yield from self._scan(part).finish(last=True, problem=problem, skipped=skipped, read=0)
 
     def _member(self, part: Part, member: tarfile.TarInfo, archive: tarfile.TarFile, depth: int) -> Iterator[Row]:
@@ -191,6 +191,11 @@ class Scanner:
             yield from self.unread(msgspec.structs.replace(inner, problem=stranger))
         else:
             yield from self._text(inner, tape, counted)
+
+
+def _skipped(part: Part, tape: Tape, reader: _Counted) -> int:
+    """Stored bytes that gave nothing: all of them where no text came, else what was not taken in, at least one."""
+    return max(part.size - reader.read_bytes, 1) if tape.read_bytes else part.size
 
 
 class _Inner(_Counted):
