@@ -9,7 +9,7 @@ LOCKER := .cache/locker
 # More arguments for pytest: make test ARGS="-k consumer -x"
 ARGS ?=
 # How many test files run at once: most of their time is waiting for servers. make test JOBS=0 for one after the other.
-JOBS ?= 2
+JOBS ?= 3
 # How long `make fuzz` runs. What it finds can be had again with the SEED that it prints.
 SECONDS ?= 60
 SEED ?=
