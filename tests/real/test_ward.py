@@ -7,11 +7,17 @@ from functools import cache
 import pytest
 
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Visit, failures, visit
-from tests.servers import VERSIONS, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
 
 LOUD = {"warning", "error", "critical"}
 CASES = [
-    pytest.param(version, topology, plant, id=f"{version}-{topology}-{plant.code}-{plant.work.__name__}")
+    pytest.param(
+        version,
+        topology,
+        plant,
+        id=f"{version}-{topology}-{plant.code}-{plant.work.__name__}",
+        marks=pytest.mark.nightly if TOPOLOGIES[topology] == 1 and version != DEFAULT_VERSION else (),
+    )
     for version in VERSIONS
     for topology in TOPOLOGIES
     for plant in PLANTS
