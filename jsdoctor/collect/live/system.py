@@ -116,7 +116,7 @@ class SystemSource:
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
             await self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan))
         if self._plan.raft:
-            names = clustered_accounts([exchange.body for exchange in haul.exchanges])
+            names = clustered_accounts([e.body for e in haul.exchanges if e.endpoint is Endpoint.JSZ])
             if len(names) > MOST_RAFT_ACCOUNTS:
                 haul.gaps.append(too_many_accounts(len(names)))
             # Without an account, servers tell of the system account, whose only group is the meta group.
