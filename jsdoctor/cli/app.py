@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jsdoctor import __version__
+from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.log_engine import Engine
+from jsdoctor.cli.option_groups import Given, takes
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState
@@ -103,199 +105,58 @@ def main(
 
 
 @app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
-def check(
-    ctx: typer.Context,
-    server: opt.Server = None,
-    context: opt.Context = None,
-    user: opt.User = None,
-    password: opt.Password = None,
-    token: opt.Token = None,
-    creds: opt.Creds = None,
-    nkey: opt.Nkey = None,
-    tlscert: opt.TlsCert = None,
-    tlskey: opt.TlsKey = None,
-    tlsca: opt.TlsCa = None,
-    tlsfirst: opt.TlsFirst = False,
-    js_domain: opt.JsDomain = None,
-    js_api_prefix: opt.JsApiPrefix = None,
-    timeout: opt.Timeout = None,
-    no_context: opt.NoContext = False,
-    monitor: opt.Monitor = None,
-    ntp: opt.Ntp = None,
-    scan: opt.Scan = None,
-    bundle: opt.Bundle = None,
-    logs: opt.Logs = None,
-    engine: opt.LogEngine = Engine.AUTO,
-    master: opt.Master = None,
-    remote: opt.Remote = None,
-    conf: opt.SparkConf = None,
-    timezone: opt.Timezone = None,
-    server_name: opt.ServerName = None,
-    samples: opt.Samples = None,
-    interval: opt.Interval = None,
-    select: opt.Select = None,
-    extend_select: opt.ExtendSelect = None,
-    ignore: opt.Ignore = None,
-    set_: opt.Set = None,
-    rules: opt.Rules = None,
-    fail_on: opt.FailOn = None,
-    exit_zero: opt.ExitZero = False,
-    allow_gaps: opt.AllowGaps = False,
-    format_: opt.Format = opt.ReportFormat.TEXT,
-    output: opt.Output = None,
-    max_examples: opt.MaxExamples = None,
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = 0,
-    color: opt.ColorChoice = Color.AUTO,
-    config: opt.Config = None,
-    isolated: opt.Isolated = False,
-) -> None:
+@takes(groups.connection, groups.live, groups.captured, groups.logs, groups.spark, *groups.JUDGING)
+def check(given: Given) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
-    from jsdoctor.cli.check_run import CheckRequest, run_check
-    from jsdoctor.cli.connection import connection_options
+    from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.log_options import log_options
+    from jsdoctor.cli.evidence_request import evidence_options
+    from jsdoctor.cli.judging import judge_options
 
     def work() -> ExitCode | NagiosState:
-        request = CheckRequest(
-            connection=connection_options(ctx.params),
-            logs=log_options(ctx.params),
-            bundle=bundle,
-            monitor=tuple(monitor or ()),
-            ntp=opt.split(ntp),
-            scan=tuple(scan or ()),
-            samples=samples,
-            interval_s=interval,
-            select=opt.split(select),
-            extend_select=opt.split(extend_select),
-            ignore=opt.split(ignore),
-            rule_settings=tuple(set_ or ()),
-            rules=tuple(rules or ()),
-            fail_on=fail_on,
-            exit_zero=exit_zero,
-            allow_gaps=allow_gaps,
-            format=format_.value,
-            output=output,
-            max_examples=max_examples,
-            quiet=quiet,
-            verbose=verbose,
-            color=color,
-            config=config,
-            isolated=isolated,
-        )
-        return run_check(request)
+        return run_check(judge_options(given), evidence_options(given))
 
-    raise typer.Exit(guarded(work, nagios=format_ is opt.ReportFormat.NAGIOS))
+    raise typer.Exit(guarded(work, nagios=given["format_"] is opt.ReportFormat.NAGIOS))
 
 
 @app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
-def audit(
-    ctx: typer.Context,
-    logs: opt.LogPaths,
-    engine: opt.AuditEngine = Engine.AUTO,
-    master: opt.Master = None,
-    remote: opt.Remote = None,
-    conf: opt.SparkConf = None,
-    timezone: opt.Timezone = None,
-    server_name: opt.ServerName = None,
-    events: opt.Events = None,
-    select: opt.Select = None,
-    extend_select: opt.ExtendSelect = None,
-    ignore: opt.Ignore = None,
-    set_: opt.Set = None,
-    rules: opt.Rules = None,
-    fail_on: opt.FailOn = None,
-    exit_zero: opt.ExitZero = False,
-    allow_gaps: opt.AllowGaps = False,
-    format_: opt.Format = opt.ReportFormat.TEXT,
-    output: opt.Output = None,
-    max_examples: opt.MaxExamples = None,
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = 0,
-    color: opt.ColorChoice = Color.AUTO,
-    config: opt.Config = None,
-    isolated: opt.Isolated = False,
-) -> None:
+@takes(groups.spark, groups.events, *groups.JUDGING)
+def audit(given: Given, logs: opt.LogPaths, engine: opt.AuditEngine = Engine.AUTO) -> None:
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.evidence_request import EvidenceRequest
+    from jsdoctor.cli.judging import judge_options
+    from jsdoctor.cli.log_options import required_log_options
 
     def work() -> ExitCode | NagiosState:
-        from jsdoctor.cli.audit_run import AuditRequest, run_audit
-        from jsdoctor.cli.log_options import required_log_options
+        asked = required_log_options({**given, "logs": logs, "engine": engine}, batch=True)
+        return run_check(judge_options(given), EvidenceRequest(logs=asked))
 
-        return run_audit(
-            AuditRequest(
-                logs=required_log_options(ctx.params, batch=True),
-                select=opt.split(select),
-                extend_select=opt.split(extend_select),
-                ignore=opt.split(ignore),
-                rule_settings=tuple(set_ or ()),
-                rules=tuple(rules or ()),
-                fail_on=fail_on,
-                exit_zero=exit_zero,
-                allow_gaps=allow_gaps,
-                format=format_.value,
-                output=output,
-                max_examples=max_examples,
-                quiet=quiet,
-                verbose=verbose,
-                color=color,
-                config=config,
-                isolated=isolated,
-            )
-        )
-
-    raise typer.Exit(guarded(work, nagios=format_ is opt.ReportFormat.NAGIOS))
+    raise typer.Exit(guarded(work, nagios=given["format_"] is opt.ReportFormat.NAGIOS))
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
-def capture(
-    ctx: typer.Context,
-    output: opt.BundleFile,
-    force: opt.Force = False,
-    server: opt.Server = None,
-    context: opt.Context = None,
-    user: opt.User = None,
-    password: opt.Password = None,
-    token: opt.Token = None,
-    creds: opt.Creds = None,
-    nkey: opt.Nkey = None,
-    tlscert: opt.TlsCert = None,
-    tlskey: opt.TlsKey = None,
-    tlsca: opt.TlsCa = None,
-    tlsfirst: opt.TlsFirst = False,
-    js_domain: opt.JsDomain = None,
-    js_api_prefix: opt.JsApiPrefix = None,
-    timeout: opt.Timeout = None,
-    no_context: opt.NoContext = False,
-    monitor: opt.Monitor = None,
-    ntp: opt.Ntp = None,
-    scan: opt.Scan = None,
-    samples: opt.Samples = None,
-    interval: opt.Interval = None,
-    quiet: opt.QuietCapture = False,
-    config: opt.Config = None,
-    isolated: opt.Isolated = False,
-) -> None:
+@takes(groups.connection, groups.live, groups.configuration)
+def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quiet: opt.QuietCapture = False) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.capture_run import CaptureRequest, run_capture
-    from jsdoctor.cli.connection import connection_options
     from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.evidence_request import evidence_options
 
-    request = CaptureRequest(
-        connection=connection_options(ctx.params),
-        output=output,
-        force=force,
-        monitor=tuple(monitor or ()),
-        ntp=opt.split(ntp),
-        scan=tuple(scan or ()),
-        samples=samples,
-        interval_s=interval,
-        quiet=quiet,
-        config=config,
-        isolated=isolated,
-    )
-    raise typer.Exit(guarded(lambda: run_capture(request)))
+    def work() -> ExitCode:
+        return run_capture(
+            CaptureRequest(
+                wanted=evidence_options(given),
+                output=output,
+                force=force,
+                quiet=quiet,
+                config=given["config"],
+                isolated=given["isolated"],
+            )
+        )
+
+    raise typer.Exit(guarded(work))
 
 
 @app.command(context_settings=CONTEXT_SETTINGS)

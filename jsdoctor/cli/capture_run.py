@@ -12,17 +12,16 @@ from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.connection import resolve_connection
 from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import gather_live
+from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.pace import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
-from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import ConnectedServer, Servers
-from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import ServerNote, encode_bundle
@@ -34,16 +33,11 @@ _GAPS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureRequest:
-    """What the command line asked for. None: not given there. Times are seconds."""
+    """What the command line asked for. None: not given there."""
 
-    connection: ConnectionOptions
+    wanted: EvidenceRequest
     output: Path
     force: bool = False
-    monitor: tuple[str, ...] = ()
-    ntp: tuple[str, ...] = ()
-    scan: tuple[ScanTarget, ...] = ()
-    samples: int | None = None
-    interval_s: float | None = None
     quiet: bool = False
     config: Path | None = None
     isolated: bool = False
@@ -53,12 +47,13 @@ def run_capture(request: CaptureRequest) -> ExitCode:
     """Capture what a default check would collect, and all else that it could. Raises what `cli.errors` can say."""
     require_place(request.output, request.force)
     config = load_configuration(request.config, request.isolated)
-    settings = resolve_connection(request.connection, config)
-    monitor = request.monitor or config.monitor or ()
-    samples, interval_s = pace(request.samples, request.interval_s, config)
-    ntp = request.ntp or config.ntp or ()
+    wanted = request.wanted
+    settings = resolve_connection(wanted.connection, config)
+    monitor = wanted.monitor or config.monitor or ()
+    samples, interval_s = pace(wanted.samples, wanted.interval_s, config)
+    ntp = wanted.ntp or config.ntp or ()
     plan = CollectionPlan(
-        samples=samples, interval_s=interval_s, timeout_s=settings.timeout_s, ntp=ntp, scan=request.scan
+        samples=samples, interval_s=interval_s, timeout_s=settings.timeout_s, ntp=ntp, scan=wanted.scan
     )
     secrets = known_secrets(settings, monitor)
     with progress(request.quiet) as show:

@@ -7,8 +7,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from jsdoctor.cli.check_run import CheckRequest, run_check
+from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import Color, say
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import JudgeRequest
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary
@@ -28,8 +30,8 @@ def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode | NagiosState:
         plant_all(_with_login(server.url, "shop"))
         system = _with_login(server.url, "sys")
         sys.stderr.write(f"\n$ jsdoctor check -s {system}\n\n")
-        connection = ConnectionOptions(server=system, no_context=True)
-        code = run_check(CheckRequest(connection=connection, verbose=verbose, color=color, isolated=True))
+        judge = JudgeRequest(verbose=verbose, color=color, isolated=True)
+        code = run_check(judge, EvidenceRequest(connection=ConnectionOptions(server=system, no_context=True)))
         sys.stderr.write(f"\n(exit code {int(code)}: {code.name.lower()})\n")
         if keep:
             say("the server stays until you press Ctrl-C", f"jsdoctor check -s {system}")

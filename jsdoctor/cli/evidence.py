@@ -17,6 +17,7 @@ from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.live.gather import gather
 from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
@@ -34,6 +35,16 @@ class Gathered:
     sources: tuple[Source, ...]
     problem: Problem | None = None
     captured_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BesideRead:
+    """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it."""
+
+    evidence: Evidence
+    gaps: tuple[Gap, ...]
+    sources: tuple[Source, ...]
+    headline: str
 
 
 def gather_live(

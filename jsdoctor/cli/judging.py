@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from jsdoctor import __version__
+from jsdoctor.cli import options as opt
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
@@ -27,6 +30,11 @@ from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 
 DEFAULT_MAX_EXAMPLES = 5
+
+_AS_GIVEN = (
+    *("fail_on", "exit_zero", "allow_gaps", "output", "max_examples"),
+    *("quiet", "verbose", "color", "config", "isolated"),
+)
 
 ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""
@@ -53,6 +61,19 @@ class JudgeRequest:
     config: Path | None = None
     isolated: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def judge_options(given: Mapping[str, Any]) -> JudgeRequest:
+    """From what was given for the groups of options about rules, the report and the configuration."""
+    return JudgeRequest(
+        select=opt.split(given["select"]),
+        extend_select=opt.split(given["extend_select"]),
+        ignore=opt.split(given["ignore"]),
+        rule_settings=tuple(given["set_"] or ()),
+        rules=tuple(given["rules"] or ()),
+        format=given["format_"].value,
+        **{name: given[name] for name in _AS_GIVEN},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def log_options(params: Mapping[str, Any]) -> LogRequest | None:
     if params.get("logs"):
         return required_log_options(params)
     given = [f"--{name.replace('_', '-')}" for name in _ONLY_WITH_LOGS if params.get(name)]
-    if params["engine"] is not Engine.AUTO:
+    if params.get("engine", Engine.AUTO) is not Engine.AUTO:
         given.append("--engine")
     if given:
         raise UsageProblem(f"{' and '.join(given)}: there are no logs to read", "add --logs PATH")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from jsdoctor.cli.evidence import BesideRead
 from jsdoctor.cli.log_engine import EngineChoice, choose_engine
 from jsdoctor.cli.log_options import LogRequest
 from jsdoctor.cli.log_progress import LogProgress
@@ -31,17 +31,7 @@ if TYPE_CHECKING:
 _WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class LogsRead:
-    """Evidence, its gaps and sources, and one sentence on what was read and how."""
-
-    evidence: LogEvidence
-    gaps: tuple[Gap, ...]
-    sources: tuple[Source, ...]
-    headline: str
-
-
-def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str], None]) -> LogsRead:
+def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str], None]) -> BesideRead:
     """Read them all. What cannot be read becomes a gap; raises problems with Spark, and usage problems."""
     started = datetime.now(UTC)
     show("looking for logs")
@@ -49,7 +39,7 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     choice = choose_engine(request.engine, request.spark, plan.text, request.batch)
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, place = _read(request, choice, settings, plan, show)
-    return LogsRead(
+    return BesideRead(
         evidence,
         tuple(_gap(file) for file in evidence.files if file.problem),
         tuple(Source("logs", path, started) for path in request.paths),

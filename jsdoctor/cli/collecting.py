@@ -1,0 +1,127 @@
+"""Collecting all that a run was asked to look at into one set of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import msgspec
+
+from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.console import progress
+from jsdoctor.cli.evidence import BesideRead, Gathered, gather_bundle, gather_live
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.headline import headline
+from jsdoctor.cli.judging import Judging
+from jsdoctor.cli.pace import pace
+from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.engine.planner import plan_collection, plan_scan
+from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.report import Report, Source
+from jsdoctor.parse.assemble import assemble
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The evidence, where it came from, a line on it, and the problem that kept us from a deployment if one did.
+
+    `saw_nothing`: there is nothing to judge, neither of a deployment nor beside it.
+    """
+
+    judging: Judging
+    evidence: EvidenceSet
+    sources: tuple[Source, ...]
+    headline: str
+    problem: Problem | None = None
+    saw_nothing: bool = False
+
+    def report(self) -> Report:
+        """What the selected rules say of it."""
+        return self.judging.report(self.evidence, self.sources, self.headline)
+
+
+def collect(request: EvidenceRequest, judging: Judging) -> Collected:
+    """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
+    if request.names_a_deployment:
+        gathered = _gather(request, judging)
+        evidence = assemble(gathered.samples)
+        seen = headline(evidence, gathered.samples, gathered.captured_at)
+        saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
+        collected = Collected(judging, evidence, gathered.sources, seen, gathered.problem, saw_nothing)
+    else:
+        collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
+    with progress(judging.request.quiet) as show:
+        for read in _beside(request, judging, show):
+            evidence = collected.evidence.joined(read.evidence, read.gaps)
+            told = "; ".join(filter(None, [collected.headline, read.headline]))
+            collected = replace(
+                collected, evidence=evidence, sources=(*collected.sources, *read.sources), headline=told
+            )
+    return collected
+
+
+def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
+    quiet = judging.request.quiet
+    if request.bundle is not None:
+        _refuse_live_options(request)
+        with progress(quiet) as show:
+            show(f"reading {request.bundle}")
+            return gather_bundle(request.bundle)
+    config = judging.config
+    settings = resolve_connection(request.connection, config)
+    needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
+    paced = pace(request.samples, request.interval_s, config)
+    plan = plan_collection(needed, *paced, settings.timeout_s, request.ntp or config.ntp or ())
+    plan = plan_scan(plan, needed, request.scan)
+    with progress(quiet) as show:
+        return gather_live(settings, request.monitor or config.monitor or (), plan, show)
+
+
+def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], None]) -> list[BesideRead]:
+    """What lies beside a deployment, each kind read by a module that is imported when it is wanted."""
+    read = []
+    if request.logs is not None:
+        from jsdoctor.cli.log_reading import read_logs
+
+        read.append(read_logs(request.logs, judging.rulebook.rules, show))
+    return read
+
+
+def _refuse_live_options(request: EvidenceRequest) -> None:
+    """What is said of a connection beside a bundle would be ignored, which nobody who says it wants."""
+    given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
+    given += [name for name in ("monitor", "ntp", "scan", "samples") if getattr(request, name)]
+    given += ["interval"] if request.interval_s is not None else []
+    if given:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageProblem(
+            f"--bundle judges what was captured and connects to nothing: {names} cannot be given with it",
+            "leave one of them away",
+        )
+
+
+def _told_by(judging: Judging, request: EvidenceRequest) -> Judging:
+    """With the selected rules of which that evidence, or what could not be read of it, can tell; and those named."""
+    checks, selection = judging.rulebook.checks, judging.selection
+    telling = {*request.beside, Gaps}
+    kept = tuple(
+        rule
+        for rule in selection.rules
+        if rule.code in selection.named or any(telling & set(checks[name].kinds) for name in rule.checks)
+    )
+    return replace(judging, selection=msgspec.structs.replace(selection, rules=kept))
+
+
+def _nothing_but(request: EvidenceRequest) -> EvidenceSet:
+    """No evidence yet, and why there will be none of a deployment."""
+    names = " and ".join(request.beside.values())
+    gap = Gap(
+        kind="access",
+        subject=CLUSTER,
+        reason=f"only {names} were read",
+        how_to_get=f"name a deployment beside them: jsdoctor check -s URL or --bundle FILE, with the {names}",
+        requested=False,
+    )
+    return EvidenceSet({Gaps: Gaps(())}, {kind: gap for kind in KINDS if kind is not Gaps})

@@ -1,0 +1,129 @@
+"""Groups of options that commands share, each written down once: what a command takes, it names in its decorator.
+
+A group is a function whose signature lists its options; it is never called. A decorated command gets what was given
+for all its groups as one mapping, by option name, and the options of its own as arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from jsdoctor.cli import options as opt
+from jsdoctor.cli.console import Color
+from jsdoctor.cli.log_engine import Engine
+
+Given = dict[str, Any]
+"""What was given for the options of a command's groups, by name; of the types that the groups declare."""
+
+R = TypeVar("R")
+
+
+def connection(
+    server: opt.Server = None,
+    context: opt.Context = None,
+    user: opt.User = None,
+    password: opt.Password = None,
+    token: opt.Token = None,
+    creds: opt.Creds = None,
+    nkey: opt.Nkey = None,
+    tlscert: opt.TlsCert = None,
+    tlskey: opt.TlsKey = None,
+    tlsca: opt.TlsCa = None,
+    tlsfirst: opt.TlsFirst = False,
+    js_domain: opt.JsDomain = None,
+    js_api_prefix: opt.JsApiPrefix = None,
+    timeout: opt.Timeout = None,
+    no_context: opt.NoContext = False,
+) -> None:
+    """Where to connect and as whom."""
+
+
+def live(
+    monitor: opt.Monitor = None,
+    ntp: opt.Ntp = None,
+    scan: opt.Scan = None,
+    samples: opt.Samples = None,
+    interval: opt.Interval = None,
+) -> None:
+    """What to collect of a live deployment, and how often."""
+
+
+def captured(bundle: opt.Bundle = None) -> None:
+    """A deployment as it was."""
+
+
+def spark(
+    master: opt.Master = None,
+    remote: opt.Remote = None,
+    conf: opt.SparkConf = None,
+    timezone: opt.Timezone = None,
+    server_name: opt.ServerName = None,
+) -> None:
+    """Where and how logs are read."""
+
+
+def logs(logs: opt.Logs = None, engine: opt.LogEngine = Engine.AUTO) -> None:
+    """Logs beside other evidence, or alone."""
+
+
+def rules(
+    select: opt.Select = None,
+    extend_select: opt.ExtendSelect = None,
+    ignore: opt.Ignore = None,
+    set_: opt.Set = None,
+    rules: opt.Rules = None,
+) -> None:
+    """Which rules judge, with which parameters."""
+
+
+def report(
+    fail_on: opt.FailOn = None,
+    exit_zero: opt.ExitZero = False,
+    allow_gaps: opt.AllowGaps = False,
+    format_: opt.Format = opt.ReportFormat.TEXT,
+    output: opt.Output = None,
+    max_examples: opt.MaxExamples = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = 0,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """What becomes of the report."""
+
+
+def configuration(config: opt.Config = None, isolated: opt.Isolated = False) -> None:
+    """Which configuration file."""
+
+
+def events(events: opt.Events = None) -> None:
+    """What else is made of logs."""
+
+
+JUDGING = (rules, report, configuration)
+"""The groups of every command that judges."""
+
+
+def takes(*groups: Callable[..., None]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the options of these groups, after its own. Its first parameter receives what was given."""
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        signature = inspect.signature(command, eval_str=True)
+        own = list(signature.parameters.values())[1:]
+        shared = [option for group in groups for option in inspect.signature(group, eval_str=True).parameters.values()]
+        names = {option.name for option in shared}
+
+        def run(**values: Any) -> R:
+            given = {name: value for name, value in values.items() if name in names}
+            rest = {name: value for name, value in values.items() if name not in names}
+            return command(given, **rest)
+
+        # typer asks for both: the signature for the defaults, the annotations for the types.
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [option.replace(kind=keyword) for option in (*own, *shared)]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {option.name: option.annotation for option in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
