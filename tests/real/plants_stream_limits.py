@@ -243,9 +243,10 @@ async def repeated_ids(site: Site, stream: str, subject: str) -> None:
 
 
 async def in_step(site: Site, stream: str, messages: int) -> None:
-    """Wait until the copy holds that many messages."""
+    """Wait until the copy holds that many messages, and for as long as the rule gives a server out of breath."""
     for _ in range(100):
         if (await site.api(f"STREAM.INFO.{stream}"))["state"]["messages"] >= messages:
+            await asyncio.sleep(10)
             return
         await asyncio.sleep(0.2)
     raise AssertionError(f"{stream} did not get {messages} messages")

@@ -92,7 +92,7 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             f" the next {counted(by, 'message')} of the origin will not be copied"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
-    elif history and all(map(_says_in_step, origins)) and (lost := missing(history, deployment)):
+    elif history and all(map(_says_in_step, origins)) and (lost := missing(history, deployment, params.integer("min_stall"))):
         text = (
             f"its lag is 0, but {counted(lost, 'message')} of its origins did not arrive and nothing moves:"
             " before 2.12.8 a message whose id was seen before stops it"

@@ -5,7 +5,7 @@ The figures of a server count what it was sent, so they show no lag where it ref
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
@@ -17,8 +17,6 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory
 
 NO_SUCH_STREAM = 10059
-_LONG_ENOUGH_S = 1.0
-"""What is on its way at the first reading has come by then: heartbeats say each second how far the origin is."""
 _DROPS_REPEATED_IDS = (2, 12, 8)
 """From here on a repeated id is dropped, or stored by a mirror; before, it stops a copy of one replica (stream.go)."""
 
@@ -120,22 +118,36 @@ class Deployment:
         return self._index[id(snapshot)].get((account, name))
 
 
-def missing(history: StreamHistory, deployment: Deployment) -> int:
+def missing(history: StreamHistory, deployment: Deployment, min_stall_ns: int) -> int:
     """At least how many messages the origins had at the first reading that a copy at rest did not get by the last.
 
-    0 where nothing is missing or nothing can be said: a copy that moves, that takes only a part, or an origin not seen.
+    0 where nothing is missing or nothing can be said: a copy that moves, that takes only a part, an origin not seen, or
+    messages that may be younger than `min_stall_ns`. A server out of breath copies late, and says that lag is 0 too.
     """
     stream, config = history.last, history.last.config
-    if history.first.state.last_seq != stream.state.last_seq or history.elapsed_s < _LONG_ENOUGH_S:
+    if history.first.state.last_seq != stream.state.last_seq:
         return 0
+    if config.mirror is None and not deployment.stops_at_repeated_ids(stream):
+        return 0
+    sources = (config.mirror,) if config.mirror else config.sources
+    if not all(source.takes_all for source in sources):
+        return 0
+    looks = [(deployment.earlier_origin(stream, s), deployment.present_origin(stream, s)) for s in sources]
+    seen = [(earlier, present) for earlier, present in looks if earlier and present]
     if config.mirror:
-        origin = deployment.earlier_origin(stream, config.mirror) if config.mirror.takes_all else None
-        return _beyond(origin, stream.state.last_seq) if origin else 0
-    if not deployment.stops_at_repeated_ids(stream) or not all(source.takes_all for source in config.sources):
-        return 0
-    origins = [deployment.earlier_origin(stream, source) for source in config.sources]
-    held = sum(origin.state.messages for origin in origins if origin)
-    return max(held - stream.state.last_seq, 0)
+        count = sum(_beyond(earlier, stream.state.last_seq) for earlier, _ in seen)
+    else:
+        count = max(sum(earlier.state.messages for earlier, _ in seen) - stream.state.last_seq, 0)
+    return count if count and _waiting_ns(count, seen, history.elapsed_s) >= min_stall_ns else 0
+
+
+def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: float) -> float:
+    """For how long so many messages have been missing: since the last one was stored, or at the pace of their origins."""
+    grown = sum(present.state.last_seq - earlier.state.last_seq for earlier, present in seen)
+    if grown > 0:
+        return elapsed_s * (1 + count / grown) * 1e9
+    rest = [(present.at - present.state.last_ts).total_seconds() for _, present in seen if present.state.last_ts]
+    return max(min(rest, default=0.0), elapsed_s) * 1e9
 
 
 def _beyond(origin: Stream, last_seq: int) -> int:
