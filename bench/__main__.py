@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from bench import captured, growth, large_cluster, logs, scan, startup
+from bench import captured, growth, large_cluster, logs, manifests, packets, scan, startup
 from bench.figures import Table
 from bench.settings import Settings, Site
 from tests.servers import DEFAULT_VERSION
@@ -20,6 +20,8 @@ BENCHMARKS: dict[str, Callable[[Site], Table]] = {
     "logs": logs.measure,
     "captured": captured.measure,
     "scan": scan.measure,
+    "packets": packets.measure,
+    "manifests": manifests.measure,
 }
 
 
@@ -33,6 +35,8 @@ def main(arguments: Sequence[str]) -> int:
         start_rounds=options.start_rounds,
         log_megabytes=tuple(options.log_megabytes or defaults.log_megabytes),
         stored_messages=options.stored_messages,
+        capture_megabytes=options.capture_megabytes,
+        manifests=options.manifests,
     )
     wanted = [name for name in BENCHMARKS if name in (options.only or BENCHMARKS)]
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine()}", flush=True)
@@ -64,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--stored-messages", type=_positive, default=defaults.stored_messages, help="of the stream read"
     )
+    parser.add_argument("--capture-megabytes", type=_positive, default=defaults.capture_megabytes, help="of packets")
+    parser.add_argument("--manifests", type=_positive, default=defaults.manifests, help="files of them")
     return parser
 
 

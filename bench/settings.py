@@ -10,7 +10,7 @@ from bench.deployment import Deployment
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Sizes of the large cluster, of archives of logs, of the stream that is read; how often each is measured."""
+    """Sizes of the large cluster, of logs, of the stream and the captures read; how often each is measured."""
 
     streams: int = 1000
     consumers_per_stream: int = 10
@@ -18,6 +18,8 @@ class Settings:
     start_rounds: int = 25
     log_megabytes: tuple[int, ...] = (500, 1000)
     stored_messages: int = 1_000_000
+    capture_megabytes: int = 200
+    manifests: int = 500
 
 
 class Site:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,10 @@ HELP_PAGE = Path(__file__).parent / "cli" / "help_page.txt"
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    if "_JSDOCTOR_COMPLETE" in os.environ:  # a shell asks, and says in its variables what was typed so far
+        from jsdoctor.cli.app import run
+
+        sys.exit(run([]))
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"jsdoctor {__version__}\n")
     elif sys.argv[1:] in ([], ["--help"], ["-h"]):

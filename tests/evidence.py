@@ -8,6 +8,7 @@
     about = "all slots taken while messages wait"
     base = "three-nodes-2.15.1"        # or several: base = ["a", "b"]: the case holds on each
     samples = 2                        # what a run with --samples N would have (default: all)
+    history = true                     # all samples but the last are those of earlier bundles (--history)
     keep_consumers = ["APP/A/b"]       # take all other consumers away first
     params = { warn_fraction = 0.5 }   # optional overrides, in the parameter's unit (durations as text)
     [[case.edit]]
@@ -28,11 +29,25 @@
     ntp = { "a.example" = "250ms" }    # by NTP server
     round_trip = "1ms"                 # of each reading (default 1ms)
     cluster = "C"                      # of the servers (default C; "": none)
+    [[case.edit]]                      # instead: measured acknowledgements, so many of each time (account access)
+    acks = "ORDERS/archive"
+    times = { 19 = "100ms", 1 = "2s" }
     [[case.edit]]                      # instead: what a scan of stored messages read (only with account access)
     stored = "ORDERS"
     ages = ["60s", "65s", "10s"]       # of its messages, oldest first; "-5s": in the future
+    ids = ["a", "", "a"]               # their ids, "": none, "!": under a header that servers ignore (default: none)
+    subjects = ["x", "y", "x"]         # default orders.new
+    contents = ["p", "", "q"]          # compared; by default they were not
+    ids_read = false                   # as an older version read it (default true)
+    made = "30s"                       # the stream was made so long ago (default: as recorded)
+    whole = false                      # older messages were not read (default true)
     first_seq = 7                      # of the first (default 1)
     leader_since = "12s"               # so long ago by the stream's own clock (default: unknown)
+    [[case.edit]]                      # instead: what became of a waiver of the configuration file
+    waiver = "JSD403"
+    holds_for = 0                      # days from today to its last; -1: it expired yesterday
+    matched = 3                        # findings that it means
+    judged = true                      # whether all its rules were (default)
     [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
     severity = "error"
@@ -47,8 +62,9 @@ import copy
 import json
 import tomllib
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +72,9 @@ import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.history import History
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.clock_ntp import NTP_EPOCH_S
@@ -133,15 +152,36 @@ def evidence_of(case: Json) -> EvidenceSet:
         if "clocks" in edit or "ntp" in edit:
             _set_clocks(samples[0], edit)
             continue
+        if "waiver" in edit:
+            continue
         if "reply" in edit:
             _add_reply(samples[0], edit)
+            continue
+        if "acks" in edit:
+            _add_acks(samples[-1], edit)
             continue
         if "stored" in edit:
             _add_stored(samples[-1], edit)
             continue
         applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]
         assert any(applied), f"the edit touches nothing: {edit}"
-    return assemble([_sample(sample) for sample in samples])
+    made = [_sample(sample) for sample in samples]
+    evidence = _with_history(made) if case.get("history") else assemble(made)
+    waivers = [_waiver_use(edit) for edit in case.get("edit", []) if "waiver" in edit]
+    return evidence.joined(Suppressions(tuple(waivers))) if waivers else evidence
+
+
+def _waiver_use(edit: Json) -> WaiverUse:
+    today, reason = date(2026, 6, 1), "OPS-4711"
+    expires = today + timedelta(days=edit["holds_for"])
+    waiver = Waiver(edit["waiver"], "*", reason, expires, "jsdoctor.toml", 3, frozenset({edit["waiver"]}))
+    return WaiverUse(waiver, edit["matched"], edit.get("judged", True), waiver.expired(today))
+
+
+def _with_history(samples: list[Sample]) -> EvidenceSet:
+    series = assemble(samples).get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    return assemble(samples[-1:]).joined(History(series.snapshots))
 
 
 def _chosen(samples: list[Json], which: str) -> list[Json]:
@@ -201,16 +241,44 @@ def _add_stored(sample: Json, edit: Json) -> None:
     listed = [(e, s) for e in sample["exchanges"] if e["endpoint"] == "STREAM.LIST" for s in e["body"]["streams"]]
     (found,) = [(e, s) for e, s in listed if s["config"]["name"] == edit["stored"]]
     exchange, stream = found
-    columns, first_seq, at = Columns(), edit.get("first_seq", 1), datetime.fromisoformat(stream["ts"])
-    for place, age in enumerate(edit["ages"]):
-        columns.add(first_seq + place, nanoseconds(at) - _signed(age), "orders.new", HasId.NO)
+    first_seq, at = edit.get("first_seq", 1), datetime.fromisoformat(stream["ts"])
+    count = len(edit["ages"])
+    ids, subjects = edit.get("ids", [""] * count), edit.get("subjects", ["orders.new"] * count)
+    columns = Columns(digests=edit.get("ids_read", True))
+    for place, (age, message_id, subject) in enumerate(zip(edit["ages"], ids, subjects, strict=True)):
+        has_id = {"": HasId.NO, "!": HasId.MISNAMED}.get(message_id, HasId.YES)
+        digest = sha256(message_id.encode()).digest()[:8] if has_id is HasId.YES else b""
+        columns.add(first_seq + place, nanoseconds(at) - _signed(age), subject, has_id, digest)
+    contents = {seq: edit["contents"][seq - first_seq] for seq in columns.again()} if "contents" in edit else None
+    if "made" in edit:
+        stream["created"] = _ago(at, edit["made"])
     if "leader_since" in edit:
         stream["cluster"]["leader_since"] = _ago(at, edit["leader_since"])
     reply = StoredReply(
-        stream=edit["stored"], read_by="CONSUMER", at=at, subjects=columns.subjects(), blocks=columns.blocks()
+        stream=edit["stored"],
+        read_by="CONSUMER",
+        at=at,
+        held_first_seq=first_seq,
+        from_seq=first_seq + (not edit.get("whole", True)),
+        subjects=columns.subjects(),
+        blocks=columns.blocks(),
+        created=datetime.fromisoformat(stream["created"]),
+        duplicate_window=stream["config"].get("duplicate_window", 0),
+        ids_read=edit.get("ids_read", True),
+        contents=contents,
     )
     body = json.loads(msgspec.json.encode(reply))
     sample["exchanges"].append(exchange | {"endpoint": "STORED.MESSAGES", "body": body})
+
+
+def _add_acks(sample: Json, edit: Json) -> None:
+    """Metrics as collection keeps them."""
+    stream, consumer = edit["acks"].split("/")
+    listed = next(e for e in sample["exchanges"] if e["endpoint"] == "CONSUMER.LIST")
+    metric = {"stream": stream, "consumer": consumer, "deliveries": 1}
+    times = [parse_duration(text) for count, text in edit["times"].items() for _ in range(int(count))]
+    body = {"metrics": [metric | {"ack_time": length} for length in times]}
+    sample["exchanges"].append(listed | {"endpoint": "METRIC.CONSUMER.ACK", "body": body})
 
 
 def _signed(text: str) -> int:

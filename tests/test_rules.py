@@ -13,6 +13,8 @@ from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
 from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
 from tests.log_cases import log_cases, log_evidence_of, takes_logs
+from tests.manifest_cases import manifest_cases, manifest_evidence_of, takes_manifests
+from tests.packet_cases import packet_cases, packet_evidence_of, takes_packets
 from tests.ruleset import actions, checks, rules, run_all, run_rule
 
 CODES = [rule.code for rule in rules()]
@@ -21,7 +23,11 @@ CASES = [
     for code in CODES
     for number, case in enumerate(cases(code), 1)
 ]
-STATE_CODES = [rule.code for rule in rules() if not all(takes_logs(name) for name in rule.checks)]
+STATE_CODES = [
+    rule.code
+    for rule in rules()
+    if not all(takes_logs(name) or takes_manifests(name) or takes_packets(name) for name in rule.checks)
+]
 REQUIRED_KINDS = {"fires", "silent", "below", "above", "fixed"}
 
 
@@ -93,6 +99,10 @@ def test_declared_parameters_are_used(code: str, monkeypatch: pytest.MonkeyPatch
         run_rule(code, evidence_of(case), case.get("params"))
     for case in log_cases(code):
         run_rule(code, log_evidence_of(code, case), case.get("params"))
+    for case in manifest_cases(code):
+        run_rule(code, manifest_evidence_of(case), case.get("params"))
+    for case in packet_cases(code):
+        run_rule(code, packet_evidence_of(case), case.get("params"))
     rule = next(rule for rule in rules() if rule.code == code)
     assert set().union(*(params.used for params in seen)) == set(rule.params)
 

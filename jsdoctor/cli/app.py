@@ -12,7 +12,16 @@ import typer
 from jsdoctor import __version__
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
+from jsdoctor.cli.completion import complete_page
 from jsdoctor.cli.console import Color
+from jsdoctor.cli.fix_commands import FIX_HELP, fix, rollback
+from jsdoctor.cli.help_texts import (
+    AUDIT_HELP,
+    BASELINE_HELP,
+    CAPTURE_HELP,
+    CHECK_HELP,
+    DIAGNOSE_HELP,
+)
 from jsdoctor.cli.log_engine import Engine
 from jsdoctor.cli.option_groups import Given, takes
 
@@ -25,43 +34,6 @@ time on a large cluster, and saves no memory."""
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
-# A paragraph that begins with a backspace is not wrapped.
-CHECK_HELP = """Check a JetStream deployment, live or captured, and logs.
-
-Reads only, but for the consumer that a --scan makes and deletes.
-
-\b
-Examples:
-  jsdoctor check                              the selected nats context
-  jsdoctor check --context prod-sys           system account: sees everything
-  jsdoctor check -s nats://app:pw@host:4222   plain account: its own streams
-  jsdoctor check --monitor http://host:8222   HTTP monitoring, once per server
-  jsdoctor check --select JSD4 --format json  consumer rules, as JSON
-  jsdoctor check --bundle FILE.zip            what jsdoctor capture wrote
-  jsdoctor check --logs nats.log              logs alone; with -s or --bundle both
-"""
-
-AUDIT_HELP = """Audit logs of servers and clients, of any size, with Spark. Connects to no NATS server.
-
-\b
-Examples:
-  jsdoctor audit logs/                              a directory, rotated and packed files too
-  jsdoctor audit --timezone Europe/Berlin 'n*.log'  times without a zone are of that one
-  jsdoctor audit --master spark://host:7077 /mnt/logs
-  jsdoctor audit --remote sc://host:15002 s3://bucket/nats
-  jsdoctor check --logs nats.log                    one file, at once, without Spark
-"""
-
-CAPTURE_HELP = """Capture the evidence of a live deployment into a file, to be checked later or elsewhere.
-
-Reads only, but for the consumer that a --scan makes and deletes. Secrets are taken out before anything is written.
-
-\b
-Examples:
-  jsdoctor capture -o prod.zip                   the selected nats context
-  jsdoctor capture -o prod.zip --context sys     system account: sees everything
-  jsdoctor check --bundle prod.zip               then, anywhere
-"""
 
 app = typer.Typer(
     name="jsdoctor",
@@ -75,8 +47,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=CONTEXT_SETTINGS,
 )
+
 rules_app = typer.Typer(help="List and validate rules.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rules_app, name="rules")
+baseline_app = typer.Typer(
+    help=BASELINE_HELP, no_args_is_help=True, rich_markup_mode=None, context_settings=CONTEXT_SETTINGS
+)
+app.add_typer(baseline_app, name="baseline")
+config_app = typer.Typer(
+    help="Show the configuration.", no_args_is_help=True, rich_markup_mode=None, context_settings=CONTEXT_SETTINGS
+)
+app.add_typer(config_app, name="config")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -105,8 +86,8 @@ def main(
 
 
 @app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.connection, groups.live, groups.captured, groups.logs, groups.spark, *groups.JUDGING)
-def check(given: Given) -> None:
+@takes(*groups.EVIDENCE, *groups.JUDGING)
+def check(given: Given, listen: opt.ListenAddress = None, every: opt.Every = 60.0) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
@@ -114,7 +95,11 @@ def check(given: Given) -> None:
     from jsdoctor.cli.judging import judge_options
 
     def work() -> ExitCode | NagiosState:
-        return run_check(judge_options(given), evidence_options(given))
+        if listen is None:
+            return run_check(judge_options(given), evidence_options(given))
+        from jsdoctor.cli.exporter import Listen, parse_listen, run_exporter
+
+        return run_exporter(judge_options(given), evidence_options(given), Listen(*parse_listen(listen), every))
 
     raise typer.Exit(guarded(work, nagios=given["format_"] is opt.ReportFormat.NAGIOS))
 
@@ -159,13 +144,64 @@ def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quie
     raise typer.Exit(guarded(work))
 
 
+app.command(help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
+app.command(context_settings=CONTEXT_SETTINGS)(rollback)
+
+
+@app.command(help=DIAGNOSE_HELP, context_settings=CONTEXT_SETTINGS)
+@takes(*groups.EVIDENCE, groups.answer, groups.configuration)
+def diagnose(
+    given: Given,
+    text: opt.SymptomText = None,
+    code: opt.ApiCode = None,
+    symptom: opt.SymptomSlug = None,
+    stream: opt.AboutStream = None,
+    consumer: opt.AboutConsumer = None,
+    expected_seq: opt.ExpectedSeq = None,
+    msg_id: opt.MsgId = None,
+    probe: opt.ProbeSubject = None,
+    offline: opt.Offline = False,
+) -> None:
+    """Diagnose a symptom; its help is DIAGNOSE_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.diagnose_request import DiagnoseRequest, read_text
+        from jsdoctor.cli.diagnose_run import run_diagnose
+        from jsdoctor.cli.evidence_request import evidence_options
+        from jsdoctor.model.diagnosis import Narrowing
+
+        return run_diagnose(
+            DiagnoseRequest(
+                text=read_text(" ".join(text or ())),
+                code=code,
+                symptom=symptom or "",
+                narrowing=Narrowing(stream or "", consumer or "", expected_seq, msg_id or ""),
+                probe=probe or "",
+                offline=offline,
+                wanted=evidence_options(given),
+                format=given["format_"].value,
+                **{name: given[name] for name in ("output", "verbose", "quiet", "color", "config", "isolated")},
+            )
+        )
+
+    raise typer.Exit(guarded(work))
+
+
 @app.command(context_settings=CONTEXT_SETTINGS)
 def explain(
-    name: Annotated[str, typer.Argument(metavar="CODE|SLUG", help="A rule: JSD403 or consumer-ack-pending-at-limit.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="CODE|SLUG|API-ERROR",
+            help="A rule (JSD403), a symptom (duplicate-messages), an API error (10071).",
+            autocompletion=complete_page,
+        ),
+    ],
     rules: opt.Rules = None,
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
-    """Show the page of a rule: what it detects, why it matters, how it is measured, how to fix it."""
+    """Show the page of a rule, a symptom or an API error: what it means, how it is measured, how to fix it."""
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.rule_commands import show_page
 
@@ -209,3 +245,53 @@ def rules_validate(
     from jsdoctor.cli.rule_commands import validate_rules
 
     raise typer.Exit(guarded(lambda: validate_rules(tuple(directories or ()))))
+
+
+@baseline_app.command("write", context_settings=CONTEXT_SETTINGS)
+@takes(*groups.EVIDENCE, groups.rules, groups.quiet, groups.configuration)
+def baseline_write(given: Given, file: opt.BaselinePath, force: opt.Force = False) -> None:
+    """Accept every finding that counts today."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.baseline_run import run_write
+        from jsdoctor.cli.evidence_request import evidence_options
+        from jsdoctor.cli.judging import judge_options
+
+        return run_write(file, force, judge_options(given), evidence_options(given))
+
+    raise typer.Exit(guarded(work))
+
+
+@baseline_app.command("prune", context_settings=CONTEXT_SETTINGS)
+@takes(*groups.EVIDENCE, groups.rules, groups.quiet, groups.configuration)
+def baseline_prune(given: Given, file: opt.BaselinePath) -> None:
+    """Forget the accepted findings that are there no more. Those of rules that could not be judged are kept."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.baseline_run import run_prune
+        from jsdoctor.cli.evidence_request import evidence_options
+        from jsdoctor.cli.judging import judge_options
+
+        return run_prune(file, judge_options(given), evidence_options(given))
+
+    raise typer.Exit(guarded(work))
+
+
+@config_app.command("show", context_settings=CONTEXT_SETTINGS)
+@takes(groups.connection, groups.configuration)
+def config_show(
+    given: Given,
+    every: Annotated[bool, typer.Option("--all", help="Parameters of rules that nobody set, too.")] = False,
+    format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
+) -> None:
+    """Show every setting as it applies, and where it comes from. Logins are not shown."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.config_show import show_config
+
+        return show_config(given, every, format_.value)
+
+    raise typer.Exit(guarded(work))

@@ -53,7 +53,13 @@ def run_capture(request: CaptureRequest) -> ExitCode:
     samples, interval_s = pace(wanted.samples, wanted.interval_s, config)
     ntp = wanted.ntp or config.ntp or ()
     plan = CollectionPlan(
-        samples=samples, interval_s=interval_s, timeout_s=settings.timeout_s, ntp=ntp, scan=wanted.scan
+        samples=samples,
+        interval_s=interval_s,
+        timeout_s=settings.timeout_s,
+        ntp=ntp,
+        scan=wanted.scan,
+        scan_ids=bool(wanted.scan),
+        scan_contents=wanted.digests,
     )
     secrets = known_secrets(settings, monitor)
     with progress(request.quiet) as show:

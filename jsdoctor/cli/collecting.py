@@ -20,6 +20,7 @@ from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Report, Source
+from jsdoctor.model.suppression import Suppressions
 from jsdoctor.parse.assemble import assemble
 
 
@@ -53,7 +54,7 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     else:
         collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
     with progress(judging.request.quiet) as show:
-        for read in _beside(request, judging, show):
+        for read in (*_before(request, collected, show), *_beside(request, judging, show)):
             evidence = collected.evidence.joined(read.evidence, read.gaps)
             told = "; ".join(filter(None, [collected.headline, read.headline]))
             collected = replace(
@@ -74,9 +75,18 @@ def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
     needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
     paced = pace(request.samples, request.interval_s, config)
     plan = plan_collection(needed, *paced, settings.timeout_s, request.ntp or config.ntp or ())
-    plan = plan_scan(plan, needed, request.scan)
+    plan = plan_scan(plan, needed, request.scan, request.digests)
     with progress(quiet) as show:
         return gather_live(settings, request.monitor or config.monitor or (), plan, show)
+
+
+def _before(request: EvidenceRequest, collected: Collected, show: Callable[[str], None]) -> list[BesideRead]:
+    """Earlier looks at the deployment."""
+    if request.history is None:
+        return []
+    from jsdoctor.cli.history_reading import earlier_looks
+
+    return [earlier_looks(request.history, collected.evidence, show)]
 
 
 def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], None]) -> list[BesideRead]:
@@ -86,6 +96,14 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], No
         from jsdoctor.cli.log_reading import read_logs
 
         read.append(read_logs(request.logs, judging.rulebook.rules, show))
+    if request.manifests:
+        from jsdoctor.cli.manifest_reading import read_manifests
+
+        read.append(read_manifests(request.manifests, show))
+    if request.packets is not None:
+        from jsdoctor.cli.packet_reading import read_packets
+
+        read.append(read_packets(request.packets, show))
     return read
 
 
@@ -105,7 +123,7 @@ def _refuse_live_options(request: EvidenceRequest) -> None:
 def _told_by(judging: Judging, request: EvidenceRequest) -> Judging:
     """With the selected rules of which that evidence, or what could not be read of it, can tell; and those named."""
     checks, selection = judging.rulebook.checks, judging.selection
-    telling = {*request.beside, Gaps}
+    telling = {*request.beside, Gaps, Suppressions}
     kept = tuple(
         rule
         for rule in selection.rules

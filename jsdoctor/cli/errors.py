@@ -13,7 +13,7 @@ from jsdoctor.demo.server import BinaryNotFoundError, ServerStartError
 from jsdoctor.engine.select import SelectionError
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.parse.configuration import ConfigurationError
-from jsdoctor.parse.rule_page import PageError
+from jsdoctor.parse.front_matter import PageError
 
 
 def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) -> ExitCode | NagiosState:

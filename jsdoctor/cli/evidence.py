@@ -11,10 +11,7 @@ from pathlib import Path
 
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.collect.clock.ntp_host import parse_ntp_host
-from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.connect.tls import plan_tls
-from jsdoctor.collect.live.gather import gather
 from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import Evidence
@@ -54,6 +51,11 @@ def gather_live(
 
     Raises UsageProblem for an NTP host or a monitoring URL that is none.
     """
+    # Checks of captured evidence and of logs do without: nats-py takes a sixth of a second to load.
+    from jsdoctor.collect.connect.connection import connect
+    from jsdoctor.collect.connect.tls import plan_tls
+    from jsdoctor.collect.live.gather import gather
+
     only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
     names = [*(() if only_monitor else settings.servers), *_shown(monitor)]

@@ -10,9 +10,13 @@ from typing import Any
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.connection import connection_options
 from jsdoctor.cli.log_options import LogRequest, log_options
+from jsdoctor.cli.packet_options import PacketRequest, packet_options
 from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.stored import ScanTarget
 
 
@@ -22,22 +26,31 @@ class EvidenceRequest:
 
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
     bundle: Path | None = None
+    history: Path | None = None
     monitor: tuple[str, ...] = ()
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
+    digests: bool = False
     samples: int | None = None
     interval_s: float | None = None
     logs: LogRequest | None = None
+    manifests: tuple[str, ...] = ()
+    packets: PacketRequest | None = None
 
     @property
     def beside(self) -> dict[type[Evidence], str]:
         """The kinds of evidence that need no deployment, and the word for each."""
-        return {LogEvidence: "logs"} if self.logs else {}
+        asked: dict[type[Evidence], tuple[str, object]] = {
+            LogEvidence: ("logs", self.logs),
+            Manifests: ("manifests", self.manifests),
+            PacketEvidence: ("packets", self.packets),
+        }
+        return {kind: word for kind, (word, wanted) in asked.items() if wanted}
 
     @property
     def names_a_deployment(self) -> bool:
         """Whether there is one to look at. A selected context or a variable alone does not say so beside files."""
-        named = self.bundle or self.connection.server or self.connection.context or self.monitor
+        named = self.bundle or self.history or self.connection.server or self.connection.context or self.monitor
         return bool(named) or not self.beside
 
 
@@ -46,10 +59,22 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
     return EvidenceRequest(
         connection=connection_options(given),
         logs=log_options(given),
+        manifests=tuple(given.get("manifest") or ()),
+        packets=packet_options(given.get("pcap") or (), given.get("sniff"), given.get("seconds")),
         bundle=given.get("bundle"),
+        history=given.get("history"),
         monitor=tuple(given["monitor"] or ()),
         ntp=opt.split(given["ntp"]),
         scan=tuple(given["scan"] or ()),
+        digests=_with_a_scan(given),
         samples=given["samples"],
         interval_s=given["interval"],
     )
+
+
+def _with_a_scan(given: Mapping[str, Any]) -> bool:
+    if given.get("digests") and not given["scan"]:
+        raise UsageProblem(
+            "--digests compares messages of streams that are read, and none is named", "add --scan STREAM"
+        )
+    return bool(given.get("digests"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,20 @@ from msgspec.structs import replace
 
 from jsdoctor import __version__
 from jsdoctor.cli import options as opt
+from jsdoctor.cli.baseline_file import load_baseline
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.engine.overrides import overrides
-from jsdoctor.engine.runner import evaluate
+from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
+from jsdoctor.engine.suppression import resolve_waivers, suppress, waiver_uses
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code, nagios_state
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report, Source
+from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.parse.configuration import Configuration, RuleSetting
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.formats import FORMATS
@@ -33,7 +36,7 @@ DEFAULT_MAX_EXAMPLES = 5
 
 _AS_GIVEN = (
     *("fail_on", "exit_zero", "allow_gaps", "output", "max_examples"),
-    *("quiet", "verbose", "color", "config", "isolated"),
+    *("quiet", "verbose", "color", "config", "isolated", "baseline"),
 )
 
 ParameterValues = dict[str, dict[str, float | int | None]]
@@ -60,19 +63,20 @@ class JudgeRequest:
     color: Color = Color.AUTO
     config: Path | None = None
     isolated: bool = False
+    baseline: Path | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 def judge_options(given: Mapping[str, Any]) -> JudgeRequest:
-    """From what was given for the groups of options about rules, the report and the configuration."""
+    """From what was given for the groups of options about rules, the report (if any) and the configuration."""
     return JudgeRequest(
         select=opt.split(given["select"]),
         extend_select=opt.split(given["extend_select"]),
         ignore=opt.split(given["ignore"]),
         rule_settings=tuple(given["set_"] or ()),
         rules=tuple(given["rules"] or ()),
-        format=given["format_"].value,
-        **{name: given[name] for name in _AS_GIVEN},
+        format=given.get("format_", opt.ReportFormat.TEXT).value,
+        **{name: given[name] for name in _AS_GIVEN if name in given},
     )
 
 
@@ -85,29 +89,59 @@ class Judging:
     rulebook: Rulebook
     selection: Selection
     values: ParameterValues
+    waivers: tuple[Waiver, ...] = ()
+    baseline: Baseline | None = None
 
     def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
         """Evaluate the selected rules on the evidence."""
-        checks = self.rulebook.checks
-        evaluation = evaluate(self.selection, checks, evidence, self.values, keep_passes=self.request.verbose > 1)
+        evidence = evidence.joined(Suppressions())  # none is none, and no gap
+        evaluation = self._evaluated(evidence)
         return Report(
             version=__version__,
             started=self.request.started,
             finished=datetime.now(UTC),
             sources=sources,
             verdicts=evaluation.verdicts,
-            results=with_offers(evaluation.results, self.rulebook.actions),
+            results=suppress(
+                with_offers(evaluation.results, self.rulebook.actions), self.waivers, self.baseline, self.today
+            ),
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
         )
 
+    @property
+    def today(self) -> date:
+        """The day of this run, in UTC: waivers end alike everywhere."""
+        return self.request.started.astimezone(UTC).date()
+
+    def _evaluated(self, evidence: EvidenceSet) -> Evaluation:
+        """Rules about waivers come last: what became of a waiver is known when the other rules have spoken."""
+        checks, all_rules = self.rulebook.checks, self.selection.rules
+        last = [rule for rule in all_rules if any(Suppressions in checks[name].kinds for name in rule.checks)]
+        passes = self.request.verbose > 1
+        first = Selection(tuple(rule for rule in all_rules if rule not in last), self.selection.named)
+        found = evaluate(first, checks, evidence, self.values, keep_passes=passes)
+        if not last:
+            return found
+        evidence = evidence.joined(waiver_uses(self.waivers, found.results, found.verdicts, self.today))
+        after = evaluate(Selection(tuple(last), self.selection.named), checks, evidence, self.values, passes)
+        return Evaluation(
+            (*found.verdicts, *after.verdicts),
+            (*found.results, *after.results),
+            (*found.gaps, *after.gaps),
+            found.kinds | after.kinds,
+        )
+
     def write(self, report: Report) -> None:
         """Write the report where and how it was asked for."""
-        request = self.request
-        options = _render_options(request, self.config)
-        write_output(FORMATS[request.format](report, options), request.output)
-        if request.format == "github":
+        write_output(self.rendered(report), self.request.output)
+        if self.request.format == "github":
+            options = _render_options(self.request, self.config)
             append_step_summary(FORMATS["markdown"](report, replace(options, ascii_only=False)))
+
+    def rendered(self, report: Report) -> str:
+        """The report in the format that was asked for."""
+        return FORMATS[self.request.format](report, _render_options(self.request, self.config))
 
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
         """What the process returns: the same for every format but that of Nagios."""
@@ -126,7 +160,11 @@ def open_judging(request: JudgeRequest) -> Judging:
         (*(config.extend_select or ()), *request.extend_select),
         (*(config.ignore or ()), *request.ignore),
     )
-    return Judging(request, config, rulebook, selection, _parameter_values(request, config, rulebook))
+    waivers = resolve_waivers(config.waivers, rulebook.rules)
+    file = request.baseline or (Path(config.baseline) if config.baseline else None)
+    baseline = load_baseline(file) if file else None
+    values = _parameter_values(request, config, rulebook)
+    return Judging(request, config, rulebook, selection, values, waivers, baseline)
 
 
 def _parameter_values(request: JudgeRequest, config: Configuration, rulebook: Rulebook) -> ParameterValues:

@@ -44,13 +44,14 @@ def live(
     monitor: opt.Monitor = None,
     ntp: opt.Ntp = None,
     scan: opt.Scan = None,
+    digests: opt.Digests = False,
     samples: opt.Samples = None,
     interval: opt.Interval = None,
 ) -> None:
     """What to collect of a live deployment, and how often."""
 
 
-def captured(bundle: opt.Bundle = None) -> None:
+def captured(bundle: opt.Bundle = None, history: opt.History = None) -> None:
     """A deployment as it was."""
 
 
@@ -68,6 +69,14 @@ def logs(logs: opt.Logs = None, engine: opt.LogEngine = Engine.AUTO) -> None:
     """Logs beside other evidence, or alone."""
 
 
+def manifests(manifest: opt.Manifest = None) -> None:
+    """What is to be deployed, beside a deployment or alone."""
+
+
+def packets(pcap: opt.Pcap = None, sniff: opt.Sniff = None, seconds: opt.Seconds = None) -> None:
+    """What passed on the network, captured or now."""
+
+
 def rules(
     select: opt.Select = None,
     extend_select: opt.ExtendSelect = None,
@@ -80,6 +89,7 @@ def rules(
 
 def report(
     fail_on: opt.FailOn = None,
+    baseline: opt.BaselineFile = None,
     exit_zero: opt.ExitZero = False,
     allow_gaps: opt.AllowGaps = False,
     format_: opt.Format = opt.ReportFormat.TEXT,
@@ -92,6 +102,16 @@ def report(
     """What becomes of the report."""
 
 
+def answer(
+    format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
+    output: opt.Output = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = 0,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """What becomes of a diagnosis."""
+
+
 def configuration(config: opt.Config = None, isolated: opt.Isolated = False) -> None:
     """Which configuration file."""
 
@@ -99,6 +119,13 @@ def configuration(config: opt.Config = None, isolated: opt.Isolated = False) -> 
 def events(events: opt.Events = None) -> None:
     """What else is made of logs."""
 
+
+def quiet(quiet: opt.QuietCapture = False) -> None:
+    """How much is said on stderr."""
+
+
+EVIDENCE = (connection, live, captured, logs, manifests, packets, spark)
+"""The groups of every command that looks at whatever it is given."""
 
 JUDGING = (rules, report, configuration)
 """The groups of every command that judges."""

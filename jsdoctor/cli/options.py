@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.log_engine import Engine
 from jsdoctor.model.finding import Severity
@@ -123,25 +124,6 @@ def scan_target(text: str | ScanTarget) -> ScanTarget:
     return ScanTarget(stream, int(newest) if newest else None)
 
 
-def complete_rule(incomplete: str) -> list[tuple[str, str]]:
-    """Shell completion of rule codes and slugs."""
-    from jsdoctor.cli.rulebook import open_rulebook
-
-    rules = open_rulebook().rules
-    names = [(name, rule.title) for rule in rules for name in (rule.code, rule.slug)]
-    return [pair for pair in names if pair[0].lower().startswith(incomplete.lower())]
-
-
-def complete_setting(incomplete: str) -> list[tuple[str, str]]:
-    """Shell completion of rule parameters, as far as the equals sign."""
-    from jsdoctor.cli.rulebook import open_rulebook
-
-    params = [
-        (f"{rule.code}.{param.name}=", param.help) for rule in open_rulebook().rules for param in rule.params.values()
-    ]
-    return [pair for pair in params if pair[0].lower().startswith(incomplete.lower())]
-
-
 def _text(*names: str, help: str, metavar: str, env: str | None = None) -> object:  # noqa: A002 - typer's own word
     shown = f"{help} [env: {env}]" if env else help
     return typer.Option(*names, help=shown, metavar=metavar, show_default=False)
@@ -191,6 +173,10 @@ Scan = Annotated[
         help="Read headers and dates of a stream's newest N (200000) messages, by a consumer that goes again; repeat.",
     ),
 ]
+Digests = Annotated[
+    bool,
+    typer.Option("--digests", help="With --scan: read messages of equal ids whole, to see whether they differ."),
+]
 Samples = Annotated[
     int | None,
     typer.Option("--samples", min=1, metavar="N", help="Looks at the cluster; rates need two. [default: 2]"),
@@ -202,6 +188,10 @@ Interval = Annotated[
 Bundle = Annotated[
     Path | None,
     typer.Option("--bundle", metavar="FILE", help="Check what jsdoctor capture wrote; connects to nothing."),
+]
+History = Annotated[
+    Path | None,
+    typer.Option("--history", metavar="DIR", help="Earlier bundles of the same deployment, for what takes hours."),
 ]
 BundleFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The bundle to write, a ZIP file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
@@ -242,6 +232,27 @@ Logs = Annotated[
         "--logs", metavar="PATH", help="Logs to judge, alone or beside what is named: file, directory, glob; repeat."
     ),
 ]
+Manifest = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--manifest",
+        metavar="PATH",
+        help="What is to be deployed: file, directory, glob or -; with -s or --bundle the change is judged; repeat.",
+    ),
+]
+Pcap = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--pcap",
+        metavar="FILE",
+        help="Packet capture to judge, alone or beside what is named: pcap, pcapng, gzip; repeat for both ends.",
+    ),
+]
+Sniff = Annotated[
+    str | None,
+    typer.Option("--sniff", metavar="INTERFACE", help="Listen on an interface and judge that; needs CAP_NET_RAW."),
+]
+Seconds = Annotated[float | None, typer.Option("--seconds", min=0.1, max=3600, help="How long to listen. Default 30.")]
 LogEngine = Annotated[
     Engine, typer.Option("--engine", help="What reads logs. auto: in-process, and Spark from 2 GiB of text.")
 ]
@@ -286,6 +297,25 @@ FailOn = Annotated[
     Severity | None,
     typer.Option("--fail-on", help="Exit 1 from this severity on. [default: error]", show_default=False),
 ]
+BaselineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline", metavar="FILE", dir_okay=False, help="Findings that jsdoctor baseline wrote count no more."
+    ),
+]
+ListenAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--listen", metavar="HOST:PORT", help="Check again and again; serve metrics at /metrics for Prometheus."
+    ),
+]
+Every = Annotated[
+    float,
+    typer.Option(
+        "--every", parser=positive_seconds, metavar="DURATION", help="Between checks of --listen.", show_default="60s"
+    ),
+]
+BaselinePath = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The baseline, a JSON file.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 in spite of findings.")]
 AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 in spite of missing evidence.")]
 Format = Annotated[ReportFormat, typer.Option("--format", help="How to write the report.")]
@@ -307,3 +337,39 @@ Config = Annotated[
     typer.Option("--config", metavar="FILE", help="Configuration file. [default: jsdoctor.toml or pyproject.toml]"),
 ]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+SymptomText = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TEXT]...", help="An error text, or what is wrong in your words; - for stdin."),
+]
+ApiCode = Annotated[
+    int | None, typer.Option("--code", metavar="N", min=1, help="The err_code of a JetStream error, e.g. 10071.")
+]
+SymptomSlug = Annotated[
+    str | None,
+    typer.Option(
+        "--symptom",
+        metavar="SLUG",
+        help="A symptom by its name, e.g. consumer-stalled.",
+        autocompletion=complete_symptom,
+    ),
+]
+AboutStream = Annotated[str | None, typer.Option("--stream", metavar="NAME", help="The stream that it is about.")]
+AboutConsumer = Annotated[
+    str | None, typer.Option("--consumer", metavar="NAME", help="The consumer of that stream that it is about.")
+]
+ExpectedSeq = Annotated[
+    int | None,
+    typer.Option("--expected-seq", metavar="N", min=0, help="The last sequence of the stream that a publish expected."),
+]
+MsgId = Annotated[
+    str | None, typer.Option("--msg-id", metavar="ID", help="The Nats-Msg-Id of the publish that was refused.")
+]
+ProbeSubject = Annotated[
+    str | None,
+    typer.Option(
+        "--probe",
+        metavar="SUBJECT",
+        help="Which stream would take a message there, and whether it would be refused; stores nothing, needs 2.11.",
+    ),
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Only recognise; connect to nothing and collect nothing.")]

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
-from jsdoctor.render.explain import page_markdown, page_rendered
+from jsdoctor.render.explain import drawn, page_markdown
+from jsdoctor.render.explain_symptom import api_error_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
 
@@ -23,17 +24,33 @@ def list_rules(directories: tuple[Path, ...], format_: str, color: Color) -> Exi
 
 
 def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCode:
-    """Print one rule page: drawn on a terminal, as Markdown elsewhere."""
-    rule = find_rule(open_rulebook(directories).rules, name)
-    drawn = sys.stdout.isatty() or color is Color.ALWAYS
-    sys.stdout.write((page_rendered if drawn else page_markdown)(rule, _options(color)))
+    """Print the page of a rule, a symptom or an API error: drawn on a terminal, as Markdown elsewhere.
+
+    Where a rule and a symptom share a slug, both: the rule tells of one cause, the symptom of all.
+    """
+    rulebook = open_rulebook(directories)
+    book, options = open_symptoms(rulebook), _options(color)
+    symptom = book.symptom(name)
+    error = book.api_error(int(name)) if name.isdecimal() and len(name) < 6 else None  # they have five digits
+    pages = []
+    if error is not None:
+        pages.append(api_error_markdown(error, book, rulebook.rules, options))
+    else:
+        known = [one.slug for one in book.symptoms]
+        if symptom is None or name.lower() in {rule.slug for rule in rulebook.rules}:
+            pages.append(page_markdown(find_rule(rulebook.rules, name, known), options))
+        if symptom is not None:
+            pages.append(symptom_markdown(symptom, book, rulebook.rules, options))
+    on_terminal = sys.stdout.isatty() or color is Color.ALWAYS
+    sys.stdout.write("\n".join(drawn(page, options) if on_terminal else page for page in pages))
     return ExitCode.OK
 
 
 def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
     """Load every page; loading is validation."""
     rulebook = open_rulebook(directories)
-    sys.stdout.write(f"{len(rulebook.rules)} rules, no mistakes\n")
+    symptoms = open_symptoms(rulebook).symptoms
+    sys.stdout.write(f"{len(rulebook.rules)} rules, {len(symptoms)} symptoms, no mistakes\n")
     return ExitCode.OK
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from jsdoctor.checks.registry import Check, load_checks
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.rule_pages import shipped_pages, user_pages
+from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages
 from jsdoctor.engine.loader import load_rules
+from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
 from jsdoctor.model.rule import Rule
 from jsdoctor.remedy.actions import Action, load_actions
 
@@ -40,3 +41,8 @@ def open_rulebook(directories: Sequence[Path] = ()) -> Rulebook:
         raise UsageProblem(f"cannot read {where}: {why}", "check the --rules directories") from error
     checks, actions = load_checks(), load_actions()
     return Rulebook(load_rules(pages, checks, frozenset(actions)), checks, actions)
+
+
+def open_symptoms(rulebook: Rulebook) -> SymptomBook:
+    """Load all symptoms. Raises `PageError` with every mistake in a page."""
+    return load_symptoms(symptom_pages(), api_errors(), rulebook.rules)

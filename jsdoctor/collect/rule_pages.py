@@ -1,4 +1,4 @@
-"""Rule pages from disk: those that jsdoctor ships, and those that a user adds with `--rules DIR`."""
+"""Pages from disk: rules and symptoms that jsdoctor ships, and rules that a user adds with `--rules DIR`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,17 @@ def shipped_pages() -> Iterator[PageText]:
     for path in sorted(root.glob("*/*.md")):
         if path.parent.name != "symptoms":
             yield PageText(f"rules/{path.parent.name}/{path.name}", path.parent.name, path.read_text("utf-8"))
+
+
+def symptom_pages() -> Iterator[PageText]:
+    """Every symptom page that comes with jsdoctor."""
+    for path in sorted((rules_directory() / "symptoms").glob("*.md")):
+        yield PageText(f"rules/symptoms/{path.name}", "symptoms", path.read_text("utf-8"))
+
+
+def api_errors() -> bytes:
+    """The errors of the JetStream API, as JSON."""
+    return (rules_directory() / "api_errors.json").read_bytes()
 
 
 def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:

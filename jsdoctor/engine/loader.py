@@ -8,9 +8,10 @@ import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.rule import Rule
+from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.logs.resolvers import RESOLVERS
 from jsdoctor.parse.nearest import did_you_mean
-from jsdoctor.parse.rule_page import PageError, parse_rule_page
+from jsdoctor.parse.rule_page import parse_rule_page
 
 RESERVED_PREFIX = "JSD"
 """Codes with this prefix belong to jsdoctor; rules that users add must use another."""

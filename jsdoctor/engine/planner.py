@@ -8,8 +8,10 @@ import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
+from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, Servers
@@ -23,7 +25,8 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     """What to ask a live cluster for. Times are seconds. `server_rates`: the variables of servers in every sample.
 
     `ntp` names the NTP servers to ask for true time, `scan` the streams whose stored messages are read; with `scan_ids`
-    digests of their ids are kept, too.
+    their ids are compared, with `scan_contents` also the contents of those whose ids are equal. `ack_metrics`: listen
+    to the metrics of consumers that have them switched on.
     """
 
     samples: int = 2
@@ -42,6 +45,11 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
     scan_ids: bool = False
+    scan_contents: bool = False
+    ack_metrics: bool = True
+
+
+_OF_ASSETS = {SnapshotSeries, Trend, History, AckTimes}
 
 
 def plan_collection(
@@ -50,11 +58,11 @@ def plan_collection(
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
     kinds = {kind for check in checks for kind in check.kinds}
     return CollectionPlan(
-        samples=samples if kinds & {Trend, ServerTrend, RaftGroups} else 1,
+        samples=samples if kinds & {Trend, ServerTrend, RaftGroups, AckTimes} else 1,
         interval_s=interval_s,
         timeout_s=timeout_s,
-        assets=bool(kinds & {SnapshotSeries, Trend}),
-        consumers=bool(kinds & {SnapshotSeries, Trend}),
+        assets=bool(kinds & _OF_ASSETS),
+        consumers=bool(kinds & _OF_ASSETS),
         servers=bool(kinds & {Servers, ServerTrend}),
         accounts=Accounts in kinds,
         server_rates=ServerTrend in kinds,
@@ -64,10 +72,14 @@ def plan_collection(
         claims=AccountClaims in kinds,
         clocks=Clocks in kinds,
         ntp=tuple(ntp) if NtpTime in kinds else (),
+        ack_metrics=AckTimes in kinds,
     )
 
 
-def plan_scan(plan: CollectionPlan, checks: Iterable[Check], targets: Iterable[ScanTarget]) -> CollectionPlan:
+def plan_scan(
+    plan: CollectionPlan, checks: Iterable[Check], targets: Iterable[ScanTarget], contents: bool = False
+) -> CollectionPlan:
     """The plan with the streams whose stored messages are to be read, if any check judges them."""
-    wanted = any(StoredMessages in check.kinds for check in checks)
-    return msgspec.structs.replace(plan, scan=tuple(targets)) if wanted else plan
+    if not any(StoredMessages in check.kinds for check in checks):
+        return plan
+    return msgspec.structs.replace(plan, scan=tuple(targets), scan_ids=True, scan_contents=contents)

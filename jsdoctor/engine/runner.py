@@ -12,6 +12,7 @@ from jsdoctor.engine.select import Selection
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.rule import Rule
@@ -81,7 +82,8 @@ def _run(
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
-    if len(able) > 1:
+    # Manifests may declare one stream several times, for several environments.
+    if len(able) > 1 or Manifests in able[0].kinds:
         found = _one_per_subject(rule, found)
     counts = Counter(finding.outcome for finding in found)
     kept = [f for f in found if keep_passes or f.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)]

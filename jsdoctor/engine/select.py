@@ -30,9 +30,9 @@ def select_rules(
     """Without `select`: every stable rule. Preview rules run when named. Raises `SelectionError` for unknown names."""
     chosen = {rule.code for rule in rules if rule.status is Status.STABLE}
     if select:
-        chosen = _codes(rules, select, "--select")
-    chosen |= _codes(rules, extend_select, "--extend-select")
-    chosen -= _codes(rules, ignore, "--ignore")
+        chosen = codes_of(rules, select, "--select")
+    chosen |= codes_of(rules, extend_select, "--extend-select")
+    chosen -= codes_of(rules, ignore, "--ignore")
     exact = {selector.strip().lower() for selector in (*select, *extend_select)}
     named = frozenset(rule.code for rule in rules if rule.code.lower() in exact or rule.slug in exact)
     kept = tuple(rule for rule in rules if rule.code in chosen and rule.status is not Status.RETIRED)
@@ -41,16 +41,18 @@ def select_rules(
     return Selection(kept, named)
 
 
-def find_rule(rules: Sequence[Rule], name: str) -> Rule:
-    """The rule with that code or slug. Raises `SelectionError` with the nearest spelling."""
+def find_rule(rules: Sequence[Rule], name: str, also: Sequence[str] = ()) -> Rule:
+    """The rule with that code or slug. Raises `SelectionError` with the nearest spelling, of rules or `also`."""
     for rule in rules:
         if name.upper() == rule.code or name.lower() == rule.slug:
             return rule
     names = [name for rule in rules for name in (rule.code, rule.slug)]
-    raise SelectionError(f"no rule is named {name!r}{did_you_mean(name, names)}")
+    what = "rule, symptom or API error" if also else "rule"
+    raise SelectionError(f"no {what} is named {name!r}{did_you_mean(name, [*names, *also])}")
 
 
-def _codes(rules: Sequence[Rule], selectors: Sequence[str], option: str) -> set[str]:
+def codes_of(rules: Sequence[Rule], selectors: Sequence[str], option: str) -> set[str]:
+    """The rules that codes, prefixes or slugs mean. Raises `SelectionError` for one that means none."""
     found: set[str] = set()
     for selector in selectors:
         wanted = selector.strip()

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.suppression import Suppressions
 from jsdoctor.model.trend import Trend
 
 Evidence = (
     SnapshotSeries
     | Trend
+    | AckTimes
+    | History
     | Servers
     | ServerTrend
     | Accounts
@@ -32,12 +39,16 @@ Evidence = (
     | NtpTime
     | StoredMessages
     | LogEvidence
+    | Manifests
+    | PacketEvidence
+    | Suppressions
     | Gaps
 )
 
 KINDS: tuple[type[Evidence], ...] = (
     *(SnapshotSeries, Trend, Servers, ServerTrend, Accounts, ConnectedServer),
-    *(RaftGroups, Connections, Links, AccountClaims, Clocks, NtpTime, StoredMessages, LogEvidence, Gaps),
+    *(RaftGroups, Connections, Links, AccountClaims, Clocks, NtpTime, StoredMessages, LogEvidence, PacketEvidence),
+    *(Manifests, History, AckTimes, Suppressions, Gaps),
 )
 """Every kind of evidence that a check may ask for in its signature."""
 

@@ -24,6 +24,7 @@ class Endpoint(StrEnum):
     """What was asked for. Values are the server's own names.
 
     Of `STORED_MESSAGES` the body is our own, as the messages themselves are nobody's business (`parse.stored_columns`).
+    Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
     """
 
     VARZ = "VARZ"
@@ -44,6 +45,7 @@ class Endpoint(StrEnum):
     CLOCK = "CLOCK"
     NTP = "NTP"
     STORED_MESSAGES = "STORED.MESSAGES"
+    ACK_METRICS = "METRIC.CONSUMER.ACK"
 
 
 class Exchange(msgspec.Struct, frozen=True):

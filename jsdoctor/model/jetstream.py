@@ -164,6 +164,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     metadata: dict[str, str] = {}
     priority_groups: tuple[str, ...] = ()
     rate_limit_bps: int = 0
+    sample_freq: str = ""
 
     @property
     def is_push(self) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from jsdoctor.model.finding import Finding, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.rule import Rule
+from jsdoctor.model.suppression import Suppression
 
 SCHEMA = "jsdoctor.report/v1"
 
@@ -22,11 +23,12 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """One finding under its rule, with the remedy offered for it."""
+    """One finding under its rule, with the remedy offered for it, and why it does not count if it does not."""
 
     rule: Rule
     finding: Finding
     remedy: Offer | None = None
+    suppressed: Suppression | None = None
 
     @property
     def severity(self) -> Severity:
@@ -66,4 +68,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def failures(self) -> tuple[Result, ...]:
         """Findings that count: failed and not suppressed."""
-        return tuple(result for result in self.results if result.finding.outcome is Outcome.FAIL)
+        return tuple(r for r in self.results if r.finding.outcome is Outcome.FAIL and r.suppressed is None)
+
+    def suppressed(self) -> tuple[Result, ...]:
+        """Findings that do not count: waived or accepted."""
+        return tuple(result for result in self.results if result.suppressed is not None)

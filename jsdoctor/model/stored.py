@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.stored_ids import Repeats
 
 MOST_INVERSIONS = 1_000
 """So many inversions of a stream are kept, the largest; all are counted."""
@@ -80,10 +81,21 @@ class SubjectIds(msgspec.Struct, frozen=True):
     misnamed: int = 0
 
 
+class OlderThanStream(msgspec.Struct, frozen=True):
+    """Messages dated before their stream was made: they were brought in from a backup. `last_ns` is the youngest."""
+
+    count: int = 0
+    last_seq: int = 0
+    last_ns: int = 0
+
+
 class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     """One stream, read from `first_seq` to `last_seq`: the messages that are still there.
 
     `whole`: nothing that it held was left out at its head. `at`: its leader's clock before the first message was read.
+    `first_ns`, `last_ns`: dates of the first and the last message, since 1970. `window_ns`: its duplicate window then,
+    0 for none or where an older version of jsdoctor read it; `ids_in_window`: messages younger than that with an id.
+    `ids_read`, `contents_read`: whether ids, and contents of messages with equal ids, were compared.
     """
 
     account: str = ""
@@ -97,6 +109,14 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     inversions: TimeInversions = TimeInversions()
     future: FutureDated = FutureDated()
     subjects: tuple[SubjectIds, ...] = ()
+    first_ns: int = 0
+    last_ns: int = 0
+    window_ns: int = 0
+    ids_in_window: int = 0
+    ids_read: bool = False
+    contents_read: bool = False
+    repeats: Repeats = Repeats()
+    older: OlderThanStream = OlderThanStream()
 
     @property
     def subject(self) -> Subject:
@@ -107,6 +127,11 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     def with_id(self) -> int:
         """Messages with a `Nats-Msg-Id`."""
         return sum(row.with_id for row in self.subjects)
+
+    @property
+    def misnamed(self) -> int:
+        """Messages with a header that only looks like `Nats-Msg-Id`."""
+        return sum(row.misnamed for row in self.subjects)
 
     def observed(self, path: str, value: object) -> Observation:
         """Something that the scan showed, as evidence."""

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.suppression import Suppressions
 from jsdoctor.model.trend import Trend
 
 
@@ -78,6 +83,26 @@ NO_LOGS = _not_offered(
     "no logs were given", "give the logs of all servers: --logs PATH, or jsdoctor audit PATH", kind="logs"
 )
 
+NO_HISTORY = _not_offered(
+    "no earlier bundles of this deployment were given",
+    "give the directory that jsdoctor capture writes them to: --history DIR",
+    kind="history",
+)
+
+_NO_ACK_TIMES = _not_offered(
+    "no consumer that was seen with a login of its account has its acknowledgements measured, or one look was taken",
+    "switch it on for a consumer (nats consumer edit STREAM CONSUMER --sample 100 -f) and look with --interval 30s",
+    kind="metrics",
+)
+
+NO_MANIFESTS = _not_offered("no manifests were given", "give what is to be deployed: --manifest PATH", kind="manifest")
+
+NO_PACKETS = _not_offered(
+    "no packet capture was given", "give captures of the connections in question: --pcap FILE", kind="pcap"
+)
+
+_NO_WAIVERS = _not_offered("nothing is waived", "waive with [[suppress]] in jsdoctor.toml", kind="configuration")
+
 _ASSETS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend)
 _OF_SERVERS: tuple[type[Evidence], ...] = (Servers, ServerTrend, RaftGroups, Connections, Links, AccountClaims)
 _SAID_BY_SOURCE: dict[str, tuple[type[Evidence], ...]] = {
@@ -103,6 +128,11 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
         Clocks: _NO_CLOCKS,
         NtpTime: _NTP_UNUSABLE if asked_ntp else _NO_NTP,
         LogEvidence: NO_LOGS,
+        History: NO_HISTORY,
+        AckTimes: _NO_ACK_TIMES,
+        Manifests: NO_MANIFESTS,
+        PacketEvidence: NO_PACKETS,
+        Suppressions: _NO_WAIVERS,
         StoredMessages: _SCAN_FAILED if scanned else _NO_SCAN,
     }
     seen = {exchange.access for exchange in exchanges}

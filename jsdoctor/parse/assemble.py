@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Sample
@@ -19,6 +20,7 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.parse.absence import why_absent
 from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.account_claims import account_claims
+from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.merge import merge_streams
@@ -63,6 +65,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         present[ServerTrend] = trend
     _clocks(samples, present, gaps)
     _stored(samples, known.account, present, gaps)
+    _heard(samples, known.account, present, gaps)
     present[Gaps] = Gaps(_distinct(gaps))
     absent = why_absent(samples, len(snapshots))
     return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
@@ -113,6 +116,13 @@ def _clocks(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], 
     if true_time is not None:
         present[NtpTime] = true_time
     gaps.extend((*unread, *disbelieved))
+
+
+def _heard(samples: Sequence[Sample], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    times, unread = ack_times((exchange for sample in samples for exchange in sample.exchanges), account)
+    if times is not None:
+        present[AckTimes] = times
+    gaps.extend(unread)
 
 
 def _stored(samples: Sequence[Sample], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
 from typing import Any
 
 import msgspec
 
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.suppression import Waiver
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.nearest import did_you_mean
 
@@ -49,6 +51,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     max_examples: int | None = None
     rule_directories: tuple[str, ...] | None = None
     rule_settings: tuple[RuleSetting, ...] = ()
+    baseline: str | None = None
+    waivers: tuple[Waiver, ...] = ()
 
 
 def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> Configuration:
@@ -66,8 +70,10 @@ def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> 
         line = _line_of(text, key)
         if key == "rules":
             values["rule_settings"] = tuple(_rule_settings(origin, text, value, problems))
+        elif key == "suppress":
+            values["waivers"] = tuple(_waivers(origin, text, value, problems))
         elif key not in _READERS:
-            names = (*_READERS, "rules")
+            names = (*_READERS, "rules", "suppress")
             problems.append(f"{origin}:{line}: unknown key {key!r}{did_you_mean(key, names)}")
         else:
             name, read = _READERS[key]
@@ -90,6 +96,44 @@ def _rule_settings(origin: str, text: str, table: Any, problems: list[str]) -> I
             yield RuleSetting(rule, param, value, _line_of(text, param))
     if not isinstance(table, Mapping):
         problems.append(f"{origin}:{_line_of(text, 'rules')}: 'rules' must hold tables: [rules.JSD403]")
+
+
+def _waivers(origin: str, text: str, tables: Any, problems: list[str]) -> Iterable[Waiver]:
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if _SUPPRESS.match(line)]
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        problems.append(f"{origin}:{_line_of(text, 'suppress')}: 'suppress' must hold tables: [[suppress]]")
+        return
+    for number, table in enumerate(tables):
+        line = lines[number] if len(lines) == len(tables) else _line_of(text, "suppress")
+        wrong = list(_mistakes(table))
+        problems.extend(f"{origin}:{line}: 'suppress': {mistake}" for mistake in wrong)
+        if not wrong:
+            pattern = table.get("subject", "*")
+            yield Waiver(table["rule"], pattern, table["reason"], table["expires"], origin, line)
+
+
+def _mistakes(table: Mapping[str, Any]) -> Iterable[str]:
+    for key, value in table.items():
+        if key not in _OF_A_WAIVER:
+            yield f"unknown key {key!r}{did_you_mean(key, _OF_A_WAIVER)}"
+        elif key == "expires":
+            if not isinstance(value, date) or isinstance(value, datetime):
+                yield "'expires' must be a day without quotes: expires = 2026-12-31"
+        elif not isinstance(value, str) or not value.strip():
+            yield f"{key!r} must be a text"
+    for key, why in _OF_A_WAIVER.items():
+        if why and key not in table:
+            yield f"{key!r} is missing: {why}"
+
+
+_SUPPRESS = re.compile(r"""^\s*\[\[\s*("?tool"?\s*\.\s*"?jsdoctor"?\s*\.\s*)?"?suppress"?\s*\]\]""")
+_OF_A_WAIVER = {
+    "rule": "a code, a prefix of codes or a slug",
+    "subject": "",
+    "reason": "whoever reads this later wants to know why",
+    "expires": "the last day on which it holds, such as 2026-12-31",
+}
+"""The keys of a `[[suppress]]` table, and of those that it must have what to write there."""
 
 
 def _line_of(text: str, key: str) -> int:
@@ -146,4 +190,5 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "timeout": ("timeout_ns", _duration),
     "max-examples": ("max_examples", _count),
     "rule-directories": ("rule_directories", _texts),
+    "baseline": ("baseline", _text),
 }

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Param, RemedyRef, Risk, Rule, Signature, Status, Unit
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.parse.front_matter import Page, PageError, split, toml
 
 SECTIONS = ("What it detects", "Why it matters", "How it is measured", "Fix", "False positives", "References")
 """Headings that every rule page has, in this order."""
@@ -25,60 +23,13 @@ _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FIELD = re.compile(r"[a-z][a-z0-9_]*")
 _LITERAL = 6
 _LEVELS = ("FTL", "ERR", "WRN", "INF", "DBG", "TRC")
-_EnumT = TypeVar("_EnumT", bound=StrEnum)
-
-
-class PageError(ValueError):
-    """A rule page with mistakes. `problems` lists each as `file:line: what is wrong`."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
-
-
-class _Page:
-    """One page while it is read: collects problems with their lines."""
-
-    def __init__(self, origin: str, text: str) -> None:
-        self.origin, self.text = origin, text
-        self.problems: list[str] = []
-
-    def line_of(self, key: str) -> int:
-        """The line where a key is set or a table opened; 1 when it is nowhere."""
-        pattern = re.compile(rf'^\s*(\[+[\w.]*\b)?"?{re.escape(key)}"?\b')
-        return next((n for n, line in enumerate(self.text.splitlines(), 1) if pattern.match(line)), 1)
-
-    def problem(self, key: str, message: str) -> None:
-        self.problems.append(f"{self.origin}:{self.line_of(key)}: {message}")
-
-    def unknown_keys(self, table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-        known = tuple(known)
-        for key in table:
-            if key not in known:
-                self.problem(key, f"unknown key {key!r} in {where}{did_you_mean(key, known)}")
-
-    def text_of(self, table: Mapping[str, Any], key: str, where: str) -> str:
-        value = table.get(key)
-        if isinstance(value, str) and value:
-            return value
-        self.problem(key, f"{where} needs {key!r}, a text" if value is None else f"{key!r} must be a text")
-        return ""
-
-    def choice(self, table: Mapping[str, Any], key: str, kind: type[_EnumT], fallback: _EnumT) -> _EnumT:
-        value = table.get(key)
-        try:
-            return kind(str(value))
-        except ValueError:
-            names = [member.value for member in kind]
-            self.problem(key, f"{key!r} is {value!r}, not one of {', '.join(names)}{did_you_mean(str(value), names)}")
-            return fallback
 
 
 def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
     """Read one page. `origin` names the file in messages. Raises `PageError` with every mistake found."""
-    page = _Page(origin, text)
-    front, body, body_line = _split(page)
-    table = _toml(page, front)
+    page = Page(origin, text)
+    front, body, body_line = split(page)
+    table = toml(page, front)
     page.unknown_keys(table, _KEYS, "the front matter")
     for key in _REQUIRED:
         if key not in table:
@@ -103,31 +54,14 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
     return rule
 
 
-def _split(page: _Page) -> tuple[str, str, int]:
-    lines = page.text.splitlines()
-    fences = [number for number, line in enumerate(lines) if line.strip() == "+++"]
-    if len(fences) < 2 or fences[0] != 0:
-        raise PageError([f"{page.origin}:1: a rule page starts with TOML front matter between two lines of +++"])
-    return "\n".join(lines[1 : fences[1]]), "\n".join(lines[fences[1] + 1 :]).strip() + "\n", fences[1] + 2
-
-
-def _toml(page: _Page, front: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(front)
-    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: numbers too long, arrays too deep
-        place = re.search(r"at line (\d+), column (\d+)", str(error))
-        line = int(place[1]) + 1 if place else 1
-        raise PageError([f"{page.origin}:{line}: the front matter is not TOML: {error}"]) from error
-
-
-def _matching(page: _Page, table: Mapping[str, Any], key: str, pattern: re.Pattern[str], shape: str) -> str:
+def _matching(page: Page, table: Mapping[str, Any], key: str, pattern: re.Pattern[str], shape: str) -> str:
     value = page.text_of(table, key, "the front matter")
     if value and not pattern.fullmatch(value):
         page.problem(key, f"{key!r} is {value!r}; it must be {shape}")
     return value
 
 
-def _checks(page: _Page, table: Mapping[str, Any]) -> tuple[str, ...]:
+def _checks(page: Page, table: Mapping[str, Any]) -> tuple[str, ...]:
     """One name, or a list of them where several kinds of evidence tell the same."""
     value = table.get("check")
     if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
@@ -136,21 +70,21 @@ def _checks(page: _Page, table: Mapping[str, Any]) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def _params(page: _Page, table: Any) -> dict[str, Param]:
+def _params(page: Page, table: Any) -> dict[str, Param]:
     if not isinstance(table, dict):
         page.problem("params", "'params' must be tables: [params.NAME]")
         return {}
     return {name: _param(page, name, entry) for name, entry in table.items() if _is_table(page, name, entry)}
 
 
-def _is_table(page: _Page, name: str, entry: Any) -> bool:
+def _is_table(page: Page, name: str, entry: Any) -> bool:
     if isinstance(entry, dict):
         return True
     page.problem(name, f"parameter {name!r} must be a table: [params.{name}]")
     return False
 
 
-def _param(page: _Page, name: str, entry: Mapping[str, Any]) -> Param:
+def _param(page: Page, name: str, entry: Mapping[str, Any]) -> Param:
     page.unknown_keys(entry, ("default", "unit", "help"), f"[params.{name}]")
     unit = page.choice(entry, "unit", Unit, Unit.COUNT)
     try:
@@ -176,7 +110,7 @@ def param_value(unit: Unit, value: object) -> float | int:
     return value
 
 
-def _signatures(page: _Page, entries: Any) -> tuple[Signature, ...]:
+def _signatures(page: Page, entries: Any) -> tuple[Signature, ...]:
     try:
         found = msgspec.convert(entries, tuple[Signature, ...])
     except msgspec.ValidationError as error:
@@ -210,7 +144,7 @@ def _signature_problems(signature: Signature) -> Iterator[str]:
         yield "it cannot resolve itself"
 
 
-def _remedy(page: _Page, table: Any) -> RemedyRef | None:
+def _remedy(page: Page, table: Any) -> RemedyRef | None:
     if table is None:
         return None
     if not isinstance(table, dict):
@@ -220,7 +154,7 @@ def _remedy(page: _Page, table: Any) -> RemedyRef | None:
     return RemedyRef(page.text_of(table, "action", "[remedy]"), page.choice(table, "risk", Risk, Risk.MANUAL))
 
 
-def _check_sections(page: _Page, body: str, body_line: int) -> None:
+def _check_sections(page: Page, body: str, body_line: int) -> None:
     headings = [line[3:].strip() for line in body.splitlines() if line.startswith("## ")]
     for section in SECTIONS:
         if section not in headings:

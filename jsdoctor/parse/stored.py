@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -13,16 +13,20 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored import (
     MOST_INVERSIONS,
+    MOST_MESSAGES,
     FutureDated,
     Inversion,
+    OlderThanStream,
     StoredMessages,
     StoredStream,
     SubjectIds,
     TimeInversions,
 )
+from jsdoctor.model.stored_ids import MOST_COMPARED
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.replies import Instant, ReplyError, decode
-from jsdoctor.parse.stored_columns import Block, unpack
+from jsdoctor.parse.stored_columns import Block, HasId, Rows, unpack
+from jsdoctor.parse.stored_repeats import RepeatFold
 from jsdoctor.parse.unseen import unreadable
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -33,6 +37,8 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a STORED_MESSAGES exchange: one stream, read from `from_seq` to `to_seq`.
 
     `at` is the leader's clock when it said that `to_seq` is the last message; `held_first_seq` was the first then.
+    `contents` has digests of subject and content by sequence, of messages whose id came more than once; None where they
+    were not to be compared. The salt of all digests is thrown away.
     """
 
     stream: str
@@ -44,6 +50,10 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     to_seq: _Seq = 0
     subjects: tuple[SubjectIds, ...] = ()
     blocks: Annotated[tuple[Block, ...], msgspec.Meta(max_length=MOST_BLOCKS)] = ()
+    created: Instant | None = None
+    duplicate_window: _Seq = 0
+    ids_read: bool = False
+    contents: Annotated[dict[int, str], msgspec.Meta(max_length=MOST_COMPARED)] | None = None
 
 
 def stored_messages(exchanges: Iterable[Exchange], account: str) -> tuple[StoredMessages | None, list[Gap]]:
@@ -67,10 +77,13 @@ def scan_gap(stream: str, account: str, reason: str, how_to_get: str) -> Gap:
 
 
 def _folded(reply: StoredReply, account: str) -> StoredStream:
-    found = _Fold(nanoseconds(reply.at))
+    at_ns = nanoseconds(reply.at)
+    created_ns = nanoseconds(reply.created) if reply.created else 0
+    found, repeats = _Fold(at_ns, created_ns, at_ns - reply.duplicate_window), RepeatFold()
     for block in reply.blocks:
         rows = unpack(block)
-        found.add(rows.sequences, rows.dates)
+        found.add(rows)
+        repeats.add(rows)
     return StoredStream(
         account=account,
         stream=reply.stream,
@@ -83,40 +96,70 @@ def _folded(reply: StoredReply, account: str) -> StoredStream:
         inversions=TimeInversions(found.inversions, tuple(sorted(found.kept, key=lambda kept: kept.stream_seq))),
         future=FutureDated(found.future, found.future_first, found.future_last, found.farthest_ns),
         subjects=reply.subjects,
+        first_ns=found.first_ns,
+        last_ns=found.last_ns or 0,
+        window_ns=reply.duplicate_window,
+        ids_in_window=found.recent_ids if reply.duplicate_window else 0,
+        ids_read=reply.ids_read,
+        contents_read=reply.contents is not None,
+        repeats=repeats.repeats(reply.contents or {}),
+        older=OlderThanStream(found.older, found.older_last, found.older_ns),
     )
 
 
 class _Fold:
     """One pass over the messages of a stream, in order."""
 
-    def __init__(self, now_ns: int) -> None:
+    def __init__(self, now_ns: int, created_ns: int, window_from_ns: int) -> None:
         # The clock is told to the microsecond, and may have been read in it.
         self._now_ns = now_ns + 1_000
-        self._last_ns: int | None = None
+        self._created_ns, self._window_from_ns = created_ns, window_from_ns
+        self.last_ns: int | None = None
         self._heap: list[tuple[int, int, Inversion]] = []
         self.messages = self.first_seq = self.last_seq = 0
+        self.first_ns = self.recent_ids = self.older = self.older_last = self.older_ns = 0
         self.inversions = self.future = self.future_first = self.future_last = self.farthest_ns = 0
 
     @property
     def kept(self) -> list[Inversion]:
         return [inversion for _, _, inversion in self._heap]
 
-    def add(self, sequences: Sequence[int], dates: Sequence[int]) -> None:
+    def add(self, rows: Rows) -> None:
         """The next block. Raises `ReplyError` where it does not come after the one before."""
+        sequences, dates = rows.sequences, rows.dates
         if not sequences:
             return
         if sequences[0] <= self.last_seq:
             raise ReplyError("the blocks of stored messages are not in order")
-        before_ns, before_seq = dates[0] if self._last_ns is None else self._last_ns, self.last_seq
+        if self.messages + len(sequences) > MOST_MESSAGES:
+            raise ReplyError(f"it has more stored messages than are ever read ({MOST_MESSAGES:,})")
+        before_ns, before_seq = dates[0] if self.last_ns is None else self.last_ns, self.last_seq
         for stream_seq, at_ns in zip(sequences, dates, strict=True):
             if at_ns < before_ns:
                 self._inverted(Inversion(before_seq, before_ns, stream_seq, at_ns))
             if at_ns > self._now_ns:
                 self._ahead(stream_seq, at_ns)
             before_ns, before_seq = at_ns, stream_seq
-        self.first_seq = self.first_seq or sequences[0]
-        self.last_seq, self._last_ns = before_seq, before_ns
+        self._aged(rows)
+        self.first_seq, self.first_ns = self.first_seq or sequences[0], self.first_ns or dates[0]
+        self.last_seq, self.last_ns = before_seq, before_ns
         self.messages += len(sequences)
+
+    def _aged(self, rows: Rows) -> None:
+        """Which are older than their stream, and which have an id that its window still covers."""
+        dates = rows.dates
+        if max(dates) >= self._window_from_ns:
+            has_id = int(HasId.YES)
+            self.recent_ids += sum(
+                1
+                for at_ns, kind in zip(dates, rows.ids, strict=True)
+                if kind == has_id and at_ns > self._window_from_ns
+            )
+        if min(dates) < self._created_ns:
+            for stream_seq, at_ns in zip(rows.sequences, dates, strict=True):
+                if at_ns < self._created_ns:
+                    self.older, self.older_last = self.older + 1, stream_seq
+                    self.older_ns = max(self.older_ns, at_ns)
 
     def _inverted(self, inversion: Inversion) -> None:
         self.inversions += 1

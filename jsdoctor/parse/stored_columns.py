@@ -1,7 +1,7 @@
 """The raw form of a scan: what was read of each message, column by column, packed in blocks.
 
 Kept of a message are its sequence, its date, its subject (the first thousand, the others as one) and whether it has a
-`Nats-Msg-Id`; the id itself only as a digest, and only where that was asked for. Never kept: payloads, other headers.
+`Nats-Msg-Id`; of the id a digest, and only where another message has the same. Never kept: payloads, other headers.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import base64
 import sys
 import zlib
 from array import array
+from collections.abc import Iterator
 from enum import IntEnum
 from itertools import accumulate, pairwise
-from operator import sub
+from operator import mul, sub
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from jsdoctor.model.stored import MOST_SUBJECTS, SubjectIds
 from jsdoctor.parse.bundle import YEARS
+from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.replies import ReplyError
 
 BLOCK_MESSAGES = 1 << 16
@@ -39,7 +41,7 @@ class HasId(IntEnum):
 
 class Block(msgspec.Struct, frozen=True, omit_defaults=True):
     """Up to 65,536 messages. Columns are deflated and in base64: differences of sequences and of dates in ns (64 bits,
-    little-endian, the first from zero), one byte `HasId`, digests of ids (zeros where there is none).
+    little-endian, the first from zero), one byte `HasId`, digests of ids (zeros where no other message has it).
     """
 
     messages: _Count
@@ -59,14 +61,18 @@ class Rows(NamedTuple):
 
 
 class Columns:
-    """Takes messages in the order of their sequence, and packs them as they come."""
+    """Takes messages in the order of their sequence, and packs them as they come.
+
+    With `digests`, these of all ids are held until the end, eight bytes for each message; only then it is known which
+    of them came more than once.
+    """
 
     def __init__(self, digests: bool = False) -> None:
         self._packed_seq = 0
         self._blocks: list[Block] = []
         self._subjects: dict[str, list[int]] = {}
         self._others = [0, 0, 0]
-        self._digests = bytearray() if digests else None
+        self._digests = array("Q") if digests else None
         self._begin()
 
     def _begin(self) -> None:
@@ -80,7 +86,7 @@ class Columns:
         self._dates.append(date_ns)
         self._ids.append(has_id)
         if self._digests is not None:
-            self._digests += digest or bytes(DIGEST_BYTES)
+            self._digests.append(int.from_bytes(digest, "little"))
         if len(self._ids) == BLOCK_MESSAGES:
             self._pack()
 
@@ -108,17 +114,37 @@ class Columns:
                     sequences=_packed(_differences(self._sequences)),
                     dates=_packed(_differences(self._dates)),
                     ids=_packed(self._ids),
-                    digests=_packed(self._digests) if self._digests else "",
                 )
             )
         self._begin()
-        if self._digests is not None:
-            self._digests.clear()
 
     def blocks(self) -> tuple[Block, ...]:
         """All messages so far."""
         self._pack()
-        return tuple(self._blocks)
+        return tuple(self._with_digests(self._digests) if self._digests else self._blocks)
+
+    def _with_digests(self, digests: array[int]) -> Iterator[Block]:
+        """The blocks, with digests where they came more than once: those of single ids are of no use to anybody."""
+        again = bytearray(len(digests))
+        for before, place in equal_digests(digests):
+            again[before] = again[place] = 1
+        start = 0
+        for block in self._blocks:
+            end = start + block.messages
+            if any(again[start:end]):
+                column = array("Q", map(mul, digests[start:end], again[start:end]))
+                yield msgspec.structs.replace(block, digests=_packed(_little(column)))
+            else:
+                yield block
+            start = end
+
+    def again(self) -> list[int]:
+        """The sequences of messages whose id came more than once, in order."""
+        found: list[int] = []
+        for rows in map(unpack, self.blocks()):
+            digests = digests_of(rows)
+            found += [seq for seq, digest in zip(rows.sequences, digests, strict=True) if digest] if digests else []
+        return found
 
     def subjects(self) -> tuple[SubjectIds, ...]:
         """Counts by subject, the most frequent first; those of all others last."""
@@ -147,12 +173,24 @@ def unpack(block: Block) -> Rows:
     return rows
 
 
+def digests_of(rows: Rows) -> array[int]:
+    """The digests of a block as numbers, 0 where there is none; nothing where no id of it came more than once."""
+    digests = array("Q", rows.digests)
+    if sys.byteorder == "big":
+        digests.byteswap()
+    return digests
+
+
 def _differences(values: array[int]) -> bytes:
     changes = array("q", values[:1])
     changes.extend(map(sub, values[1:], values))
+    return _little(changes)
+
+
+def _little(column: array[int]) -> bytes:
     if sys.byteorder == "big":
-        changes.byteswap()
-    return changes.tobytes()
+        column.byteswap()
+    return column.tobytes()
 
 
 def _packed(column: bytes | bytearray) -> str:

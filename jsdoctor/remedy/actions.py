@@ -1,6 +1,7 @@
-"""The closed set of remedy actions. A rule page names one; this is where the name gets its commands.
+"""The closed set of remedy actions. A rule page names one; this is where the name gets its commands and its steps.
 
-Every command that an action prints is accepted by the real `nats` CLI; a test proves it.
+Every command that an action prints is accepted by the real `nats` CLI; a test proves it. An action without a planner
+is a person's: `jsdoctor fix` prints its commands as a manual step.
 """
 
 from __future__ import annotations
@@ -8,25 +9,38 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.rule import Risk
 
+if TYPE_CHECKING:
+    from jsdoctor.remedy.planning import Planner
+
 Commands = Callable[[Subject, Mapping[str, Any]], tuple[str, ...]]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """One action: its name, its risk, and how to write its commands for a subject and the values of a finding."""
+    """One action: its name, its risk, and how to write its commands for a subject and the values of a finding.
+
+    `planner` makes the steps that `jsdoctor fix` can take itself.
+    """
 
     name: str
     risk: Risk
     commands: Commands
+    planner: Planner | None = None
 
 
 _registry: dict[str, Action] = {}
+_planners: dict[str, Planner] = {}
+_MODULES = (
+    *("consumer", "stream", "cluster", "server"),
+    *("plan_stream", "plan_consumer", "plan_leader"),
+    *("plan_backup", "plan_messages", "plan_position", "plan_origins", "plan_peers"),
+)
 
 
 def action(name: str, risk: Risk) -> Callable[[Commands], Commands]:
@@ -39,11 +53,22 @@ def action(name: str, risk: Risk) -> Callable[[Commands], Commands]:
     return register
 
 
+def plans(*names: str) -> Callable[[Planner], Planner]:
+    """Register a function that makes the steps of these actions (see `jsdoctor.remedy.planning`)."""
+
+    def register(planner: Planner) -> Planner:
+        for name in names:
+            _planners[name] = planner
+        return planner
+
+    return register
+
+
 def load_actions() -> dict[str, Action]:
     """All actions by name."""
-    for module in ("consumer", "stream", "cluster", "server"):
+    for module in _MODULES:
         importlib.import_module(f"jsdoctor.remedy.{module}")
-    return dict(_registry)
+    return {name: msgspec.structs.replace(found, planner=_planners.get(name)) for name, found in _registry.items()}
 
 
 def command(*words: str) -> str:

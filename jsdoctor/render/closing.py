@@ -39,9 +39,11 @@ def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
     found = {severity: number for severity, number in findings_by_severity(report).items() if number}
     if found:
         words = ", ".join(_counted(severity, number) for severity, number in found.items())
-        return f"{words} in {outcomes[Outcome.FAIL]} of {rules}", SEVERITY_STYLES[next(iter(found))]
+        return f"{words} in {len({result.rule.code for result in report.failures()})} of {rules}", SEVERITY_STYLES[
+            next(iter(found))
+        ]
     blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
-    if outcomes[Outcome.PASS]:
+    if outcomes[Outcome.PASS] or report.suppressed():
         return (
             (f"Nothing found in what could be seen by {rules}", "bold yellow")
             if blind
@@ -61,6 +63,8 @@ def _others(report: Report, outcomes: Counter[Outcome]) -> Iterator[str]:
             yield f"{len(codes)} {word} ({listed(codes, _CODES_SHOWN)})"
     if outcomes[Outcome.NOT_APPLICABLE]:
         yield f"{outcomes[Outcome.NOT_APPLICABLE]} not applicable"
+    if suppressed := len(report.suppressed()):
+        yield f"{counted(suppressed, 'finding')} suppressed"
     if gaps := sum(gap.requested for gap in report.gaps):
         yield counted(gaps, "gap")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import ClassVar
 
@@ -19,15 +19,24 @@ from jsdoctor.render.page import console_for
 
 def page_markdown(rule: Rule, options: RenderOptions) -> str:
     """The page as Markdown with its facts and parameters in front: what to print where no terminal listens."""
-    lines = (printable(line) for line in "\n".join(_page(rule)).splitlines())
-    text = "\n".join(lines) + "\n"
-    return ascii_only(text) if options.ascii_only else text
+    return as_markdown(_page(rule), options)
 
 
 def page_rendered(rule: Rule, options: RenderOptions) -> str:
     """The same page drawn for a terminal of that width. Links show their address; nothing is clickable."""
+    return drawn(page_markdown(rule, options), options)
+
+
+def as_markdown(lines: Iterable[str], options: RenderOptions) -> str:
+    """Lines of Markdown, harmless to a terminal."""
+    text = "\n".join(printable(line) for line in "\n".join(lines).splitlines()) + "\n"
+    return ascii_only(text) if options.ascii_only else text
+
+
+def drawn(markdown: str, options: RenderOptions) -> str:
+    """Markdown drawn for a terminal of that width."""
     written = StringIO()
-    console_for(options, written).print(_Page(page_markdown(rule, options), hyperlinks=False), crop=False)
+    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
     text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
 

@@ -10,6 +10,7 @@ from jsdoctor.model.report import Result
 from jsdoctor.model.wording import counted
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
+from jsdoctor.render.places import places
 from jsdoctor.render.plain import compact
 from jsdoctor.render.units import quantity, told_apart
 from jsdoctor.render.wording import listed, subjects, to_the_second
@@ -64,6 +65,8 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
     page.line(*heading, indent=2)
     if finding.message:
         page.line(finding.message, indent=4)
+    if written := _written(finding):
+        page.line(written, indent=4)
     if seen := _seen(finding):
         page.line(seen, indent=4)
     if options.verbose:
@@ -71,6 +74,12 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
     if result.remedy is not None:
         for command in result.remedy.commands:
             page.verbatim(f"Fix ({result.remedy.risk}): ", command, _CUT_OFF, indent=4)
+
+
+def _written(finding: Finding) -> str:
+    """Where in files that people write it stands, as editors take it. Lines of logs have no column."""
+    found = dict.fromkeys(f"{p.file}:{p.line}:{p.column}" for p in places(finding) if p.column)
+    return ", ".join(list(found)[:_GROUPS_SHOWN])
 
 
 def _seen(finding: Finding) -> str:

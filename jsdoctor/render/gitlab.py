@@ -18,7 +18,7 @@ from jsdoctor.render.escape import printable, without_lone_surrogates
 from jsdoctor.render.findings import numbers
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import gaps_in_order, with_outcome
+from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.places import file_path, places
 from jsdoctor.render.unseen import undecided
 from jsdoctor.render.wording import subjects
@@ -63,7 +63,7 @@ def _entries(report: Report) -> Iterator[_Entry]:
         code, finding = result.rule.code, result.finding
         says = f"{code} check failed: {finding.message}"
         yield _Entry("check-failed", "major", says, fingerprint(f"{code}.crash", finding.subject), finding)
-    for result in with_outcome(report.results, Outcome.FAIL):
+    for result in by_urgency(report.failures()):
         finding, measured = result.finding, numbers(result.finding)
         says = f"{result.rule.slug}: {finding.subject.label}: {finding.message}"
         says += f" ({measured})" if measured else ""

@@ -13,6 +13,7 @@ import msgspec
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import SCHEMA, Report, Result, RuleVerdict, Source
+from jsdoctor.model.suppression import Suppression
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
@@ -35,12 +36,12 @@ def render_json(report: Report, options: RenderOptions) -> str:
             "jsdoctor": raw(report.version),
             "started": rfc3339(report.started),
             "finished": rfc3339(report.finished),
-            "sources": [raw(_source(source)) for source in report.sources],
-            "results": [raw(_result(result)) for result in by_urgency(report.results)],
+            "sources": [raw(source_document(source)) for source in report.sources],
+            "results": [raw(result_document(result)) for result in by_urgency(report.results)],
             "rules": [
                 raw(_rule(verdict)) for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code)
             ],
-            "gaps": [raw(_gap(gap)) for gap in gaps_in_order(report.gaps)],
+            "gaps": [raw(gap_document(gap)) for gap in gaps_in_order(report.gaps)],
             "summary": raw(_summary(report)),
         }
     )
@@ -66,11 +67,13 @@ def _escaped(character: str, ascii_only: bool) -> str:
     return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", character.encode("utf-16-be")))
 
 
-def _source(source: Source) -> dict[str, object]:
+def source_document(source: Source) -> dict[str, object]:
+    """A source as machines read it."""
     return {"kind": source.kind, "name": source.name, "collected_at": rfc3339(source.collected_at)}
 
 
-def _gap(gap: Gap) -> dict[str, object]:
+def gap_document(gap: Gap) -> dict[str, object]:
+    """A gap as machines read it."""
     return {
         "kind": gap.kind,
         "subject": _subject(gap.subject),
@@ -80,7 +83,8 @@ def _gap(gap: Gap) -> dict[str, object]:
     }
 
 
-def _result(result: Result) -> dict[str, object]:
+def result_document(result: Result) -> dict[str, object]:
+    """A finding as machines read it."""
     finding, remedy = result.finding, result.remedy
     return {
         "code": result.rule.code,
@@ -102,9 +106,15 @@ def _result(result: Result) -> dict[str, object]:
         "remedy": remedy and {"action": remedy.action, "risk": remedy.risk, "commands": list(remedy.commands)},
         "first_seen": _moment(finding.first_seen),
         "last_seen": _moment(finding.last_seen),
-        "suppressed": None,
+        "suppressed": _suppressed(result.suppressed),
         "fingerprint": result.fingerprint,
     }
+
+
+def _suppressed(why: Suppression | None) -> dict[str, object] | None:
+    if why is None:
+        return None
+    return {"kind": why.kind, "reason": why.reason, "expires": why.expires and why.expires.isoformat()}
 
 
 def _rule(verdict: RuleVerdict) -> dict[str, object]:
@@ -127,6 +137,7 @@ def _summary(report: Report) -> dict[str, object]:
         "rules": _per_outcome(Counter(verdict.outcome for verdict in report.verdicts)),
         "subjects": _per_outcome(subjects),
         "findings": {severity.value: number for severity, number in findings_by_severity(report).items()},
+        "suppressed": len(report.suppressed()),
     }
 
 

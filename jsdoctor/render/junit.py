@@ -79,6 +79,8 @@ def _case_of(result: Result, options: RenderOptions) -> ET.Element:
         counts = result.severity.rank >= options.fail_on.rank
         says = finding.message or result.rule.slug
         below = f"{result.severity.value}, below --fail-on {options.fail_on.value}: "
+        if result.suppressed is not None:
+            counts, below = False, f"{result.suppressed.words}: "
         _tell(case, "failure" if counts else "skipped", says if counts else below + says, _details(result))
         case[-1].set("type", result.severity.value)
     elif finding.outcome is Outcome.ERROR:

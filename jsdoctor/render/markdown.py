@@ -12,7 +12,7 @@ from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
 from jsdoctor.render.findings import numbers
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.order import by_urgency, gaps_in_order, in_blocks, with_outcome
 from jsdoctor.render.unseen import is_command, undecided, without_gaps
 from jsdoctor.render.wording import listed, subjects, to_the_second
 
@@ -37,6 +37,7 @@ def render_markdown(report: Report, options: RenderOptions) -> str:
         *_crashes(report, options),
         *_gaps(report, options),
         *_undecided(report, options),
+        *_suppressed(report, options),
     ]
     text = "\n\n".join(sections) + "\n"
     return ascii_only(text) if options.ascii_only else text
@@ -135,6 +136,18 @@ def _undecided(report: Report, options: RenderOptions) -> Iterator[str]:
             for group in groups
         ]
         yield from _bounded(("Rules", "Why", "How to change that"), rows, options)
+
+
+def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
+    results = by_urgency(report.suppressed())
+    if results:
+        yield f"### Suppressed · {counted(len(results), 'finding')}"
+        rows = [
+            (result.rule.code, _name(result.finding.subject.label), plain_text(result.suppressed.words))
+            for result in results
+            if result.suppressed
+        ]
+        yield from _bounded(("Rule", "Subject", "Why it does not count"), rows, options)
 
 
 def _bounded(heads: Sequence[str], rows: Sequence[Sequence[str]], options: RenderOptions) -> Iterator[str]:

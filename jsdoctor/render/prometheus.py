@@ -18,6 +18,8 @@ from jsdoctor.render.escape import ascii_only, printable, shortened
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import in_blocks
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""What an exporter calls this format."""
 _LABEL = 255
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -40,6 +42,9 @@ def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str
     listed, left_out = _subjects(report, options.max_examples)
     yield "jsdoctor_finding", "1 for each subject that a rule found fault with; bounded for each rule.", listed
     yield "jsdoctor_findings_not_listed", "Findings beyond the bound, which have no jsdoctor_finding.", left_out
+    suppressed = Counter(result.suppressed.kind for result in report.results if result.suppressed)
+    kinds = {kind: float(suppressed[kind]) for kind in ("waiver", "baseline")}
+    yield "jsdoctor_findings_suppressed", "Findings that do not count, by why.", _by("kind", kinds)
     outcomes = {
         _labels(code=verdict.rule.code, slug=verdict.rule.slug, outcome=verdict.outcome.value): 1.0
         for verdict in report.verdicts

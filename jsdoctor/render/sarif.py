@@ -105,6 +105,10 @@ def _result(result: Result, index: dict[str, int]) -> Json:
         "partialFingerprints": {FINGERPRINT: result.fingerprint},
         "properties": properties,
     }
+    if result.suppressed is not None:
+        why = printable(result.suppressed.words)
+        accepted: Json = {"kind": "external", "status": "accepted"}
+        written["suppressions"] = [accepted | ({"justification": why} if why else {})]
     if seen[1:]:
         written["relatedLocations"] = _distinct({"physicalLocation": _physical(place)} for place in seen[1:])
     return written

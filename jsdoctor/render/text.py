@@ -8,7 +8,7 @@ from jsdoctor.model.wording import counted
 from jsdoctor.render.closing import write_verdict
 from jsdoctor.render.findings import write_block
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.order import by_urgency, gaps_in_order, in_blocks, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
@@ -30,6 +30,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     write_gaps(page, report, options)
     write_not_evaluated(page, report, options)
     if options.verbose:
+        _write_suppressed(page, report, options)
         _write_rules(page, report, options)
     if options.max_examples and any(len(block) > options.max_examples for block in blocks):
         page.blank()
@@ -66,6 +67,19 @@ def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
         page.unwrapped(f"not seen and {len(untold) - options.max_examples:,} more")
     for result in with_outcome(report.results, Outcome.ERROR):
         page.unwrapped(f"check failed {result.rule.code}: {result.finding.message}")
+
+
+def _write_suppressed(page: Page, report: Report, options: RenderOptions) -> None:
+    results = by_urgency(report.suppressed())
+    if not results:
+        return
+    page.blank()
+    page.line(("Suppressed", "bold"))
+    for result in results[: options.max_examples or None]:
+        page.line(f"{result.severity.value} {result.rule.code} {result.finding.subject.label}", indent=2)
+        page.line(result.suppressed.words if result.suppressed else "", indent=4)
+    if options.max_examples and len(results) > options.max_examples:
+        page.line(f"and {len(results) - options.max_examples:,} more", indent=2)
 
 
 def _write_rules(page: Page, report: Report, options: RenderOptions) -> None:

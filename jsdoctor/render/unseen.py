@@ -13,7 +13,7 @@ from jsdoctor.model.report import Report, Result
 from jsdoctor.model.wording import counted
 from jsdoctor.render.escape import printable
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import COLLECTION_GAP, gaps_in_order, with_outcome
+from jsdoctor.render.order import COLLECTION_GAP, by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.wording import listed, subjects
 
@@ -39,7 +39,7 @@ def without_gaps(report: Report) -> tuple[list[Result], list[Result]]:
     blind = {gap.subject for gap in report.gaps if gap.requested}
     findings: list[Result] = []
     gaps: list[Result] = []
-    for result in with_outcome(report.results, Outcome.FAIL):
+    for result in by_urgency(report.failures()):
         says_gap = result.rule.code == COLLECTION_GAP and result.finding.subject in blind
         (gaps if says_gap else findings).append(result)
     return findings, gaps
@@ -64,7 +64,8 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
         page.blank()
         page.line(*_gap_heading(report), ("Not seen", "bold"), f" · {counted(len(requested), 'gap')}")
         _write_gap_groups(page, requested, options)
-    offered = [gap for gap in report.gaps if not gap.requested]
+    told = {(group.reason, group.how_to_get) for group in undecided(report)}  # below, with the rules that it is about
+    offered = [gap for gap in report.gaps if not gap.requested and (gap.reason, gap.how_to_get) not in told]
     if offered:
         page.blank()
         page.line(("Not asked for, or not offered by this kind of access", "bold"))

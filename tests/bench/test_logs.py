@@ -70,8 +70,16 @@ def test_logs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_missing_is_said() -> None:
     assert log_peers.no_program("no-such-program") == "no no-such-program on this machine"
-    assert log_peers.no_module("no_such_module") == "no_such_module is not installed"
+    assert log_peers.no_module("no_such_module") == "no_such_module is not installed in .cache/bench"
     assert not log_peers.no_program(sys.executable)
+
+
+def test_peers_get_patterns_of_whole_lines() -> None:
+    whole = log_peers.of_whole_lines(["^Server is ready", "nats: timeout", "^Catchup for (.+)"]).splitlines()
+    line = "[12] 2026/11/21 10:00:00.000000 [INF] "
+    assert [bool(re.search(whole[0], line + text)) for text in ("Server is ready", "Catchup for 1")] == [True, True]
+    assert not re.search(whole[0], line + "not: Server is ready")
+    assert whole[1:] == ["nats: timeout"]
 
 
 def test_grep_counts_what_python_counts(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ PAGES = [
         PAGE.replace("+++\n## What", '[remedy]\naction = "consumer.rais_max_ack_pending"\nrisk = "safe"\n+++\n## What'),
         "did you mean 'consumer.raise_max_ack_pending'?",
     ),
-    ("# no front matter\n", "ACME001.md:1: a rule page starts with TOML front matter"),
+    ("# no front matter\n", "ACME001.md:1: a page starts with TOML front matter"),
 ]
 
 

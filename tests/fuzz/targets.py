@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import tempfile
@@ -28,20 +29,26 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.configuration import ConfigurationError, parse_configuration
 from jsdoctor.parse.duration import format_duration, parse_duration
+from jsdoctor.parse.front_matter import PageError
+from jsdoctor.parse.manifests.tree import ManifestError
+from jsdoctor.parse.packets.analysis import Analysis
+from jsdoctor.parse.packets.container import Damaged, Foreign
+from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.redact import Secret, redact
-from jsdoctor.parse.rule_page import PageError
 from jsdoctor.parse.setting import parse_setting
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 from tests.evidence import FIXTURES, base_names, samples_of
-from tests.fuzz.mutation import Mutate, mutate_json, mutate_text, mutate_zip, pack
+from tests.fuzz.manifests import check_manifest, manifests, mutate_manifest
+from tests.fuzz.mutation import Mutate, mutate_bytes, mutate_json, mutate_text, mutate_zip, pack
 from tests.ruleset import actions, checks, rules
 from tests.servers.binaries import ROOT
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+_LARGEST_CAPTURE = 120_000
 SECRET = "c0rrect-H0rse_Battery"
 
 
@@ -204,6 +211,27 @@ def check_redaction(data: bytes) -> None:
     msgspec.json.decode(clean)
 
 
+@cache
+def captures() -> list[bytes]:
+    """Small packet captures, unpacked: both formats, all link layers there are."""
+    packed = (path.read_bytes() for path in sorted((FIXTURES / "captures").glob("*.gz")))
+    return [content for content in map(gzip.decompress, packed) if len(content) < _LARGEST_CAPTURE]
+
+
+def check_capture(data: bytes) -> None:
+    """A capture in blocks, with what NATS says in it. What was read before the damage counts."""
+    observer = NatsObserver()
+    analysis = Analysis(0, "fuzzed", observer=observer)
+    try:
+        for start in range(0, len(data), 8192):
+            analysis.feed(data[start : start + 8192])
+    finally:
+        analyzed = analysis.finish()
+        msgspec.json.encode((analyzed, observer.traffic()))
+    if analyzed.capture.tcp > analyzed.capture.packets:
+        raise BrokenPromiseError("more segments than packets")
+
+
 TARGETS: dict[str, Target] = {
     "bundle": Target(bundles, mutate_zip, check_bundle, (Problem,)),
     "archive": Target(archives, mutate_zip, check_bundle, (Problem,)),
@@ -213,4 +241,6 @@ TARGETS: dict[str, Target] = {
     "duration": Target(lambda: words("durations.txt"), mutate_text, check_duration),
     "setting": Target(lambda: words("settings.txt"), mutate_text, check_setting, (ValueError,)),
     "redaction": Target(secrets, mutate_json, check_redaction),
+    "manifest": Target(manifests, mutate_manifest, check_manifest, (ManifestError,)),
+    "capture": Target(captures, mutate_bytes, check_capture, (Damaged, Foreign)),
 }

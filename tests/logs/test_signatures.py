@@ -65,10 +65,10 @@ def test_both_literal_searches_meet_the_same_lines() -> None:
         lines = []
         for use_re2 in (True, False):
             find = literal_search(matcher.literals, use_re2).finder(text)
-            met, at = set(), find(0)
+            met, at = set(), find(0, len(text))
             while at >= 0:
                 met.add(text.count(b"\n", 0, at))
-                at = find(at + 1)
+                at = find(at + 1, len(text))
             lines.append(met)
         assert lines[0] == lines[1]
 

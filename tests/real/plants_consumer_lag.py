@@ -94,6 +94,20 @@ async def no_growing_lag(site: Site) -> None:
     await empty(site, "P402")
 
 
+@plant("JSD413", "APP/P413/worker", severity="error", also={"JSD402"})
+async def limit_in_sight(site: Site) -> None:
+    """Half of what the stream may hold lies behind the consumer, and thirty messages more each second."""
+    await site.stream("P413", subjects=["p413"], max_msgs=3_000)
+    await site.consumer("P413", "worker", max_ack_pending=100)
+    await fill(site, "p413", 1_500)
+    site.background(work(site, "P413", "worker", done=1, arriving=4, tick_s=0.1))
+
+
+@limit_in_sight.cure
+async def no_limit_in_sight(site: Site) -> None:
+    await empty(site, "P413")
+
+
 @plant("JSD403", "APP/P403/worker", severity="error")
 async def slots_taken(site: Site) -> None:
     """A worker fetched all it may have and died longer ago than `ack_wait`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+
+from msgspec.structs import replace
 
 from jsdoctor.model.finding import (
     CLUSTER,
@@ -18,6 +20,7 @@ from jsdoctor.model.finding import (
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict, Source
 from jsdoctor.model.rule import Rule
+from jsdoctor.model.suppression import Suppression
 
 STARTED = datetime(2025, 3, 9, 3, 4, 5, 120_000, tzinfo=UTC)
 HEADLINE = "12 streams, 40 consumers, 3 servers"
@@ -218,6 +221,17 @@ def cases() -> dict[str, Report]:
             ],
         ),
         "crash": report(results=[crashed(MIRROR)], verdicts=passed(REPLICAS)),
+        "suppressed": report(
+            results=[
+                replace(
+                    stuck(consumer("billing")),
+                    suppressed=Suppression("waiver", "the billing team rebuilds it, OPS-4711", date(2025, 6, 30)),
+                ),
+                replace(logged(), suppressed=Suppression("baseline", "accepted in jsdoctor-baseline.json")),
+                nearly_full(),
+            ],
+            verdicts=passed(REPLICAS),
+        ),
     }
 
 

@@ -11,6 +11,7 @@ from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Outc
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict, Source
 from jsdoctor.model.rule import Risk, Rule, Status
+from jsdoctor.model.suppression import Suppression
 from jsdoctor.render.options import RenderOptions
 from tests.render.reports import NASTY
 
@@ -76,6 +77,12 @@ offers = st.builds(
     risk=st.sampled_from(Risk).map(lambda risk: risk.value),
     commands=st.lists(texts, max_size=2).map(tuple),
 )
+suppressions = st.builds(
+    Suppression, kind=st.sampled_from(("waiver", "baseline")), reason=texts, expires=st.none() | st.dates()
+)
+results = st.builds(
+    Result, rule=rules, finding=findings, remedy=st.none() | offers, suppressed=st.none() | suppressions
+)
 gaps = st.builds(Gap, kind=st.just("stream"), subject=subjects, reason=texts, how_to_get=texts, requested=st.booleans())
 reports = st.builds(
     Report,
@@ -97,7 +104,7 @@ reports = st.builds(
         ),
         max_size=4,
     ).map(tuple),
-    results=st.lists(st.builds(Result, rule=rules, finding=findings, remedy=st.none() | offers), max_size=6).map(tuple),
+    results=st.lists(results, max_size=6).map(tuple),
     gaps=st.lists(gaps, max_size=4).map(tuple),
     headline=texts,
 )

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.release import release
 from jsdoctor.model.server import HealthError, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 _WRITE_ERROR = "stream write error: "
+_BY_ID = "last msgid mismatch"
+_EDIT_HANGS = (2, 15)
 _CAUSES = (
-    ("last msgid mismatch", "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
+    (_BY_ID, "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
     ("no space left", "the disk is full"),
     ("expected sequence does not match store", "an earlier write failed there, most often because the disk was full"),
 )
@@ -49,9 +52,24 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
     return Finding(
         subject=subject,
         severity=None if dead or (stream and len(where) >= stream.config.num_replicas) else Severity.ERROR,
-        message=f"halted on {names} by a write error ({cause}): {effect}; {known}",
+        message=f"halted on {names} by a write error ({cause}): {effect}; {known}{_recovery(cause, where, stream)}",
         measured=len(where),
         threshold=0,
         unit="count",
         evidence=tuple(server.observed("healthz.errors.error", error.error) for server, error in where),
     )
+
+
+def _recovery(cause: str, where: Sequence[tuple[Server, HealthError]], stream: Stream | None) -> str:
+    """What was measured: on 2.14 the edit rebuilds the group with all data, on 2.15 it is never answered."""
+    if _BY_ID not in cause:
+        return ""
+    newest = max(release(server.version) for server, _ in where)
+    replicas = stream.config.num_replicas if stream else 3
+    if newest >= _EDIT_HANGS:
+        return (
+            ". First stop that publisher. Do not set the stream to one replica, as helps on 2.14: that edit hangs on "
+            f"{where[0][0].version}. What works with all data kept: stop all its servers, remove the directory of its "
+            "Raft group on each, start them; see the page before"
+        )
+    return f". First stop that publisher, then set the stream to one replica and back to {replicas}: its data is kept"

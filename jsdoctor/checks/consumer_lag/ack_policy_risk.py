@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.jetstream import ConsumerConfig
+from jsdoctor.model.snapshot import SnapshotSeries
 
 _OWN_STREAMS = "$MQTT_"
 """Streams that the server itself keeps; it reads some of them without acknowledgements by design (server: mqtt.go)."""
@@ -21,7 +22,7 @@ def ack_policy_risk(snapshots: SnapshotSeries) -> Iterator[Finding]:
     for stream, consumer in snapshots.last.led_consumers():
         if stream.name.startswith(_OWN_STREAMS):
             continue
-        risk = _risk(stream, consumer)
+        risk = risk_of(consumer.config, stream.config.retention)
         if risk is None:
             yield passed(consumer.subject)
             continue
@@ -38,8 +39,9 @@ def ack_policy_risk(snapshots: SnapshotSeries) -> Iterator[Finding]:
         )
 
 
-def _risk(stream: Stream, consumer: Consumer) -> tuple[Severity, str] | None:
-    config, deletes = consumer.config, stream.config.retention == "interest"
+def risk_of(config: ConsumerConfig, retention: str) -> tuple[Severity, str] | None:
+    """How bad the policy is on a stream with that retention, and why; None where it is right."""
+    deletes = retention == "interest"
     if config.ack_policy == "none" and config.durable_name:
         if deletes:
             return Severity.WARNING, (

@@ -51,16 +51,16 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
                 consumer.observed("config.backoff", list(config.backoff_ns)),
                 consumer.observed("num_redelivered", consumer.num_redelivered),
             ),
-            remedy=_longer_wait(consumer),
+            remedy=longer_wait(consumer),
         )
 
 
-def _longer_wait(consumer: Consumer) -> dict[str, object]:
-    """Back to the server's default; a backoff keeps its number of steps and starts there."""
-    config = consumer.config
+def longer_wait(consumer: Consumer, at_least_ns: int = 0) -> dict[str, object]:
+    """Back to the server's default, or more where that much is needed; a backoff keeps its steps and starts there."""
+    config, wait_s = consumer.config, max(_DEFAULT_WAIT_S, -(-at_least_ns // _NS_PER_S))
     if not config.durable_name:  # the CLI edits durables only
         return {"action": "consumer.inspect"}
     if not config.backoff_ns:
-        return {"ack_wait_s": _DEFAULT_WAIT_S}
-    longest_s = max(-(-config.backoff_ns[-1] // _NS_PER_S), 2 * _DEFAULT_WAIT_S)
-    return {"ack_wait_s": _DEFAULT_WAIT_S, "backoff_steps": len(config.backoff_ns), "backoff_max_s": longest_s}
+        return {"ack_wait_s": wait_s}
+    longest_s = max(-(-config.backoff_ns[-1] // _NS_PER_S), 2 * wait_s)
+    return {"ack_wait_s": wait_s, "backoff_steps": len(config.backoff_ns), "backoff_max_s": longest_s}

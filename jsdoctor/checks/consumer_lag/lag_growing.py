@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of
 from jsdoctor.checks.consumer_lag.loss import time_to_loss
 from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.registry import check
@@ -19,8 +20,13 @@ def lag_growing(trend: Trend, params: Params) -> Iterator[Finding]:
 
     Batches never hold more than `max_ack_pending` messages, so a lag below that says nothing of a fetching client.
     """
+    return growing(trend.consumers(), params)
+
+
+def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Finding]:
+    """The same for readings of any distance."""
     minimum, long_s = params.integer("min_pending"), params.integer("min_wait") / 1e9
-    for history in trend.consumers():
+    for history in histories:
         last = history.last
         if last.paused:
             continue
@@ -38,12 +44,13 @@ def _finding(history: ConsumerHistory, rates: Flow) -> Finding:
     outlook = "at this rate it never catches up"
     if loss:
         when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
-        outlook += f", and {loss.limit} removes messages before their delivery {when}"
+        outlook += f", and {loss.limit} removes messages before their delivery {when}: {loss.how}"
     return Finding(
         subject=last.subject,
         message=(
             f"{rates.arriving:,.0f} messages/s arrive and {rates.done:,.1f}/s are acknowledged; "
-            f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work: {outlook}"
+            f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work "
+            f"({looks_of(history)}): {outlook}; {lag_cause(history)}"
         ),
         measured=rates.arriving,
         threshold=rates.done,

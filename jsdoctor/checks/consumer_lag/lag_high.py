@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of, time_to_drain_s
 from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
@@ -40,6 +41,13 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
             yield _finding(history, rates, warn_at, fail_at)
 
 
+def _falls(history: ConsumerHistory) -> str:
+    drained_s = time_to_drain_s(history)
+    if drained_s is None:
+        return "does not fall"
+    return f"falls so slowly that it takes {span(int(drained_s) * 1_000_000_000)} to work it off"
+
+
 def _finding(history: ConsumerHistory, rates: Flow, warn_at: int, fail_at: int) -> Finding:
     last = history.last
     severe = last.num_pending >= fail_at
@@ -47,9 +55,10 @@ def _finding(history: ConsumerHistory, rates: Flow, warn_at: int, fail_at: int) 
         subject=last.subject,
         severity=Severity.ERROR if severe else None,
         message=(
-            f"{last.num_pending:,} messages wait and the number does not fall: "
+            f"{last.num_pending:,} messages wait and the number {_falls(history)}: "
             f"{rates.done:,.1f}/s are acknowledged, {rates.arriving:,.1f}/s arrive, "
-            f"a new message waits {span(int(wait_s(last, rates)) * 1_000_000_000)} for its turn"
+            f"a new message waits {span(int(wait_s(last, rates)) * 1_000_000_000)} for its turn "
+            f"({looks_of(history)}); {lag_cause(history)}"
         ),
         measured=last.num_pending,
         threshold=fail_at if severe else warn_at,

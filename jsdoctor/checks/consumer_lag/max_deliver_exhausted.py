@@ -8,7 +8,7 @@ from jsdoctor.checks.consumer_lag.progress import patience_ns, quiet_ns
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 _ONCE, _TWICE = 1, 2
 
@@ -48,6 +48,16 @@ def _still_there(stream: Stream, consumer: Consumer) -> int:
     return max(0, held)
 
 
+def _took(consumer: Consumer) -> str:
+    """What may have used the attempts up: one lost connection, or a fault that lasted as long as all waits together."""
+    config = consumer.config
+    if config.max_deliver == _ONCE:
+        return ", the only attempt: a worker that dies or a lost connection suffices"
+    waits = [*config.backoff_ns[: config.max_deliver]] or [config.ack_wait_ns]
+    waits += [waits[-1]] * (config.max_deliver - len(waits))
+    return f", which takes {span(sum(waits))} of silence, or as many refusals without a delay"
+
+
 def _finding(stream: Stream, consumer: Consumer, given_up: int) -> Finding:
     config = consumer.config
     stays = "stay in the stream and take its room" if stream.config.retention != "limits" else "stay in the stream"
@@ -56,7 +66,7 @@ def _finding(stream: Stream, consumer: Consumer, given_up: int) -> Finding:
         confidence=Confidence.MEDIUM,
         message=(
             f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
-            f"acknowledgement: they {stays}, and this consumer never gets them again"
+            f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
         ),
         measured=given_up,
         threshold=0,

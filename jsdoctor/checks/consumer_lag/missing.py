@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
@@ -19,12 +19,17 @@ def missing(trend: Trend) -> Iterator[Finding]:
 
     A consumer with an `inactive_threshold` may go by itself; those of a stream that was made anew are JSD203's.
     """
-    last = trend.snapshots[-1]
+    return gone(trend.snapshots)
+
+
+def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None) -> Iterator[Finding]:
+    """The same for looks of any distance, the newest last."""
+    last = snapshots[-1]
     there = {_key(consumer) for stream in last.streams for consumer in stream.consumers}
     silent = {(asset.subject.account, asset.subject.stream, asset.subject.name) for asset in last.silent}
     streams = {(stream.account, stream.name): stream for stream in last.led_streams()}
-    created = {(s.account, s.name, s.created) for snapshot in trend.snapshots[:-1] for s in snapshot.streams}
-    for consumer in _seen_before(trend.snapshots[:-1]).values():
+    created = {(s.account, s.name, s.created) for snapshot in snapshots[:-1] for s in snapshot.streams}
+    for consumer in _seen_before(snapshots[:-1]).values():
         stream = streams.get((consumer.account, consumer.stream))
         key = _key(consumer)
         if stream is None or key in silent or (stream.account, stream.name, stream.created) not in created:
@@ -34,7 +39,7 @@ def missing(trend: Trend) -> Iterator[Finding]:
         elif (reason := _why_unsure(consumer, stream)) is not None:
             yield unknown(consumer.subject, reason, "see what could not be seen, and run again")
         else:
-            yield _finding(consumer, stream)
+            yield _finding(consumer, stream, severity)
 
 
 def _key(consumer: Consumer) -> Key:
@@ -61,11 +66,12 @@ def _why_unsure(consumer: Consumer, stream: Stream) -> str | None:
     return f"{', '.join(sorted(unheard))} held it and did not list the stream again" if unheard else None
 
 
-def _finding(consumer: Consumer, stream: Stream) -> Finding:
+def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> Finding:
     lost = stream.config.retention != "limits"
     waited = counted(consumer.num_pending + consumer.num_ack_pending, "message")
     return Finding(
         subject=consumer.subject,
+        severity=severity,
         message=(
             f"this durable consumer was there and is gone, with {waited} that it had not done: its clients get no "
             "messages and, with push, no error" + ("; the stream may delete what only it waited for" if lost else "")

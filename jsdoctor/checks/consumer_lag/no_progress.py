@@ -23,6 +23,7 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
     flow control waits for its subscriber, which is another rule.
     """
     still_for = params.integer("still_for")
+    served = {(h.last.account, h.last.stream, h.last.answered_by) for h in trend.consumers() if _gets_new(h)}
     for history in trend.consumers():
         last, config = history.last, history.last.config
         by_design = last.paused or is_full(last) or delivers_by_design_late(last)
@@ -38,17 +39,27 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
             still = "messages and clients wait and nothing was delivered, but not for long enough to tell"
             yield unknown(last.subject, still, f"run with --interval {still_for // 1_000_000_000 + 1}s")
         else:
-            yield _finding(history, still_for)
+            others = (last.account, last.stream, last.answered_by) in served
+            yield _finding(history, still_for, others)
 
 
-def _finding(history: ConsumerHistory, still_for: int) -> Finding:
+def _gets_new(history: ConsumerHistory) -> bool:
+    return history.last.delivered.stream_seq > history.first.delivered.stream_seq
+
+
+def _finding(history: ConsumerHistory, still_for: int, others: bool) -> Finding:
     last, clustered = history.last, bool(history.last.cluster and history.last.cluster.replicas)
     clients = "a subscriber" if last.config.is_push else counted(last.num_waiting, "pull request")
     return Finding(
         subject=last.subject,
         message=(
             f"{counted(last.num_pending, 'message')} and {clients} wait, yet nothing was delivered for "
-            f"{span(still_ns(history))}: the fault is the server's, not the clients'"
+            f"{span(still_ns(history))}: the fault is the server's, not the clients'; "
+            + (
+                f"other consumers of the stream get theirs from {last.answered_by}: it is the state of this one"
+                if others
+                else f"{last.answered_by} delivered nothing of this stream meanwhile: see its store first"
+            )
         ),
         measured=still_ns(history),
         threshold=still_for,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause
 from jsdoctor.checks.consumer_lag.progress import acknowledged, flow, histories, key
 from jsdoctor.checks.consumer_lag.siblings import Siblings
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
 
 
@@ -33,7 +34,8 @@ def overlapping_filter_laggard(snapshots: SnapshotSeries, trend: Trend | None, p
             elif _falls_behind(seen.get(key(consumer)), trend is not None):
                 typical, count = siblings.typical_lag(consumer)
                 far = count > 0 and consumer.num_pending >= factor * max(typical, 1.0)
-                yield _finding(stream, consumer, typical, count, minimum) if far else passed(consumer.subject)
+                why = lag_cause(history) if (history := seen.get(key(consumer))) else ""
+                yield _finding(consumer, typical, count, minimum, why) if far else passed(consumer.subject)
 
 
 def _falls_behind(history: ConsumerHistory | None, looked_twice: bool) -> bool:
@@ -44,14 +46,14 @@ def _falls_behind(history: ConsumerHistory | None, looked_twice: bool) -> bool:
     return acknowledged(history) and rates is not None and rates.growth >= 0
 
 
-def _finding(stream: Stream, consumer: Consumer, typical: float, count: int, minimum: int) -> Finding:
+def _finding(consumer: Consumer, typical: float, count: int, minimum: int, why: str) -> Finding:
     others = f"{count:,} other consumers that get" if count > 1 else "another consumer that gets"
     return Finding(
         subject=consumer.subject,
         message=(
             f"{consumer.num_pending:,} messages behind, while {others} the same messages "
             f"{'are' if count > 1 else 'is'} {typical:,.0f} behind: the delay is this consumer's own, "
-            "consumers of one stream do not hold each other up"
+            "consumers of one stream do not hold each other up" + (f"; {why}" if why else "")
         ),
         measured=consumer.num_pending,
         threshold=minimum,
@@ -59,6 +61,6 @@ def _finding(stream: Stream, consumer: Consumer, typical: float, count: int, min
         evidence=(
             consumer.observed("num_pending", consumer.num_pending),
             consumer.observed("config.filters", list(consumer.config.filters)),
-            stream.observed("state.consumer_count", stream.state.consumer_count),
+            consumer.observed("consumers with the same messages", count),
         ),
     )

@@ -10,6 +10,7 @@ from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import span
 
 
 @check("consumer_lag.redelivery_high")
@@ -44,6 +45,25 @@ def _again(before: Consumer, after: Consumer) -> int:
     return by_consumer - by_stream if by_consumer > by_stream >= 0 else 0
 
 
+def _why(history: ConsumerHistory, again: int) -> str:
+    """Refused for sure where they come more often than any wait for an acknowledgement can make them.
+
+    They are of messages between the ack floor and the newest delivery (server: consumer.go processNak, checkPending).
+    """
+    first, last = history.first, history.last
+    wait_ns = min((last.config.ack_wait_ns, *last.config.backoff_ns))
+    messages = last.delivered.stream_seq - first.ack_floor.stream_seq
+    if wait_ns <= 0 or messages <= 0:
+        return "were not acknowledged in time, or were refused"
+    each = history.elapsed_s * 1e9 / wait_ns + 1
+    if again > messages * each:
+        return (
+            f"are refused and come again at once: {messages:,} messages could run out of time {each:,.1f} times each, "
+            f"with a wait of {span(wait_ns)}, and no more"
+        )
+    return f"were not acknowledged within {span(wait_ns)}, or were refused"
+
+
 def _finding(history: ConsumerHistory, again: int, deliveries: int, threshold: float, severe: bool) -> Finding:
     first, last = history.first, history.last
     return Finding(
@@ -51,7 +71,7 @@ def _finding(history: ConsumerHistory, again: int, deliveries: int, threshold: f
         severity=Severity.ERROR if severe else None,
         message=(
             f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their messages "
-            "were not acknowledged in time, or were refused"
+            f"{_why(history, again)}"
         ),
         measured=again / deliveries,
         threshold=threshold,

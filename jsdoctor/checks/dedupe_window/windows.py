@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.stored import StoredMessages
 
 NS_PER_S = 1_000_000_000
 DEFAULT_WINDOW_NS = 120 * NS_PER_S
@@ -29,6 +30,11 @@ def retry_horizon_ns(params: Params) -> int:
     known = params.optional("retry_horizon")
     shortest = params.integer("shortest_retry")
     return shortest if known is None else max(int(known), shortest)
+
+
+def ids_counted(stored: StoredMessages | None) -> set[tuple[str, str]]:
+    """Account and name of the streams whose stored messages tell of ids; nothing needs to be guessed there."""
+    return {(one.account, one.stream) for one in stored.streams if one.ids_read} if stored else set()
 
 
 def comfortable_window_s(horizon_ns: int, stream: Stream) -> int:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from jsdoctor.checks.logs.spells import Subjects
 from jsdoctor.checks.logs.timeline import Timeline
+from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.log import LogEvidence, LogTime, Occurrence, exemplars_of
@@ -97,4 +98,4 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
 def _most(one: Occurrence) -> int:
     if not one.histogram:
         return one.count
-    return max(one.between(bucket.first_us, bucket.first_us + WINDOW_US) for bucket in one.histogram)
+    return most_within([one], WINDOW_US)

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
 
 @check("sequence_mismatch.stream_recreated")
-def stream_recreated(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+def stream_recreated(
+    snapshots: SnapshotSeries, trend: Trend | None, stored: StoredMessages | None, params: Params
+) -> Iterator[Finding]:
     """Another `created` with other messages is another stream (server: stream.go addStream, RestoreStream).
 
     The same messages under another date are no new stream: after a restore on 2.10 and 2.12 replicas disagree on it.
+    Of streams with messages older than themselves that were read, `stream_restored_stored` tells more.
     """
-    earlier = [
-        {(stream.account, stream.name): stream for stream in snapshot.led_streams()}
-        for snapshot in (trend.snapshots[:-1] if trend else ())
-    ]
+    known = {(one.account, one.stream) for one in stored.streams if one.older.count} if stored else set()
+    before = Incarnations(trend.snapshots[:-1] if trend else ())
     for stream in snapshots.last.led_streams():
-        readings = [found for index in earlier if (found := index.get((stream.account, stream.name)))]
-        before = next((reading for reading in reversed(readings) if _is_other(reading, stream)), None)
-        if before is not None:
-            yield _recreated(before, stream)
+        other = before.other_than(stream)
+        if other is not None:
+            yield recreated(other, stream, "between the samples")
         elif (older_ns := _older_than_itself(stream, params)) > 0:
-            yield _restored(stream, older_ns)
+            if (stream.account, stream.name) not in known:
+                yield _restored(stream, older_ns)
         else:
             yield passed(stream.subject)
+
+
+class Incarnations:
+    """What earlier looks showed of each stream."""
+
+    def __init__(self, looks: Sequence[ClusterSnapshot]) -> None:
+        self._looks = [{(s.account, s.name): s for s in look.led_streams()} for look in looks]
+
+    def other_than(self, stream: Stream) -> Stream | None:
+        """The newest reading of another stream under that name."""
+        readings = [found for look in self._looks if (found := look.get((stream.account, stream.name)))]
+        return next((reading for reading in reversed(readings) if _is_other(reading, stream)), None)
 
 
 def _is_other(before: Stream, now: Stream) -> bool:
@@ -62,11 +76,12 @@ def _ns(since: datetime, until: datetime) -> int:
     return int((until - since).total_seconds() * 1e9)
 
 
-def _recreated(before: Stream, now: Stream) -> Finding:
+def recreated(before: Stream, now: Stream, when: str) -> Finding:
+    """The finding for a stream that is not the one of before."""
     return Finding(
         subject=now.subject,
         message=(
-            "the stream was deleted and made anew between the samples: it ended at sequence "
+            f"the stream was deleted and made anew {when}: it ended at sequence "
             f"{before.state.last_seq:,} with {counted(len(before.consumers), 'consumer')}, now at "
             f"{now.state.last_seq:,} with {len(now.consumers)}; clients that remember sequences or wait on a consumer "
             "of before get nothing or errors"

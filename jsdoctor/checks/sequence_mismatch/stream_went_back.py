@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
@@ -18,8 +18,13 @@ def stream_went_back(trend: Trend, params: Params) -> Iterator[Finding]:
 
     Only readings of the same incarnation are compared. A stream in memory starts anew with its servers, as it must.
     """
+    return went_back(trend.streams(), params)
+
+
+def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Finding]:
+    """The same for readings of any distance."""
     settle_ns = params.integer("settle")
-    for history in trend.streams():
+    for history in histories:
         last = history.last
         furthest = max(history.readings, key=lambda reading: reading.state.last_seq)
         if last.config.storage == "memory":

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import release
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
+from jsdoctor.model.release import release
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries

@@ -44,7 +44,7 @@ def _of_server(server: Server, varz: Varz, connected: ConnectedServer | None) ->
 
 
 def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observation) -> Finding:
-    local = _is_local(host)
+    local = is_local(host)
     evidence = (seen, Observation(seen.source, "host", host, seen.at))
     if not auth:
         reach = "every process of this machine" if local else "everybody who reaches its port"
@@ -64,7 +64,8 @@ def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observatio
     return passed(subject)
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
+    """Whether only processes of the same machine reach it."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

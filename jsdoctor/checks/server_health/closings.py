@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from jsdoctor.model.connections import ClientConnection, ServerConnections
+from jsdoctor.model.release import release
 from jsdoctor.model.server import Servers
 
 _NAMED_SINCE = (2, 11, 2)
@@ -38,9 +39,3 @@ def may_name_users(servers: Servers | None, name: str) -> bool:
     """Whether that server's user names can be shown: before 2.11.2 a login by token has its token in that place."""
     version = next((s.version for s in (servers.servers if servers else ()) if s.name == name), "")
     return release(version) >= _NAMED_SINCE
-
-
-def release(version: str) -> tuple[int, ...]:
-    """`2.12.8-RC.1` as (2, 12, 8); () for what is no version."""
-    parts = version.partition("-")[0].split(".")
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed
@@ -46,17 +46,9 @@ def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
 
 def _most(lines: Sequence[Occurrence], params: Params, field: str | None) -> int:
     """The most failures within the window: of one address or user where `field` names it, else of all together."""
-    window_us = params.integer("window") // 1000
-    starts = sorted({bucket.first_us for one in lines for bucket in one.histogram})
-    most = 0
-    for start in starts:
-        counts: Counter[str] = Counter()
-        for one in lines:
-            counts[one.value(field) if field else "all"] += one.between(start, start + window_us)
-        if field:
-            counts.pop("", None)
-        most = max(most, max(counts.values(), default=0))
-    return most if starts else sum(one.count for one in lines)
+    if not any(one.histogram for one in lines):
+        return sum(one.count for one in lines)
+    return most_within(lines, params.integer("window") // 1000, lambda one: one.value(field) if field else "all")
 
 
 def _finding(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.limits import histories
 from jsdoctor.checks.stream_limits.oversize import drops_now, emptied, largest_payload, lets_in_too_large
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -49,6 +49,7 @@ def _finding(stream: Stream, payload: int | None, severity: Severity | None, pro
     return Finding(
         subject=stream.subject,
         severity=severity,
+        confidence=Confidence.HIGH if proof else Confidence.LOW,  # it may never have happened
         message=(
             f"messages larger than max_bytes ({limit:,} bytes) are acknowledged and deleted at once"
             + (f": {proof}" if proof else "")

@@ -12,6 +12,7 @@ from functools import cached_property
 import msgspec
 
 from jsdoctor.model.jetstream import SourceConfig, SourceInfo
+from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory
@@ -89,8 +90,7 @@ class Deployment:
             return False
         server = self._servers.get(stream.answered_by)
         version = server.version if server else (self._connected.version if self._connected else "")
-        numbers = version.partition("-")[0].split(".")
-        return all(n.isdigit() for n in numbers) and (0,) < tuple(map(int, numbers)) < _DROPS_REPEATED_IDS
+        return (0,) < release(version) < _DROPS_REPEATED_IDS
 
     def has_no(self, stream: Stream, name: str) -> bool:
         """Whether no server that answered knows an origin of the same account, not even one without a leader."""
@@ -142,7 +142,7 @@ def missing(history: StreamHistory, deployment: Deployment, min_stall_ns: int) -
 
 
 def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: float) -> float:
-    """For how long so many messages have been missing: since the last one was stored, or at the pace of their origins."""
+    """For how long so many messages have been missing: since the last was stored, or at the pace of their origins."""
     grown = sum(present.state.last_seq - earlier.state.last_seq for earlier, present in seen)
     if grown > 0:
         return elapsed_s * (1 + count / grown) * 1e9

@@ -21,6 +21,8 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 _LOOK_S = 0.05
 """How often a wait is interrupted to see whether the server has denied the request or has gone away."""
 _NO_RESPONDERS = "503"
+_LISTENED = '"$js.event.'
+"""Where we only listen: that this is denied keeps no reply from us."""
 _SUBSCRIPTION_DENIED = "permissions violation for subscription"
 
 
@@ -141,7 +143,7 @@ class Asker:
         if words := self._connection.denial(subject):
             raise NoReplyError(Why.DENIED, subject, words)
         for words in self._connection.permission_errors:
-            if words.lower().startswith(_SUBSCRIPTION_DENIED):
+            if words.lower().startswith(_SUBSCRIPTION_DENIED) and _LISTENED not in words.lower():
                 raise NoReplyError(Why.NO_INBOX, subject, words)
         if not self._connection.client.is_connected:
             raise NoReplyError(Why.LOST, subject)

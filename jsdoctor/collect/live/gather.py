@@ -16,6 +16,7 @@ import msgspec
 from jsdoctor.collect.clock.servers import all_clocks, clocks_of_account
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
+from jsdoctor.collect.live.ack_metrics import AckListener, are_sampled
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.haul import Haul, Progress, Source, no_progress
 from jsdoctor.collect.live.system import SystemSource, find_servers
@@ -62,13 +63,20 @@ async def gather(
         sources.append(source)
         clocks.append(of_connection)
     samples: list[Sample] = []
+    listener: AckListener | None = None
     due_at = 0.0
     while sources and len(samples) < plan.samples:
         await _until(due_at, progress)
         sample, begun_at = await _take(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
         due_at, first = begun_at + plan.interval_s, Haul()
         samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
+        if connection and plan.ack_metrics and len(samples) == 1 and are_sampled(sample.exchanges):
+            listener = AckListener(connection)
+            await listener.begin()
         sources = [source for source in sources if not source.exhausted]
+    if listener:
+        await listener.into(heard := Haul())
+        samples[-1] = _joined(samples[-1], heard)
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
         reader = None if Access.SYSTEM in seen else connection

@@ -35,8 +35,16 @@ class Blocks:
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
         while self._end is None or self._base < self._end:
-            text = self._rest + self._read(self._wanted())
-            ended = len(text) == len(self._rest)
+            fresh = self._read(self._wanted())
+            newline = fresh.rfind(b"\n")
+            if newline >= 0 and (self._end is None or self._base + len(self._rest) + len(fresh) <= self._end):
+                block = b"".join((self._rest, memoryview(fresh)[: newline + 1]))  # this way it is copied only once
+                yield block, self._base
+                self._base += len(block)
+                self._rest = fresh[newline + 1 :]
+                continue
+            text = self._rest + fresh
+            ended = not fresh
             cut = self._cut(text)
             if ended and not cut:
                 yield from self._last(text)

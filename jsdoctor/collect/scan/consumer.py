@@ -94,7 +94,7 @@ class _Reading:
         self._taker = taker
         self._done = asyncio.Event()
         self._failure: Exception | None = None
-        self._count = self._asked_for = 0
+        self._count = self._asked_for = self._unheard = 0
         self._inbox, self._batch, self._low = "", _BATCH, 0
 
     async def run(self, inbox: str, max_batch: int, rate: Rate) -> None:
@@ -102,13 +102,16 @@ class _Reading:
         self._inbox, self._batch = inbox, min(_BATCH, max_batch)
         self._low = 3 * self._batch
         loop = asyncio.get_running_loop()
-        heard_at, heard = loop.time(), 0
+        begun_at = heard_at = loop.time()
+        heard = 0
         while self._asked_for < min(IN_FLIGHT, 4 * self._batch):
             await self._ask()
         while not self._done.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._done.wait(), _WAIT_S)
             rate.tell(self._count)
+            if self._unheard and not self._done.is_set():
+                await self._ask_again(loop.time() - begun_at)
             if self._count > heard:
                 heard_at, heard = loop.time(), self._count
             elif not self._done.is_set():
@@ -127,6 +130,15 @@ class _Reading:
         if info.error:
             raise RefusedError(info.error)
         return not info.num_pending and info.delivered.consumer_seq == self._count
+
+    async def _ask_again(self, after_s: float) -> None:
+        """Our server may learn later than we where the consumer is, and until then says that nobody listens there."""
+        if after_s > self._asker.timeout_s:
+            raise NoReplyError(Why.NOBODY, self._subject)
+        unheard, self._unheard = self._unheard, 0
+        self._asked_for -= unheard * self._batch
+        for _ in range(unheard):
+            await self._ask()
 
     async def _ask(self) -> None:
         self._asked_for += self._batch
@@ -173,6 +185,6 @@ class _Reading:
         # NATS/1.0 409 Consumer Deleted
         _, _, status = headers.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
         if status.startswith("503"):
-            raise NoReplyError(Why.NOBODY, self._subject)
-        if not status.startswith("100"):
+            self._unheard += 1
+        elif not status.startswith("100"):
             raise UnreadableError(f"the server stopped sending: {status}", "run again")

@@ -13,8 +13,8 @@ _TELLING_S = 0.5
 class Rate:
     """Tells of one stream."""
 
-    def __init__(self, stream: str, about: int, progress: Progress) -> None:
-        self._stream, self._about, self._progress = stream, about, progress
+    def __init__(self, stream: str, about: int, progress: Progress, doing: str = "reading the headers of") -> None:
+        self._what, self._about, self._progress = f"{doing} {stream}", about, progress
         self._started = monotonic()
         self._due = 0.0
 
@@ -28,7 +28,7 @@ class Rate:
 
     def words(self, messages: int, seconds: float) -> str:
         """`reading the headers of ORDERS: 40,000 of 200,000, 35,000/s, 5 s left`."""
-        text = f"reading the headers of {self._stream}: {messages:,} of {self._about:,}"
+        text = f"{self._what}: {messages:,} of {self._about:,}"
         if seconds < _TELLING_S or not messages:
             return text
         rate = messages / seconds

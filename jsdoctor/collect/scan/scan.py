@@ -15,6 +15,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.haul import Haul, Progress
 from jsdoctor.collect.live.unanswered import unanswered
 from jsdoctor.collect.scan.consumer import read_by_consumer
+from jsdoctor.collect.scan.contents import contents_of
 from jsdoctor.collect.scan.direct import OneByOneError, read_by_batches
 from jsdoctor.collect.scan.rate import Rate
 from jsdoctor.collect.scan.single import read_by_direct_gets, read_by_gets
@@ -25,6 +26,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored import ScanTarget
+from jsdoctor.model.stored_ids import MOST_COMPARED
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.replies import RefusedError, ReplyError, SystemEnvelope, UserInfoData, decode
 from jsdoctor.parse.stored import StoredReply, scan_gap
@@ -45,7 +47,7 @@ async def scan_streams(
     api = Api(connection, Asker(connection, plan.timeout_s), prefix)
     digest = salted() if plan.scan_ids else None
     for target in plan.scan:
-        await _Scan(api, target, digest, progress).into(haul)
+        await _Scan(api, target, digest, plan.scan_contents, progress).into(haul)
 
 
 def not_scanned(plan: CollectionPlan) -> list[Gap]:
@@ -58,9 +60,11 @@ def not_scanned(plan: CollectionPlan) -> list[Gap]:
 class _Scan:
     """Reads one stream: how, which part of it, and whether it came to the end."""
 
-    def __init__(self, api: Api, target: ScanTarget, digest: Digest | None, progress: Progress) -> None:
+    def __init__(self, api: Api, target: ScanTarget, digest: Digest | None, contents: bool, progress: Progress) -> None:
         self._api, self._target, self._progress = api, target, progress
         self._taker = Taker(digest)
+        self._digest, self._compare = digest, contents
+        self._contents: dict[int, str] | None = None
         self._read_by = "CONSUMER"
         self._complete = False
 
@@ -77,8 +81,26 @@ class _Scan:
             self._complete = True
         except (NoReplyError, ReplyError, UnreadableError) as error:
             haul.gaps.append(await self._gap(error))
+        await self._read_contents(haul)
         if self._complete or self._taker.columns.messages:
             haul.exchanges.append(self._exchange(held, part))
+
+    async def _read_contents(self, haul: Haul) -> None:
+        """Of messages with equal ids also the contents, if that is wanted: the newest first, as far as is usual."""
+        if self._digest is None or not self._compare:
+            return
+        stream, again = self._target.stream, self._taker.columns.again()
+        wanted = again[-MOST_COMPARED:]
+        rate = Rate(stream, len(wanted), self._progress, "comparing the contents of")
+        try:
+            self._contents = await contents_of(self._api, stream, wanted, self._digest, rate)
+        except (NoReplyError, ReplyError) as error:
+            haul.gaps.append(await self._gap(error, "contents cannot be compared"))
+            return
+        if len(again) > len(wanted):
+            reason = f"contents of {len(wanted):,} messages were compared, of {len(again):,} whose ids came twice"
+            how = f"read fewer messages: --scan {stream}:N"
+            haul.gaps.append(scan_gap(stream, await self._account(), reason, how))
 
     async def _read(self, held: Wanted, part: Wanted) -> Wanted:
         """Which part was read: less than was wanted where that would take too long."""
@@ -108,7 +130,7 @@ class _Scan:
     def _rate(self, part: Wanted) -> Rate:
         return Rate(self._target.stream, part.about, self._progress)
 
-    async def _gap(self, error: NoReplyError | ReplyError | UnreadableError) -> Gap:
+    async def _gap(self, error: NoReplyError | ReplyError | UnreadableError, what: str = "") -> Gap:
         stream, account = self._target.stream, await self._account()
         if isinstance(error, NoReplyError) and error.why is not Why.DENIED:
             return unanswered(
@@ -118,6 +140,7 @@ class _Scan:
         read = (
             f"only {counted(messages, 'stored message')} could be read" if messages else "its messages cannot be read"
         )
+        read = what or read
         if isinstance(error, NoReplyError):
             how = f'add "{_pattern(error.subject, stream)}" to publish.allow of the user\'s permissions'
             return scan_gap(stream, account, f"{read}: {error.words}", f"{how}, or use another login")
@@ -145,6 +168,10 @@ class _Scan:
             to_seq=part.last_seq if self._complete else columns.last_seq,
             subjects=columns.subjects(),
             blocks=columns.blocks(),
+            created=held.info.created,
+            duplicate_window=held.info.config.duplicate_window_ns,
+            ids_read=self._digest is not None,
+            contents=self._contents,
         )
         target, body = f"{self._api.prefix}.{self._read_by} of {held.name}", msgspec.json.encode(reply)
         asked_at, took_ns = held.asked.asked_at, held.asked.round_trip_ns

@@ -40,6 +40,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
     state: StreamState = StreamState()
     cluster: Cluster | None = None
     ts: Instant | None = None
+    created: Instant | None = None
     error: ApiError | None = None
 
 

@@ -19,6 +19,8 @@ _MSG_ID: str = Header.MSG_ID.value
 _MSG_ID_LOWER = _MSG_ID.lower()
 _RAW_MSG_ID = f"\r\n{_MSG_ID}:".encode()
 _RAW_MSG_ID_LOWER = _RAW_MSG_ID.lower()
+_SOURCE = "Nats-Stream-Source"
+_RAW_SOURCE = f"\r\n{_SOURCE}:".encode()
 _NO, _YES, _MISNAMED = map(int, HasId)
 """Plain numbers: this is done for every message, and members of an enumeration are slow."""
 
@@ -41,7 +43,7 @@ class Taker:
     def take(self, stream_seq: int, date_ns: int, subject: str, headers: Mapping[str, str] | None) -> None:
         """One message, after all that have smaller sequences."""
         if headers and (message_id := headers.get(_MSG_ID)):
-            digest = self._digest(message_id) if self._digest else b""
+            digest = self._digest(_identity(message_id, headers.get(_SOURCE, ""))) if self._digest else b""
             self.columns.add(stream_seq, date_ns, subject, _YES, digest)
         elif headers and len(headers) > 1 and _MSG_ID_LOWER in map(str.lower, headers):
             self.columns.add(stream_seq, date_ns, subject, _MISNAMED)
@@ -52,12 +54,25 @@ class Taker:
         """The same with the block of headers as it came over the wire."""
         at = headers.find(_RAW_MSG_ID)
         if at >= 0 and (message_id := _raw_value(headers, at + len(_RAW_MSG_ID))):
-            digest = self._digest(message_id.decode(errors="replace")) if self._digest else b""
+            digest = b""
+            if self._digest:
+                source = headers.find(_RAW_SOURCE)
+                origin = _raw_value(headers, source + len(_RAW_SOURCE)) if source >= 0 else b""
+                digest = self._digest(_identity(_text(message_id), _text(origin)))
             self.columns.add(stream_seq, date_ns, subject, _YES, digest)
         elif at < 0 and _RAW_MSG_ID_LOWER in headers.lower():
             self.columns.add(stream_seq, date_ns, subject, _MISNAMED)
         else:
             self.columns.add(stream_seq, date_ns, subject, _NO)
+
+
+def _identity(message_id: str, source: str) -> str:
+    """An id counts in the stream that it was published to: `ORDERS 7 > >` tells where a copied message comes from."""
+    return f"{source.partition(' ')[0]} {message_id}" if source else message_id
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="surrogateescape")
 
 
 def _raw_value(headers: bytes, start: int) -> bytes:
@@ -86,7 +101,7 @@ def headers_of(packed: str | None) -> dict[str, str]:
     headers: dict[str, str] = {}
     if packed:
         for line in base64.b64decode(packed).split(b"\r\n")[1:]:
-            name, colon, value = line.decode(errors="replace").partition(":")
+            name, colon, value = line.decode(errors="surrogateescape").partition(":")
             if colon:
                 headers.setdefault(name, value.strip())
     return headers

@@ -16,6 +16,7 @@ from jsdoctor.parse.logs.stretch import (
     STEP_US,
     FoundLine,
     Jump,
+    Loud,
     Stretch,
     Voice,
     Voices,
@@ -30,6 +31,10 @@ _SHAPE = b"\0\0\0\0/\0\0/\0\0 \0\0:\0\0:\0\0.\0\0\0\0\0\0 ["
 _ALONE = _LENGTH  # a stamp at a column below this cannot stand behind another one
 _COLUMNS = 4
 _ODD_LINES = 2000
+_RUN = 4
+"""So many loud lines in a row are searched as one text; fewer are looked at one by one."""
+
+_QUIET = tuple(int.from_bytes(level, "little") for level in (b"DBG]", b"TRC]"))
 
 
 def _u64(value: bytes) -> np.uint64:
@@ -80,11 +85,33 @@ class NumpyClock:
         numbers: list[int] = np.searchsorted(self._starts, np.asarray(starts, np.int64)).tolist()
         return numbers
 
+    def loud(self, singly: bool) -> Loud:
+        """See `BlockClock`."""
+        loud = np.ones(self.lines, bool)
+        if len(self._at):
+            quiet = _quiet(self._block, self._raw, self._words, self._at, self._stamps)
+            loud[quiet if len(quiet) == self.lines else np.searchsorted(self._starts, self._at[quiet])] = False
+        lines = np.flatnonzero(loud)
+        whole = len(lines) == self.lines
+        if singly or not len(lines):
+            return Loud((), self._starts[lines].tolist(), len(lines), whole)
+        if whole:
+            return Loud([(0, len(self._block))], (), len(lines), whole)
+        firsts = np.append(0, np.flatnonzero(np.diff(lines) != 1) + 1)
+        lengths = np.diff(firsts, append=len(lines))
+        long = lengths >= _RUN
+        begins = self._starts[lines[firsts[long]]].tolist()
+        ends = self._ends[lines[(firsts + lengths - 1)[long]]].tolist()
+        single = self._starts[lines[np.repeat(~long, lengths)]].tolist()
+        return Loud(list(zip(begins, ends, strict=True)), single, len(lines), whole)
+
     def lines_of(self, positions: Sequence[int]) -> Iterable[FoundLine]:
         """See `BlockClock`."""
         where = np.asarray(positions, np.int64)
         lines = np.searchsorted(self._starts, where, side="right") - 1
-        lines = lines[where - self._starts[lines] < LINE_CAP]
+        wanted = np.zeros(self.lines, bool)
+        wanted[lines[where - self._starts[lines] < LINE_CAP]] = True
+        lines = np.flatnonzero(wanted)
         begins = self._starts[lines]
         found = np.searchsorted(self._at, begins)
         known = np.append(self._at, -1)[found] == begins
@@ -112,6 +139,17 @@ def _line_starts(raw: NDArray[np.uint8]) -> Ints:
     starts[0] = 0
     np.add(ends, 1, out=starts[1:])
     return starts[:-1] if len(ends) and ends[-1] == len(raw) - 1 else starts
+
+
+def _quiet(block: bytes, raw: NDArray[np.uint8], words: Words, at: Ints, stamps: Ints) -> NDArray[np.bool_]:
+    """Which lines have nothing but a bracket, if anything, before the stamp, and DBG or TRC behind it."""
+    where = stamps + _LENGTH - 4
+    inside = where <= len(block) - 8
+    level = words[np.where(inside, where, 0)] >> np.uint64(32)
+    quiet: NDArray[np.bool_] = inside & ((level == _QUIET[0]) | (level == _QUIET[1]))
+    near = stamps - at < HEADER_WITHIN // 2
+    quiet &= near & ((raw[at] == ord("[")) | (at == stamps))
+    return quiet
 
 
 def _are_stamps(words: Words, where: Ints) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.parse.logs.line import LINE_CAP
 from jsdoctor.parse.logs.stamp import native_second_us
-from jsdoctor.parse.logs.stretch import FoundLine, Stretch, Tracker, Voices, stamp_start
+from jsdoctor.parse.logs.stretch import FoundLine, Loud, Stretch, Tracker, Voices, stamp_start
 
 
 def read_clock(block: bytes) -> PlainClock:
@@ -36,12 +36,17 @@ class PlainClock:
         """See `BlockClock`."""
         return [bisect_left(self._starts, start) for start in starts]
 
+    def loud(self, singly: bool) -> Loud:
+        """See `BlockClock`. Here that is everything: to look for quiet lines takes longer than to search the text."""
+        if singly:
+            return Loud((), self._starts, self.lines, whole=True)
+        return Loud([(0, len(self._block))], (), self.lines, whole=True)
+
     def lines_of(self, positions: Sequence[int]) -> Iterator[FoundLine]:
         """See `BlockClock`."""
-        for position in positions:
-            found = self._found[bisect_right(self._starts, position) - 1]
-            if position - found[0] < LINE_CAP:
-                yield found
+        where = [(position, bisect_right(self._starts, position) - 1) for position in positions]
+        for line in sorted({line for position, line in where if position - self._starts[line] < LINE_CAP}):
+            yield self._found[line]
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
         """See `BlockClock`."""

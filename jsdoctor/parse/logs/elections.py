@@ -117,15 +117,14 @@ def _leadership(kind: str, same: list[Occurrence]) -> Leadership:
         leaders[found.logged_by] += found.count
         buckets.extend((bucket, found.zoned) for bucket in found.histogram)
     buckets.sort(key=lambda pair: (pair[0].first_us, pair[0].last_us, pair[1], pair[0].count))
-    most, most_at = 0, None
-    for number, (bucket, zoned) in enumerate(buckets):
-        within = 0
-        for other, _ in buckets[number:]:
-            if other.first_us >= bucket.first_us + WINDOW_US:
-                break
-            within += other.count
+    most, most_at, within, end = 0, None, 0, 0
+    for bucket, zoned in buckets:
+        while end < len(buckets) and buckets[end][0].first_us < bucket.first_us + WINDOW_US:
+            within += buckets[end][0].count
+            end += 1
         if within > most:
             most, most_at = within, LogTime(bucket.first_us, zoned)
+        within -= bucket.count
     lines = sorted((line for found in same for line in found.exemplars), key=lambda line: (line.file, line.offset))
     firsts = [found.first for found in same if found.first is not None]
     lasts = [found.last for found in same if found.last is not None]

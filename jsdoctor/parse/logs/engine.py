@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 try:
@@ -16,14 +16,15 @@ _SHORT = 512
 """Texts up to this length are matched by Python's re: faster there, and too short to blow up."""
 
 
-Finder = Callable[[int], int]
+Finder = Callable[[int, int], int]
+"""From and to which offset of a block to look for a literal; where it begins, or -1."""
 
 
 class LiteralSearch(Protocol):
     """Finds literals in bytes."""
 
     def finder(self, block: bytes) -> Finder:
-        """Finds a literal at or after a position of the block: where it begins, or -1."""
+        """Finds the first literal that stands in a range of the block."""
         ...
 
     def present(self, text: bytes) -> Sequence[int]:
@@ -61,12 +62,21 @@ class _Re2Literals:
     def finder(self, block: bytes) -> Finder:
         inner = getattr(self._any, "_regexp", None)
         if inner is None:  # another version of the wrapper: slower, and as right
-            return lambda position: _start(self._any.search(block, position))
-        match, anywhere, end = inner.Match, re2._re2.RE2.Anchor.UNANCHORED, len(block)  # noqa: SLF001
-        return lambda position: match(anywhere, block, position, end)[0][0]
+            return lambda position, end: _start(self._any.search(block, position, end))
+        match, anywhere = inner.Match, re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
+        return lambda position, end: match(anywhere, block, position, end)[0][0]
 
     def present(self, text: bytes) -> Sequence[int]:
         return sorted(self._set.Match(text) or ())
+
+
+def first_in_lines(block: bytes, literal: bytes) -> Iterator[int]:
+    """Where a literal stands in a block: for each line that has it, or begins with it, the first place."""
+    at = block.find(literal)
+    while at >= 0:
+        yield at
+        line_end = block.find(b"\n", at + 1)
+        at = block.find(literal, line_end) if line_end >= 0 else -1
 
 
 def _start(found: Any) -> int:
@@ -78,15 +88,17 @@ class _PlainLiterals:
         self._literals = tuple(literals)
 
     def finder(self, block: bytes) -> Finder:
-        found: set[int] = set()
+        found: dict[int, int] = {}
         for literal in self._literals:
-            at = block.find(literal)
-            while at >= 0:
-                found.add(at)
-                line_end = block.find(b"\n", at + 1)
-                at = block.find(literal, line_end) if line_end >= 0 else -1
-        ordered = [*sorted(found), -1]
-        return lambda position: ordered[bisect_left(ordered, position, hi=len(ordered) - 1)]
+            for at in first_in_lines(block, literal):
+                found[at] = min(found.get(at, len(block)), at + len(literal))
+        ordered = sorted(found)
+
+        def find(position: int, end: int) -> int:
+            index = bisect_left(ordered, position)
+            return ordered[index] if index < len(ordered) and found[ordered[index]] <= end else -1
+
+        return find
 
     def present(self, text: bytes) -> Sequence[int]:
         return [number for number, literal in enumerate(self._literals) if literal in text]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from jsdoctor.model.log import (
     ClockStep,
@@ -34,40 +35,50 @@ FOUND_KEPT = 200
 
 LEADERSHIPS_KEPT = 500
 STEPS_KEPT = 500
+_KINDS: dict[str, Any] = {
+    folded.FILE: LogFile,
+    folded.SERVER: ServerSeen,
+    folded.RUN: ProcessRun,
+    folded.STEP: ClockStep,
+    folded.GAP: LogGap,
+    folded.FALL: RestoredFall,
+    folded.RESTORED: list[tuple[str, str]],
+    folded.ELECTION: Sighting,
+    folded.OCCURRENCE: Occurrence,
+    folded.TOTAL: SignatureTotal,
+    folded.OMITTED: tuple[str, int],
+}
+
 LOOP_US = 600_000_000
 """Three starts within so long are a crash loop."""
 
 
 def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
     """The evidence of an audit, from folded rows in any order."""
-    by_kind: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_kind[row[1]].append(Row(*row))
-
-    def all_of(kind: type, analysis: str) -> list:  # type: ignore[type-arg]
-        return [read_folded(kind, row) for row in by_kind.pop(analysis, ())]
-
-    files: list[LogFile] = all_of(LogFile, folded.FILE)
-    servers = _servers(all_of(ServerSeen, folded.SERVER))
-    runs = _runs(all_of(ProcessRun, folded.RUN))
-    seen: list[Sighting] = all_of(Sighting, folded.ELECTION)
+    told: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
+        told[row[1]].append(read_folded(_KINDS[row[1]], Row(*row)))
+    files: list[LogFile] = told[folded.FILE]
+    servers = _servers(told[folded.SERVER])
+    runs = _runs(told[folded.RUN])
+    seen: list[Sighting] = told[folded.ELECTION]
     seen.sort(key=lambda one: (one.at.us, one.server, one.leader, one.exemplar.file, one.exemplar.offset))
-    found = _merged(all_of(Occurrence, folded.OCCURRENCE))
+    found = _merged(told.pop(folded.OCCURRENCE, []))
     pairs = offsets(seen)
     time = CommonTime(pairs)
-    totals = _totals(all_of(SignatureTotal, folded.TOTAL))
+    totals = _totals(told[folded.TOTAL])
     ends = _ends(servers, found)
     cut = {total.signature: total.omitted_subjects for total in totals}
-    told, untold = spells((*BUILTIN, *settings.signatures), found, time, ends, cut)
+    known_spells, untold = spells((*BUILTIN, *settings.signatures), found, time, ends, cut)
     groups = leaderships(found)
     meta = meta_leadership(seen, time.shift_us)
     kept, totals = _kept(found, totals)
-    steps: list[ClockStep] = sorted(all_of(ClockStep, folded.STEP), key=_step_order)
-    falls: list[RestoredFall] = all_of(RestoredFall, folded.FALL)
-    compared = {tuple(pair) for pairs_ in all_of(list[tuple[str, str]], folded.RESTORED) for pair in pairs_}
+    steps: list[ClockStep] = sorted(told[folded.STEP], key=_step_order)
+    falls: list[RestoredFall] = told[folded.FALL]
+    compared = {pair for series in told[folded.RESTORED] for pair in series}
     omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
     omitted["leaderships"] = max(0, len(groups) - LEADERSHIPS_KEPT)
-    for name, count in all_of(tuple[str, int], folded.OMITTED):
+    for name, count in told[folded.OMITTED]:
         omitted[name] += count
     return LogEvidence(
         files=tuple(sorted(files, key=lambda file: (file.path, file.size, file.problem))),
@@ -76,13 +87,13 @@ def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
         found=tuple(kept),
         runs=tuple(runs),
         crash_loops=tuple(_loops(runs)),
-        gaps=tuple(longest(all_of(LogGap, folded.GAP))),
+        gaps=tuple(longest(told[folded.GAP])),
         clock_steps=tuple(steps[:STEPS_KEPT]),
         restored_falls=tuple(sorted(falls, key=lambda fall: (fall.after - fall.before, _fall_order(fall)))),
         restored_streams=len(compared),
         leaderships=tuple(([meta] if meta else []) + groups[:LEADERSHIPS_KEPT]),
         offsets=tuple(pairs),
-        spells=tuple(told),
+        spells=tuple(known_spells),
         omitted=tuple(sorted((name, count) for name, count in omitted.items() if count)),
     )
 

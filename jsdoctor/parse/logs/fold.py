@@ -93,8 +93,7 @@ class _Series:
         file = self._files[hits.file]
         server = file.part.server or hits.name or self._names.of(file, hits.start, hits.voice, hits.start)[0]
         self._seen_in[server].add(hits.file)
-        firsts = [file.exemplar(hits.start, seen) for seen in hits.firsts]
-        return Folded(server, hits, firsts, None if hits.last is None else file.exemplar(hits.start, hits.last))
+        return Folded(server, hits, file)
 
     def _story(self) -> Iterator[Row]:
         files = sorted(self._files.values(), key=_age)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from jsdoctor.model.log import MINUTE_US, Bucket, Exemplar, Measure, Occurrence, SignatureTotal
-from jsdoctor.parse.logs.rows import HitRow
-from jsdoctor.parse.logs.series import NO_TIME
+from jsdoctor.parse.logs.rows import HitRow, Seen
+from jsdoctor.parse.logs.series import NO_TIME, File
 from jsdoctor.parse.logs.tally import EXEMPLARS
 
 BUCKETS = 512
@@ -24,12 +24,15 @@ _Span = tuple[int, int, int]
 
 
 class Folded(NamedTuple):
-    """A hit row whose server is known, its lines numbered for good."""
+    """A hit row whose server and file are known."""
 
     server: str
     hits: HitRow
-    firsts: list[Exemplar]
-    last: Exemplar | None
+    file: File
+
+
+_SeenIn = tuple[Seen, Folded]
+"""A line, and the row that has it."""
 
 
 def occurrences(signature: str, rows: Iterable[Folded]) -> Iterator[Occurrence]:
@@ -54,7 +57,8 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
             known = measures.get(field)
             measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
     width, histogram = _histogram([(first, last, count) for row in rows for _, count, first, last in row.hits.minutes])
-    lines = [line for row in rows for line in row.firsts]
+    firsts = [(seen, row) for row in rows for seen in row.hits.firsts]
+    lasts = [(row.hits.last, row) for row in rows if row.hits.last is not None]
     return Occurrence(
         signature=signature,
         logged_by=server,
@@ -65,8 +69,20 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
         bucket_us=width,
         histogram=histogram,
         measures=tuple(measures[field] for field in sorted(measures)),
-        exemplars=_exemplars(lines, [row.last for row in rows if row.last is not None]),
+        exemplars=tuple([row.file.exemplar(row.hits.start, seen) for seen, row in _shown(firsts, lasts)]),
     )
+
+
+def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
+    """The first lines, and the last one. To make exemplars of them takes long, so they are chosen before."""
+
+    def rank(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
+        return lambda one: (undated if one[0].us is None else one[0].us, one[1].hits.file, one[0].offset)
+
+    kept = heapq.nsmallest(EXEMPLARS, firsts, key=rank(NO_TIME))
+    last = max(lasts, key=rank(-1), default=None)
+    places = [(seen.offset, row.hits.file) for seen, row in kept]
+    return kept if last is None or (last[0].offset, last[1].hits.file) in places else [*kept, last]
 
 
 def _wider(known: Measure, count: int, low: int, high: int) -> Measure:
@@ -85,10 +101,10 @@ def _rank(undated: int) -> Callable[[Exemplar], tuple[int, str, int]]:
 
 def _histogram(spans: Iterable[_Span], width: int = MINUTE_US) -> tuple[int, tuple[Bucket, ...]]:
     """Spans that fell into the same bucket joined; buckets are as narrow as their number allows."""
-    joined = _joined(spans, width)
-    while len(joined) > BUCKETS:
+    spans = list(spans)
+    while len({span[0] // width for span in spans}) > BUCKETS:
         width *= 2
-        joined = _joined(joined.values(), width)
+    joined = _joined(spans, width)
     return width, tuple([Bucket(*joined[key]) for key in sorted(joined)])
 
 

@@ -21,6 +21,7 @@ VALUE_CAP = 256
 _MEMO_BYTES = 8 << 20
 _SUBJECT = frozenset(SUBJECT_FIELDS)
 _LOUD = ("INF", "WRN", "ERR", "FTL")
+_QUIET = frozenset(("DBG", "TRC"))
 _LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
 _NUMBERS = re.compile(r"\d+")
 _WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
@@ -67,6 +68,8 @@ class Matcher:
         self.literals = tuple(literal.encode() for literal in literals)
         self._search = literal_search(self.literals, use_re2)
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
+        self.quiet = tuple(dict.fromkeys(one.contains.encode() for one in self.signatures if _QUIET & {*one.levels}))
+        """Literals that count in lines of a server's DBG and TRC. No other does: those quote what clients send."""
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0
         self.known: dict[bytes, Told] = {}
@@ -75,7 +78,7 @@ class Matcher:
         self._numbers = count()
 
     def finder(self, block: bytes) -> Finder:
-        """Finds the next literal of a signature or section header in a block: where it begins, or -1."""
+        """Finds literals of signatures and section headers in a block."""
         return self._lines.finder(block)
 
     def match_native(self, text: bytes) -> Told | None:

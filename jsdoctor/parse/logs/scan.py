@@ -7,14 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from jsdoctor.model.log_scan import LogEvent, Part, Row
-from jsdoctor.parse.logs.builtin import BEGINNINGS, NAME, PANIC, RESTORED, ROTATED, START
+from jsdoctor.parse.logs.builtin import NAME, PANIC, RESTORED, ROTATED, START
+from jsdoctor.parse.logs.candidates import candidates, has_literal
 from jsdoctor.parse.logs.header import PID
 from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.parse.logs.processes import Cut, Processes
-from jsdoctor.parse.logs.rows import HIT, MARK, PART, HitRow, MarkRow, PartRow, Seen, VoiceRef, row
+from jsdoctor.parse.logs.rows import MARK, PART, MarkRow, PartRow, Seen, VoiceRef, row
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
-from jsdoctor.parse.logs.sections import STARTS, section_name
+from jsdoctor.parse.logs.sections import section_name
+from jsdoctor.parse.logs.speakers import Speaker, Speakers
 from jsdoctor.parse.logs.stamp import STAMP_BYTES, Zone
 from jsdoctor.parse.logs.stretch import BlockClock, ClockReader, Voices
 from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
@@ -30,20 +32,8 @@ CONTEXT = 128 * 1024
 LOOKBACK = 16 * 1024
 """A line without a time has that of the nearest line before it within so many bytes."""
 
-_NEWLINE = 10
 _TEXT_END = STAMP_BYTES + TEXT_CAP + 64
-_TALLIES = 20_000
 _EXCERPT = 512
-
-
-class _Speaker:
-    """A voice and the name it has from here on, with what was counted of it: by whether it has a zone, or a time."""
-
-    __slots__ = ("name", "tallies", "voice")
-
-    def __init__(self, voice: VoiceRef, name: str) -> None:
-        self.voice, self.name = voice, name
-        self.tallies: dict[bool | None, dict[int, Tally]] = {False: {}, True: {}, None: {}}
 
 
 class _Dated(NamedTuple):
@@ -73,19 +63,17 @@ class PartScan:
         self._row = PartRow(part, section=None if part.start else "")
         self._processes = Processes(part)
         self._before, self._expected = context, -1
-        self._speakers: dict[VoiceRef, _Speaker] = {}
-        self._by_prefix: dict[bytes, _Speaker] = {}
-        self._spoken: list[_Speaker] = []
-        self._tallied = 0
-        self._touched: list[Tally] = []
+        self._speakers = Speakers(part)
+        self._by_prefix: dict[bytes, Speaker] = {}
         self._rows: list[Row] = []
         self._dated: tuple[int, int, bool, VoiceRef, bool] | None = None
         self._searched_to = 0
+        self._repetitive = False
         self._block, self._base = b"", part.start
         self._cuts: list[Cut] = []
         self._skip: list[int] = []
         self._marks: list[tuple[str, VoiceRef, Line, int | None]] = []
-        self._events: list[tuple[_Speaker, Match, Line, str]] = []
+        self._events: list[tuple[Speaker, Match, Line, str]] = []
 
     def feed(self, block: bytes, base: int) -> Iterator[Row]:
         """Scan whole lines, the first byte at `base` of the file's text. Yields rows that overflow."""
@@ -112,8 +100,8 @@ class PartScan:
         self._row.long_lines += clock.long_lines
         self._before = (self._before + block)[-CONTEXT:] if len(block) < CONTEXT else block[-CONTEXT:]
         self._expected = base + len(block)
-        if self._tallied > _TALLIES:
-            yield from self._hit_rows()
+        if self._speakers.full:
+            yield from self._speakers.rows()
         yield from self._rows
         self._rows.clear()
 
@@ -131,7 +119,7 @@ class PartScan:
         self._row.steps, self._row.read = self._processes.steps, read
         yield row(part, PART, part.name, (0, part.start), self._row)
         yield from self._processes.rows()
-        yield from self._hit_rows()
+        yield from self._speakers.rows()
         yield from self._rows
 
     def _tail(self, end: int) -> list[bytes]:
@@ -146,42 +134,61 @@ class PartScan:
             first += len(line) + 1
         return kept
 
-    def _search(self, clock: BlockClock) -> None:
-        block, base, zone, zoned = self._block, self._base, self._zone, self._zone is not None
-        known, match_native, by_prefix = self._matcher.known, self._matcher.match_native, self._by_prefix
-        for begin, end, stamp, native_us in clock.lines_of(self._positions()):
-            speaker = told = None
+    def _search(self, clock: BlockClock) -> None:  # noqa: C901  # it is the innermost loop: calls are what it saves
+        """Find what the lines of the block tell. What a speaker wrote before in the same words is counted at once."""
+        block, base, zone, touched = self._block, self._base, self._zone, self._speakers.touched
+        loud, find = clock.loud(self._repetitive), self._matcher.finder(block)
+        speaker = spoken = last = None
+        last_at = last_us = repeated = 0
+        for begin, end, stamp, native_us in clock.lines_of(candidates(block, loud, self._matcher.quiet, find)):
+            text = b""
             if native_us is not None:
                 prefix = block[begin:stamp]
-                speaker = by_prefix.get(prefix) or self._of_prefix(prefix)
-                text = block[stamp + STAMP_BYTES : min(end, stamp + _TEXT_END)]
-                told = known.get(text) or match_native(text)
-            if native_us is None or speaker is None or told is None:
-                self._take(block[begin : min(end, begin + LINE_CAP)], begin)
-            elif told.matches:
-                us, offset = native_us if zone is None else zone.utc_us(native_us), base + begin
-                self._dated, self._searched_to = (offset, us, zoned, speaker.voice, True), offset
-                self._hit(told.matches, speaker, (offset, us, zoned), native_us, told.level)
+                if prefix != spoken:
+                    speaker, spoken = self._by_prefix.get(prefix) or self._of_prefix(prefix), prefix
+                if speaker is not None:
+                    text = block[stamp + STAMP_BYTES : end if end - stamp < _TEXT_END else stamp + _TEXT_END]
+                    heard = speaker.heard.get(text)
+                    if heard is not None:
+                        last, last_at, last_us = speaker, begin, native_us if zone is None else zone.utc_us(native_us)
+                        fresh = heard[0].fresh
+                        if not fresh:
+                            touched.append(heard[0])
+                        fresh.append((last_us, base + begin, heard[1]))
+                        repeated += 1
+                        continue
+            if text in self._matcher.known or not loud.single or has_literal(block, begin, end, find):
+                if last is not None:
+                    self._spoke(base + last_at, last_us, last)
+                last = spoken = None
+                if speaker is None or native_us is None or not self._look(begin, text, native_us, speaker):
+                    self._take(block[begin : min(end, begin + LINE_CAP)], begin)
+        if last is not None:
+            self._spoke(base + last_at, last_us, last)
+        self._repetitive = 3 * repeated > loud.lines
 
-    def _positions(self) -> list[int]:
-        """Where literals stand in the block, one for each line that has any."""
-        block, found, done = self._block, [], 0
-        if block.startswith((*STARTS, *BEGINNINGS)):
-            found, done = [0], block.find(b"\n")
-        find = self._matcher.finder(block)
-        while done >= 0 and (position := find(done)) >= 0:
-            position += block[position] == _NEWLINE  # some literals begin with the line break
-            found.append(position)
-            done = block.find(b"\n", position)
-        return found
+    def _look(self, begin: int, text: bytes, native_us: int, speaker: Speaker) -> bool:
+        """A line with nothing but a process id before the stamp; False when no level follows that."""
+        told = self._matcher.known.get(text) or self._matcher.match_native(text)
+        if told is not None and told.matches:
+            offset, zoned = self._base + begin, self._zone is not None
+            us = native_us if self._zone is None else self._zone.utc_us(native_us)
+            self._spoke(offset, us, speaker)
+            tally = self._hit(told.matches, speaker, (offset, us, zoned), native_us, told.level)
+            if tally is not None:
+                self._speakers.hear(speaker, text, tally, told.matches[0])
+        return told is not None
 
-    def _of_prefix(self, prefix: bytes) -> _Speaker | None:
+    def _spoke(self, offset: int, us: int, speaker: Speaker) -> None:
+        self._dated, self._searched_to = (offset, us, self._zone is not None, speaker.voice, True), offset
+
+    def _of_prefix(self, prefix: bytes) -> Speaker | None:
         """Who speaks in a line with nothing but a process id, or nothing at all, before the stamp."""
         pid = PID.fullmatch(prefix)
         if pid is None:
             return None
         voice = VoiceRef(self._row.section, "", None if pid[1] is None else int(pid[1]))
-        speaker = self._by_prefix[prefix] = self._speaker(voice)
+        speaker = self._by_prefix[prefix] = self._speakers.of(voice)
         return speaker
 
     def _take(self, raw: bytes, begin: int) -> None:
@@ -211,7 +218,7 @@ class PartScan:
         if not line.server and (dated is None or not dated.server or line.us is not None):
             matches = tuple(match for match in matches if match.signature.name != PANIC)
         us, zoned = (None, False) if dated is None else (dated.us, dated.zoned)
-        self._hit(matches, self._speaker(voice), (self._base + begin, us, zoned), line.native_us, line.level)
+        self._hit(matches, self._speakers.of(voice), (self._base + begin, us, zoned), line.native_us, line.level)
 
     def _date(self, line: LogLine, begin: int, voice: VoiceRef) -> _Dated | None:
         """When a line was written: by its own time, or by the nearest one before it."""
@@ -254,32 +261,22 @@ class PartScan:
             end = text[:-1].rfind(b"\n") + 1
         return text[end:]
 
-    def _speaker(self, voice: VoiceRef) -> _Speaker:
-        speaker = self._speakers.get(voice)
-        if speaker is None:
-            speaker = self._speakers[voice] = _Speaker(voice, "")
-            self._spoken.append(speaker)
-        return speaker
-
-    def _hit(self, matches: tuple[Match, ...], speaker: _Speaker, at: Place, native: int | None, level: str) -> None:
-        offset, us, zoned = at
+    def _hit(
+        self, matches: tuple[Match, ...], speaker: Speaker, at: Place, native: int | None, level: str
+    ) -> Tally | None:
+        """Count a line. The tally, when others in the same words need nothing but to be counted with it."""
+        tally = None
         for match in matches:
             if match.marked:
                 speaker = self._mark(match, speaker, at, native)
                 if not match.counted:
                     continue
-            tallies = speaker.tallies[None if us is None else zoned]
-            tally = tallies.get(match.number)
-            if tally is None:
-                tally = tallies[match.number] = Tally(match, zoned)
-                self._tallied += 1
-            if not tally.fresh:
-                self._touched.append(tally)
-            tally.fresh.append((us, offset, match))
+            tally = self._speakers.count(speaker, match, at)
             if self._sink is not None:
                 self._events.append((speaker, match, (*at, match.others), level))
+        return tally if len(matches) == 1 and not matches[0].marked and self._sink is None else None
 
-    def _mark(self, match: Match, speaker: _Speaker, line: Place, native: int | None) -> _Speaker:
+    def _mark(self, match: Match, speaker: Speaker, line: Place, native: int | None) -> Speaker:
         name = match.signature.name
         if name == ROTATED:
             self._skip.append(line[0] - self._base)
@@ -290,22 +287,21 @@ class PartScan:
         self._marks.append((name, speaker.voice, (*line, fields), native))
         if name != NAME:
             return speaker
-        speaker = self._speakers[speaker.voice] = _Speaker(speaker.voice, fields[0][1])
-        self._spoken.append(speaker)
         self._by_prefix.clear()
-        return speaker
+        return self._speakers.named(speaker.voice, fields[0][1])
 
     def _settle(self, clock: BlockClock) -> None:
         """Keep what is to be kept of this block's lines, and pass marks and events on."""
-        for tally in self._touched:
+        touched = self._speakers.touched
+        for tally in touched:
             tally.count_fresh()
-        lines = [line for tally in self._touched for line in tally.waiting()]
+        lines = [line for tally in touched for line in tally.waiting()]
         lines.extend(line for _, _, line, _ in self._marks)
         lines.extend(line for _, _, line, _ in self._events)
         seen = iter(self._see_all(lines, clock))
-        for tally in self._touched:
+        for tally in touched:
             tally.settle(seen)
-        self._touched.clear()
+        touched.clear()
         for name, voice, line, native in self._marks:
             mark = MarkRow(name, voice, self._part.start, next(seen), native)
             analysis = RESTORED_ROWS if name == RESTORED else MARK
@@ -326,38 +322,12 @@ class PartScan:
             seen.append(Seen(us, zoned, before + number, offset, text, fields))
         return seen
 
-    def _event(self, speaker: _Speaker, match: Match, line: Line, level: str, seen: Seen) -> LogEvent:
+    def _event(self, speaker: Speaker, match: Match, line: Line, level: str, seen: Seen) -> LogEvent:
         part, voice = self._part, speaker.voice
         server = part.server or speaker.name or voice.label or voice.section or part.series
         fields = (*match.subject, *match.others)
         name = match.signature.name
         return LogEvent(server, line[1], line[2], level, name, fields, part.name, seen.line, seen.offset, seen.text)
-
-    def _hit_rows(self) -> Iterator[Row]:
-        for speaker in self._spoken:
-            for zoned, tallies in speaker.tallies.items():
-                for tally in tallies.values():
-                    yield self._hit_row(speaker, zoned, tally)
-                tallies.clear()
-        self._tallied = 0
-
-    def _hit_row(self, speaker: _Speaker, zoned: bool | None, tally: Tally) -> Row:
-        part, match = self._part, tally.match
-        hits = HitRow(
-            part.name,
-            part.start,
-            speaker.name,
-            speaker.voice,
-            zoned,
-            match.subject,
-            tally.count,
-            [(minute, known[0], known[1], known[2]) for minute, known in sorted(tally.minutes.items())],
-            [(field, known[0], known[1], known[2]) for field, known in sorted(tally.measures.items())],
-            *tally.kept(),
-        )
-        key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
-        first = hits.minutes[0][2] if hits.minutes else 0
-        return row(part, HIT, key, (first, part.start), hits)
 
 
 def _lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:

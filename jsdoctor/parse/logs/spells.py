@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jsdoctor.model.log import SUBJECT_FIELDS, LogTime, Occurrence, Spell
+from jsdoctor.model.log import SUBJECT_FIELDS, Bucket, LogTime, Occurrence, Spell
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.offsets import CommonTime
 
@@ -23,45 +24,56 @@ class _Line(NamedTuple):
     signature: str
 
 
+class _Ending(NamedTuple):
+    """What may end a trouble: a signature, its buckets with their last times, and what to add to be on its clock."""
+
+    signature: str
+    buckets: tuple[Bucket, ...]
+    lasts: list[int]
+    shift: int
+
+
 class _Resolvers:
     """Lines that end one trouble, by what they and the trouble have in common."""
 
     def __init__(self, trouble: Signature, common: Mapping[str, tuple[str, ...]], found: Sequence[Occurrence]) -> None:
         self._common = common
-        self._by_subject: dict[tuple[str, tuple[str, ...]], list[Occurrence]] = defaultdict(list)
+        self._by_subject: dict[tuple[str, tuple[str, ...]], list[tuple[Occurrence, list[int]]]] = defaultdict(list)
         self._names = trouble.resolved_by
         for occurrence in found:
             if occurrence.signature in common:
                 values = tuple(occurrence.value(field) for field in common[occurrence.signature])
-                self._by_subject[occurrence.signature, values].append(occurrence)
+                lasts = [bucket.last_us for bucket in occurrence.histogram]
+                self._by_subject[occurrence.signature, values].append((occurrence, lasts))
 
-    def after(self, trouble: Occurrence, us: int, time: CommonTime) -> _Line | None:
-        """The first line at or after `us` (of the trouble's clock) that ends it."""
-        best: _Line | None = None
+    def of(self, trouble: Occurrence, time: CommonTime) -> list[_Ending]:
+        """What may end this trouble."""
+        endings = []
         for name in self._names:
             fields = self._common.get(name, ())
-            for occurrence in self._by_subject.get((name, tuple(trouble.value(field) for field in fields)), ()):
+            for occurrence, lasts in self._by_subject.get((name, tuple(trouble.value(field) for field in fields)), ()):
                 if not fields and occurrence.logged_by != trouble.logged_by:
                     continue
                 shift = time.between(trouble.logged_by, occurrence.logged_by, trouble.zoned, occurrence.zoned)
-                at = None if shift is None else _first_from(occurrence, us - shift)
-                if at is not None and shift is not None and (best is None or at + shift < best.us):
-                    best = _Line(at + shift, name)
-        return best
-
-    def between(self, trouble: Occurrence, us: int, next_us: int, time: CommonTime) -> bool:
-        """Whether it ended between two of its lines: the second then begins another spell."""
-        ended = self.after(trouble, us, time)
-        return ended is not None and ended.us < next_us
+                if shift is not None:
+                    endings.append(_Ending(name, occurrence.histogram, lasts, shift))
+        return endings
 
 
-def _first_from(occurrence: Occurrence, us: int) -> int | None:
-    """The time of a line not before `us`: the first one, or the last of the bucket that `us` falls into."""
-    buckets = occurrence.histogram
-    index = bisect_left(buckets, us, key=lambda bucket: bucket.last_us)
-    if index == len(buckets):
-        return None
-    return buckets[index].first_us if buckets[index].first_us >= us else buckets[index].last_us
+def _after(endings: Sequence[_Ending], us: int) -> _Line | None:
+    """The first line at or after `us` (of the trouble's clock) that ends it.
+
+    Of a bucket that `us` falls into that is the last line; else the first one.
+    """
+    best: _Line | None = None
+    for name, buckets, lasts, shift in endings:
+        index = bisect_left(lasts, us - shift)
+        if index < len(lasts):
+            first = buckets[index].first_us + shift
+            at = first if first >= us else lasts[index] + shift
+            if best is None or at < best.us:
+                best = _Line(at, name)
+    return best
 
 
 def spells(
@@ -88,43 +100,60 @@ def spells(
         common = {name: _common(signature, fields.get(name, set())) for name in signature.resolved_by}
         resolvers = _Resolvers(signature, common, [one for name in common for one in by_name.get(name, ())])
         doubtful = any(cut.get(name) for name in signature.resolved_by)
-        mine = [
-            spell
-            for occurrence in by_name[signature.name]
-            for spell in _of(occurrence, resolvers, time, ends.get((occurrence.logged_by, occurrence.zoned)))
-        ]
-        judged = [spell for spell in mine if spell.resolved is not None or not doubtful]
-        chosen = sorted(judged, key=_importance)[:SPELLS_KEPT]
-        omitted += len(mine) - len(chosen)
+        mine = _Chosen(doubtful)
+        for occurrence in by_name[signature.name]:
+            end_us = ends.get((occurrence.logged_by, occurrence.zoned))
+            mine.add(_of(occurrence, resolvers.of(occurrence, time), end_us))
+        chosen = mine.most_important()
+        omitted += mine.count - len(chosen)
         kept.extend(chosen)
     return sorted(kept, key=_order), omitted
+
+
+class _Chosen:
+    """The most important spells of one signature, in bounded memory. `doubtful`: unresolved ones are left out."""
+
+    def __init__(self, doubtful: bool) -> None:
+        self.count = 0
+        self._doubtful = doubtful
+        self._spells: list[Spell] = []
+
+    def add(self, spells: Iterable[Spell]) -> None:
+        """Those of one more subject."""
+        for spell in spells:
+            self.count += 1
+            if spell.resolved is not None or not self._doubtful:
+                self._spells.append(spell)
+        if len(self._spells) > 10 * SPELLS_KEPT:
+            self._spells = self.most_important()
+
+    def most_important(self) -> list[Spell]:
+        """The unresolved ones first, then the longest."""
+        return heapq.nsmallest(SPELLS_KEPT, self._spells, key=_importance)
 
 
 def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 
-def _of(occurrence: Occurrence, resolvers: _Resolvers, time: CommonTime, end_us: int | None) -> Iterator[Spell]:
+def _of(occurrence: Occurrence, endings: Sequence[_Ending], end_us: int | None) -> Iterator[Spell]:
+    """Its spells: a pause, or an end between two of its lines, and the later one begins another."""
     began = last = count = 0
     for bucket in occurrence.histogram:
-        if count and (bucket.first_us - last > PAUSE_US or resolvers.between(occurrence, last, bucket.first_us, time)):
-            yield _spell(occurrence, (began, last, count), resolvers, time, end_us)
-            count = 0
-        began = began if count else bucket.first_us
+        first_us = bucket.first_us
+        if count:
+            ended = _after(endings, last)
+            if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
+                yield _spell(occurrence, (began, last, count), ended, end_us)
+                count = 0
+        began = began if count else first_us
         last, count = max(last, bucket.last_us) if count else bucket.last_us, count + bucket.count
     if count:
-        yield _spell(occurrence, (began, last, count), resolvers, time, end_us)
+        yield _spell(occurrence, (began, last, count), _after(endings, last), end_us)
 
 
-def _spell(
-    occurrence: Occurrence,
-    lines: tuple[int, int, int],
-    resolvers: _Resolvers,
-    time: CommonTime,
-    end_us: int | None,
-) -> Spell:
+def _spell(occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | None, end_us: int | None) -> Spell:
     began, last, count = lines
-    ended = resolvers.after(occurrence, last, time)
     zoned = occurrence.zoned
     return Spell(
         signature=occurrence.signature,

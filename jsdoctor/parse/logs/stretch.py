@@ -47,6 +47,19 @@ FoundLine = tuple[int, int, int, int | None]
 """A line of a block: where it begins and ends, where its stamp stands, and the time that it tells; None: no stamp."""
 
 
+class Loud(NamedTuple):
+    """What of a block may hold more than a message of a server's DBG or TRC.
+
+    `runs` are ranges of whole lines to be searched, `single` the starts of lines to be looked at one by one; `lines` is
+    how many there are in all. `whole`: no line is quiet.
+    """
+
+    runs: Sequence[tuple[int, int]]
+    single: Sequence[int]
+    lines: int
+    whole: bool
+
+
 class BlockClock(Protocol):
     """The lines of a block and their stamps. `long_lines` are those of which not all is looked at."""
 
@@ -57,8 +70,15 @@ class BlockClock(Protocol):
         """The numbers, from 0, of the lines that start at these offsets."""
         ...
 
+    def loud(self, singly: bool) -> Loud:
+        """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
+
+        `singly`: all of them one by one, which is faster where many are repeated.
+        """
+        ...
+
     def lines_of(self, positions: Sequence[int]) -> Iterable[FoundLine]:
-        """The line of each of these ascending offsets, but for those too far into a long line."""
+        """The lines of these offsets, each once and in order, but for those too far into a long line."""
         ...
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
-from jsdoctor.model.log import MINUTE_US
+from jsdoctor.model.log import MINUTE_US, SUBJECT_FIELDS
 from jsdoctor.parse.logs.matcher import Match
 from jsdoctor.parse.logs.rows import Fields, Seen
 
@@ -12,6 +13,7 @@ EXEMPLARS = 3
 """First lines kept of each signature, subject and server; the last one is kept too."""
 
 _UNDATED = 1 << 62
+_SUBJECT = frozenset(SUBJECT_FIELDS)
 
 
 Place = tuple[int, int | None, bool]
@@ -23,17 +25,20 @@ Line = tuple[int, int | None, bool, Fields]
 Fresh = tuple[int | None, int, Match]
 """A line not yet counted: its time, its offset in the file, and what was found in it."""
 
+_Dated = tuple[int, int, Match]
+
 
 class Tally:
     """Lines so far. Those of a block are counted together at its end; lines to keep are `Line` until it is settled."""
 
     __slots__ = (
         *("count", "firsts", "fresh", "last", "last_us", "line"),
-        *("match", "measures", "minutes", "worst", "zoned"),
+        *("match", "measured", "measures", "minutes", "worst", "zoned"),
     )
 
     def __init__(self, match: Match, zoned: bool) -> None:
         self.match, self.zoned = match, zoned
+        self.measured = not _SUBJECT.issuperset(match.signature.fields)
         self.count = 0
         self.fresh: list[Fresh] = []
         self.minutes: dict[int, list[int]] = {}
@@ -46,33 +51,37 @@ class Tally:
 
     def count_fresh(self) -> None:
         """Count the lines that came since the last time, in the order of the file."""
-        fresh, minutes, worst, last_us = self.fresh, self.minutes, self.worst, self.last_us
+        fresh = self.fresh
         self.count += len(fresh)
-        last = None
-        for line in fresh:
-            us, _, match = line
-            if us is None:
-                us = _UNDATED
-            else:
-                known = minutes.get(us // MINUTE_US)
-                if known is None:
-                    minutes[us // MINUTE_US] = [1, us, us]
-                else:
-                    known[0] += 1
-                    if us > known[2]:
-                        known[2] = us
-                    elif us < known[1]:
-                        known[1] = us
-                if us >= last_us:
-                    last_us, last = us, line
-            if us < worst:
-                worst = self._keep(us, line)
-            if match.measures:
+        if fresh[0][0] is None:
+            for line in fresh[: EXEMPLARS - len(self.firsts)]:
+                self._keep(_UNDATED, line)
+        else:
+            self._count_dated(cast("list[_Dated]", fresh))
+        if self.measured:
+            for _, _, match in fresh:
                 self._measure(match)
+        fresh.clear()
+
+    def _count_dated(self, fresh: list[_Dated]) -> None:
+        minutes, last_us, minute, known = self.minutes, self.last_us, _UNDATED, [0, 0, 0]
+        last: _Dated | None = None
+        for line in fresh:
+            us = line[0]
+            if us // MINUTE_US != minute:
+                minute = us // MINUTE_US
+                known = minutes.get(minute) or minutes.setdefault(minute, [0, us, us])
+            known[0] += 1
+            if us > known[2]:
+                known[2] = us
+            elif us < known[1]:
+                known[1] = us
+            if us >= last_us:
+                last_us, last = us, line
+            if us < self.worst:
+                self._keep(us, line)
         if last is not None:
             self.last_us, self.line = last_us, self._line(last)
-        self.worst = worst
-        fresh.clear()
 
     def _line(self, line: Fresh) -> Line:
         us, offset, match = line
@@ -90,15 +99,15 @@ class Tally:
             elif value > known[2]:
                 known[2] = value
 
-    def _keep(self, rank: int, line: Fresh) -> int:
-        """Keep a line among the first ones; the rank that others must be below from now on."""
+    def _keep(self, rank: int, line: Fresh) -> None:
+        """Keep a line among the first ones; `worst` is the rank that others must be below from now on."""
         firsts = self.firsts
         in_order = not firsts or rank >= firsts[-1][0]
         firsts.append((rank, line[1], self._line(line)))
         if not in_order:
             firsts.sort(key=_rank)
             del firsts[EXEMPLARS:]
-        return firsts[-1][0] if len(firsts) == EXEMPLARS else _UNDATED + 1
+        self.worst = firsts[-1][0] if len(firsts) == EXEMPLARS else _UNDATED + 1
 
     def waiting(self) -> Iterator[Line]:
         """Lines that are to be kept and are still in their block."""

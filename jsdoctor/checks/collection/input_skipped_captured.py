@@ -1,0 +1,91 @@
+"""JSD903, from packets: what of a capture was not read, not captured, or cannot be read by anybody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.trust import dropped, missed
+from jsdoctor.checks.packets.views import View, views
+from jsdoctor.checks.packets.words import percent
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.nats_traffic import Content
+from jsdoctor.model.packets import Capture, PacketEvidence
+from jsdoctor.model.wording import counted
+
+_UNREADABLE = {
+    Content.TLS: "encrypted with TLS",
+    Content.S2: "compressed",
+    Content.WEBSOCKET: "WebSocket",
+    Content.UNKNOWN: "of unknown content",
+}
+_MUCH = 0.01
+
+
+@check("collection.input_skipped_captured")
+def input_skipped_captured(packets: PacketEvidence) -> Iterator[Finding]:
+    """One finding for each capture that does not tell everything."""
+    by_capture: dict[int, list[View]] = {number: [] for number in range(len(packets.captures))}
+    for view in views(packets):
+        by_capture[view.tcp.capture].append(view)
+    for number, capture in enumerate(packets.captures):
+        seen = by_capture[number]
+        unread, doubts = list(_unread(capture)), [*_doubts(capture, seen), *_unsaid(seen)]
+        subject = Subject(kind="file", name=capture.name)
+        if not unread and not doubts:
+            yield passed(subject)
+            continue
+        yield Finding(
+            subject=subject,
+            severity=None if unread else Severity.INFO,
+            message="; ".join((*unread, *doubts)),
+            measured=capture.packets,
+            unit="packets",
+            evidence=(
+                Observation(capture.name, "packets read, of these TCP", f"{capture.packets:,}, {capture.tcp:,}"),
+            ),
+        )
+
+
+def _unread(capture: Capture) -> Iterator[str]:
+    """What was there and was not judged, or what the capturing host lost in earnest."""
+    if capture.problem:
+        yield f"{capture.problem}; {counted(capture.packets, 'packet')} before that were read"
+    if capture.unknown_link:
+        yield f"{counted(capture.unknown_link, 'packet')} with a link layer that is not known here were left out"
+    if capture.cut:
+        yield f"{counted(capture.cut, 'packet')} were captured without all of their headers: use a snaplen of 256"
+    if dropped(capture).ratio >= _MUCH:
+        lost = dropped(capture)
+        yield f"the capturing host lost {counted(lost.events, 'packet')} ({percent(lost.ratio)})"
+
+
+def _doubts(capture: Capture, seen: list[View]) -> Iterator[str]:
+    """What limits what can be said."""
+    if capture.kernel_drops and dropped(capture).ratio < _MUCH:
+        yield f"the capturing host lost {counted(capture.kernel_drops, 'packet')}: figures are lower bounds"
+    holes = sum(missed(flow).events for view in seen for flow in view.tcp.flows)
+    if holes:
+        yield f"{counted(holes, 'byte')} were received by their receivers and are not in the capture"
+    if capture.connections_left_out:
+        yield f"{counted(capture.connections_left_out, 'short connection')} were counted and not kept"
+    if twice := sum(view.tcp.captured_twice or view.tcp.copies > 0 for view in seen):
+        yield f"the packets of {counted(twice, 'connection')} were captured twice, so copies were left out"
+    if any(flow.oversized for view in seen for flow in view.tcp.flows):
+        yield "segments are larger than any network carries: the network card splits and joins them, so counts are low"
+    if one_sided := sum(view.tcp.one_sided for view in seen):
+        yield f"of {counted(one_sided, 'connection')} only one direction was captured"
+    if capture.tunnelled or capture.fragments:
+        yield f"{counted(capture.tunnelled + capture.fragments, 'packet')} in tunnels or fragments were left out"
+
+
+def _unsaid(seen: list[View]) -> Iterator[str]:
+    """What was said and cannot be read."""
+    if resynced := sum(view.nats.content is Content.NATS and view.nats.resyncs > 0 for view in seen):
+        yield f"lines of NATS are missing on {counted(resynced, 'connection')}: what is counted there is a lower bound"
+    unread = Counter(_UNREADABLE[view.nats.content] for view in seen if view.nats.content in _UNREADABLE)
+    for what, count in sorted(unread.items()):
+        yield f"{counted(count, 'connection')} {'is' if count == 1 else 'are'} {what}: only TCP was judged there"
+    if not seen:
+        yield "no connection in it is of NATS"

@@ -1,0 +1,59 @@
+"""Why a consumer is behind, as far as its own figures tell: which of the usual causes it is."""
+
+from __future__ import annotations
+
+from jsdoctor.checks.consumer_lag.progress import backlog, flow, is_full, moved
+from jsdoctor.model.trend import ConsumerHistory
+from jsdoctor.model.wording import span
+
+_REPEATS = 0.05
+"""Share of repeated deliveries from which they, and not slow clients, are said to take the places of new ones."""
+_LOOKS_SHOWN = 6
+
+
+def lag_cause(history: ConsumerHistory) -> str:
+    """One of: paused, places taken, nobody bound or asking, held back, repeats, a server that gives none, slow clients.
+
+    The order is that of what excludes what (server: consumer.go getNextMsg, loopAndGatherMsgs).
+    """
+    last, config = history.last, history.last.config
+    share = repeated_share(history)
+    if last.paused:
+        return "it is paused (JSD414)"
+    if is_full(last):
+        return f"all {config.max_ack_pending:,} places for unacknowledged messages are taken (JSD403)"
+    if config.is_push and not last.push_bound:
+        return "no subscriber is bound to it (JSD405)"
+    if not config.is_push and not moved(history) and not any(reading.num_waiting for reading in history.readings):
+        return "nobody asked it for messages (JSD405)"
+    if config.replay_policy == "original" or config.rate_limit_bps > 0:
+        return "its configuration delivers slowly (replay policy or rate limit)"
+    if share >= _REPEATS:
+        return f"{share:.0%} of its deliveries are repeats (JSD408)"
+    if not moved(history):
+        return "clients wait and the server delivers nothing (JSD404, JSD417)"
+    return "its clients are slower than what arrives"
+
+
+def repeated_share(history: ConsumerHistory) -> float:
+    """The share of deliveries between the first and the last look that were repeats, at least."""
+    first, last = history.first.delivered, history.last.delivered
+    by_consumer, by_stream = last.consumer_seq - first.consumer_seq, last.stream_seq - first.stream_seq
+    return (by_consumer - by_stream) / by_consumer if by_consumer > by_stream >= 0 else 0.0
+
+
+def looks_of(history: ConsumerHistory) -> str:
+    """How the backlog went from look to look: `3 looks in 4s: 4,000, 4,500, 5,000 not done`."""
+    backlogs = [backlog(reading) for reading in history.readings]
+    shown = backlogs if len(backlogs) <= _LOOKS_SHOWN else [*backlogs[: _LOOKS_SHOWN - 1], backlogs[-1]]
+    numbers = [f"{number:,}" for number in shown]
+    if len(shown) < len(backlogs):
+        numbers.insert(-1, "…")
+    took = span(round(history.elapsed_s) * 1_000_000_000)
+    return f"{len(backlogs)} looks in {took}: {', '.join(numbers)} not done"
+
+
+def time_to_drain_s(history: ConsumerHistory) -> float | None:
+    """In how many seconds the backlog is gone at the present rates; None when it does not fall."""
+    rates = flow(history)
+    return backlog(history.last) / -rates.growth if rates and rates.growth < 0 else None

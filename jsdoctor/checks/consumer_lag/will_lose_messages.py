@@ -1,0 +1,82 @@
+"""JSD413: a consumer so far behind that the stream's limits will remove messages before it gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of
+from jsdoctor.checks.consumer_lag.loss import Loss, falls_back, time_to_loss
+from jsdoctor.checks.consumer_lag.progress import flow, moved, still_ns, wait_s
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.wording import counted, span
+
+
+@check("consumer_lag.will_lose_messages")
+def will_lose_messages(trend: Trend, params: Params) -> Iterator[Finding]:
+    """Two looks make a rate, not a forecast: a consumer is judged that has gone a good part of the way already."""
+    return losing(trend.consumers(), params)
+
+
+def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Finding]:
+    """The same for readings of any distance."""
+    within_s, soon_s = params.integer("within") / 1e9, params.integer("soon") / 1e9
+    from_share, least_s = params.number("from_share"), params.integer("min_wait") / 1e9
+    for history in histories:
+        last = history.last
+        loss = time_to_loss(history) if last.num_pending and falls_back(history) else None
+        far = loss is None or loss.seconds > within_s or loss.share < from_share
+        if loss is None or far or not _waits(history) or _wait_s(history) < least_s:
+            yield passed(last.subject)
+        else:
+            yield _finding(history, loss, soon_s, within_s)
+
+
+def _wait_s(history: ConsumerHistory) -> float:
+    """How long its messages wait for their turn: a small stream with busy clients is no danger for them."""
+    rates = flow(history)
+    if rates is None:
+        return 0.0
+    return wait_s(history.last, rates) if moved(history) else still_ns(history) / 1e9
+
+
+def _waits(history: ConsumerHistory) -> bool:
+    """With filters a position says little: it counts where nothing is delivered, or more waits from look to look."""
+    if not history.last.config.filters:
+        return True
+    still = history.first.delivered.consumer_seq == history.last.delivered.consumer_seq
+    return history.first.num_pending > 0 and (still or history.first.num_pending < history.last.num_pending)
+
+
+def _finding(history: ConsumerHistory, loss: Loss, soon_s: float, within_s: float) -> Finding:
+    last, stream = history.last, history.stream
+    soon = loss.seconds <= soon_s
+    when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
+    filtered = bool(last.config.filters)
+    return Finding(
+        subject=last.subject,
+        severity=None if soon else Severity.WARNING,
+        confidence=Confidence.LOW if filtered else Confidence.MEDIUM,
+        message=(
+            f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
+            f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({looks_of(history)}); "
+            f"{lag_cause(history)}"
+        ),
+        measured=int(loss.seconds * 1e9),
+        threshold=int((soon_s if soon else within_s) * 1e9),
+        unit="duration",
+        evidence=(
+            history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
+            last.observed("delivered.stream_seq", last.delivered.stream_seq),
+            last.observed("num_pending", last.num_pending),
+            history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
+            stream.observed("state.last_seq", stream.state.last_seq),
+            stream.observed("state.first_ts", stream.state.first_ts),
+            stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
+        ),
+    )
+
+
+_FIELDS = {"max_age": "max_age_ns", "max_msgs": "max_msgs", "max_bytes": "max_bytes"}

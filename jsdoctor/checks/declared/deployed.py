@@ -1,0 +1,82 @@
+"""What is deployed already of that which manifests declare."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from jsdoctor.checks.declared.subject_index import SubjectIndex
+from jsdoctor.model.finding import Finding, unknown
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+
+_SYSTEM = "$SYS"
+
+
+class Deployed:
+    """The streams of a deployment by name. Manifests do not say which account of the servers they are for."""
+
+    def __init__(self, snapshots: SnapshotSeries | None) -> None:
+        self._snapshot: ClusterSnapshot | None = snapshots.last if snapshots else None
+        self._by_name: dict[str, list[Stream]] = defaultdict(list)
+        self._silent: set[str] = set()
+        self._subjects: dict[str, SubjectIndex] = {}
+        for stream in self._snapshot.streams if self._snapshot else ():
+            self._by_name[stream.name].append(stream)
+        for asset in self._snapshot.silent if self._snapshot else ():
+            self._silent.add(asset.subject.stream or asset.subject.name)
+
+    @property
+    def seen(self) -> bool:
+        """Whether a deployment was looked at."""
+        return self._snapshot is not None
+
+    def streams(self, name: str) -> list[Stream]:
+        """Streams of that name, of any account."""
+        return self._by_name.get(name, [])
+
+    def stream(self, name: str) -> Stream | None:
+        """The stream of that name, when there is exactly one and its leader told of it."""
+        found = self.streams(name)
+        return found[0] if len(found) == 1 and found[0].from_leader else None
+
+    def doubt(self, asset: DeclaredStream | DeclaredConsumer, name: str) -> Finding | None:
+        """Why it cannot be told whether or how the stream of that name is there; None when it can."""
+        found = self.streams(name)
+        if len(found) > 1:
+            accounts = ", ".join(sorted(stream.account for stream in found))
+            return unknown(
+                asset.subject,
+                f"several accounts have a stream {name} ({accounts}), and the manifest does not say which is meant",
+                "use a login of the account that it is for",
+            )
+        if name in self._silent or (found and not found[0].from_leader):
+            return unknown(
+                asset.subject, f"stream {name} is there, and its leader did not tell of it", "run again, see the gaps"
+            )
+        return None
+
+    def account_of(self, names: Iterable[str]) -> str | None:
+        """The one account that manifests with these streams can be meant for; None where that cannot be told.
+
+        The only one with streams, else the only one that has streams of these names.
+        """
+        holders = {stream.account for streams in self._by_name.values() for stream in streams} - {_SYSTEM}
+        if len(holders) <= 1:
+            return next(iter(holders), "")
+        meant = {stream.account for name in names for stream in self.streams(name)}
+        return meant.pop() if len(meant) == 1 else None
+
+    def subjects_of(self, account: str) -> SubjectIndex:
+        """The subjects that are taken in an account."""
+        if account not in self._subjects:
+            of_account = (one for streams in self._by_name.values() for one in streams if one.account == account)
+            self._subjects[account] = SubjectIndex((stream.name, stream.config.subjects) for stream in of_account)
+        return self._subjects[account]
+
+
+def consumer_of(stream: Stream | None, name: str) -> Consumer | None:
+    """The consumer of that name on the deployed stream, if it is there and its leader told of it."""
+    if stream is None or not name:
+        return None
+    return next((consumer for consumer in stream.consumers if consumer.name == name and consumer.from_leader), None)

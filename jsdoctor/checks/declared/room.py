@@ -1,0 +1,67 @@
+"""How many servers there will be to hold the replicas of declared streams."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jsdoctor.model.manifest import DeclaredServers, Manifests
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+
+
+class ServerCount(NamedTuple):
+    """The exact number of servers (None: not known), the least that there are, and where that is known from."""
+
+    exact: int | None
+    least: int | None
+    words: str
+
+
+def servers_for(
+    manifests: Manifests,
+    snapshots: SnapshotSeries | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+) -> ServerCount:
+    """What the deployment tells goes before what the manifests say; without either nothing is known."""
+    live = _deployed(snapshots, servers, connected)
+    if live.least is not None:
+        return live
+    sizes = {size for declared in manifests.servers if (size := declared_size(declared)) is not None}
+    if len(sizes) != 1:
+        return ServerCount(None, None, "")
+    size = sizes.pop()
+    return ServerCount(size, size, f"the manifests make {_servers(size)}")
+
+
+def declared_size(servers: DeclaredServers) -> int | None:
+    """Servers of the cluster that it will be part of; None when the file does not tell."""
+    if servers.get("jetstream") is not True:
+        return None
+    if servers.is_chart:
+        size = servers.get("servers")
+        return size if isinstance(size, int) else None
+    return None if servers.get("clustered") or "clustered" in servers.unclear else 1
+
+
+def _deployed(
+    snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
+) -> ServerCount:
+    with_meta = [server for server in servers.servers if server.meta] if servers else []
+    clusters = {server.cluster for server in with_meta}
+    if len(clusters) == 1:
+        size = max(server.meta.cluster_size for server in with_meta if server.meta)
+        return ServerCount(size, size, f"there are {_servers(size)}")
+    if servers and servers.complete and not with_meta and len(servers.servers) == 1:
+        return ServerCount(1, 1, "there is one server, which is no cluster")
+    if connected and not connected.cluster and connected.jetstream:
+        return ServerCount(1, 1, "there is one server, which is no cluster")
+    held = [1 + len(s.cluster.replicas) for s in (snapshots.last.streams if snapshots else ()) if s.cluster]
+    least = max((*held, len(connected.connect_urls) if connected else 0), default=0)
+    return (
+        ServerCount(None, least, f"there are at least {_servers(least)}") if least > 1 else ServerCount(None, None, "")
+    )
+
+
+def _servers(count: int) -> str:
+    return f"{count} server{'' if count == 1 else 's'}"

@@ -1,0 +1,130 @@
+"""JSD306, from stored messages: repeats that the window should have caught, and ids that a restart forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from jsdoctor.checks.dedupe_window.repeats import Scanned, examples, observed, scanned
+from jsdoctor.checks.dedupe_window.windows import is_published_to
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.stored import StoredMessages, moment
+from jsdoctor.model.stored_ids import Repeat
+from jsdoctor.model.wording import counted, span
+
+_REMOVES_AT_ONCE = 1
+"""Messages per subject: each new one of a subject removes the one before, and its id is not found again at a start."""
+
+
+@check("dedupe_window.dedupe_state_lost_stored")
+def dedupe_state_lost_stored(
+    stored: StoredMessages, snapshots: SnapshotSeries, servers: Servers | None
+) -> Iterator[Finding]:
+    """The table of ids is built anew from what is stored at a start (server: stream.go rebuildDedupe)."""
+    starts = Starts(servers)
+    origins = {(s.account, s.name): s for s in snapshots.last.led_streams()}
+    for one in scanned(stored, snapshots):
+        window_ns = one.shortest_window_ns or 0
+        close = [r for r in one.stored.repeats.kept if 0 < r.distance_ns < window_ns]
+        forgets = _forgets(one.stream) if one.stored.with_id and is_published_to(one.stream) else ""
+        if close:
+            between = [_between(one, origins, starts, repeat) for repeat in close]
+            yield _proven(one, close, between, window_ns)
+        elif forgets:
+            yield _possible(one, forgets, *starts.of(one.stream))
+        else:
+            yield passed(one.stored.subject)
+
+
+class Starts:
+    """When the servers that lead streams were started, as far as they were seen."""
+
+    def __init__(self, servers: Servers | None) -> None:
+        self._starts = {s.name: s.varz.start for s in servers.servers if s.varz and s.varz.start} if servers else {}
+
+    def of(self, stream: Stream) -> tuple[str, datetime | None]:
+        """The leader and its start. A server outside of any cluster does not name itself in replies to accounts."""
+        name = stream.answered_by
+        if not name and not stream.cluster and len(self._starts) == 1:
+            name = next(iter(self._starts))
+        return name, self._starts.get(name)
+
+
+def _between(one: Scanned, origins: dict[tuple[str, str], Stream], starts: Starts, repeat: Repeat) -> str:
+    """What happened between both messages that loses ids; empty when nothing is known of it."""
+    first, again = moment(repeat.before_ns), moment(repeat.at_ns)
+    config, account = one.stream.config, one.stream.account
+    passed_by = [origins.get((account, c.name)) for c in (config.mirror, *config.sources) if c] or [one.stream]
+    for stream in filter(None, passed_by):
+        if stream.created and first < stream.created <= again:
+            return f"{stream.name} was restored at {stream.created:%Y-%m-%d %H:%M:%S}Z"
+        server, start = starts.of(stream)
+        if start and first < start <= again:
+            kept = f", and {stream.name} removes {_forgets(stream)}" if _forgets(stream) else ""
+            return f"{server} started at {start:%Y-%m-%d %H:%M:%S}Z{kept}"
+    removing = [stream.name for stream in filter(None, passed_by) if stream is not one.stream and _forgets(stream)]
+    return (
+        f"{removing[0]}, where it was published, removes {_forgets(origins[account, removing[0]])}" if removing else ""
+    )
+
+
+def _forgets(stream: Stream) -> str:
+    """Which of its messages are gone so soon that a restart forgets their ids; empty: none."""
+    config = stream.config
+    if config.retention in ("workqueue", "interest"):
+        return "what is acknowledged"
+    if config.storage == "memory" and config.num_replicas == 1:
+        return "everything when its server stops"
+    return "all but the newest message of a subject" if config.max_msgs_per_subject == _REMOVES_AT_ONCE else ""
+
+
+def _proven(one: Scanned, close: Sequence[Repeat], between: Sequence[str], window_ns: int) -> Finding:
+    known = next(filter(None, between), "")
+    count = one.stored.repeats.distances.below(window_ns)
+    why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
+    return Finding(
+        subject=one.stored.subject,
+        severity=None if known else Severity.INFO,
+        confidence=Confidence.MEDIUM if known else Confidence.LOW,
+        message=(
+            f"{counted(count, 'message')} came again within the window of {span(window_ns)} and are stored twice: "
+            f"{examples(close)}; in between {why}"
+        ),
+        measured=count,
+        threshold=0,
+        unit="count",
+        evidence=(
+            one.stream.observed("config.duplicate_window", one.stream.config.duplicate_window_ns),
+            one.stream.observed("created", one.stream.created),
+            *observed(one.stored, close),
+        ),
+        first_seen=moment(close[0].at_ns),
+        last_seen=moment(close[-1].at_ns),
+    )
+
+
+def _possible(one: Scanned, forgets: str, server: str, start: datetime | None) -> Finding:
+    since_ns = int((one.stream.at - start).total_seconds() * 1e9) if start else None
+    window_ns = one.stream.config.duplicate_window_ns
+    fresh = since_ns is not None and 0 <= since_ns < window_ns
+    now = f"; {server} started {span(since_ns or 0)} ago and has forgotten them just now" if fresh else ""
+    return Finding(
+        subject=one.stored.subject,
+        severity=None if fresh else Severity.INFO,
+        confidence=Confidence.MEDIUM,
+        message=(
+            f"publishers send ids, and the stream removes {forgets}: a restart forgets the ids of what is removed, so "
+            f"a retry across it is stored again{now}"
+        ),
+        measured=since_ns if fresh else None,
+        threshold=window_ns if fresh else None,
+        unit="duration" if fresh else None,
+        evidence=(
+            one.stream.observed("config.retention", one.stream.config.retention),
+            one.stream.observed("config.storage", one.stream.config.storage),
+            one.stored.observed("messages with an id", one.stored.with_id),
+        ),
+    )

@@ -1,0 +1,62 @@
+"""JSD305: messages that are stored twice under one id: how far apart, and which window would have caught them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.dedupe_window.repeats import (
+    Scanned,
+    catching_window_ns,
+    examples,
+    observed,
+    of_those_read,
+    scanned,
+)
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.wording import counted, span
+
+
+@check("dedupe_window.duplicates_stored")
+def duplicates_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Ids that were compared and differ in content are other messages: JSD304's (server: stream.go checkMsgId)."""
+    for unread in (stream for stream in stored.streams if not stream.ids_read):
+        yield unknown(unread.subject, "an older version of jsdoctor read it and compared no ids", "capture it again")
+    for one in scanned(stored, snapshots):
+        if not one.stored.repeats.distances:
+            yield passed(one.stored.subject)
+        else:
+            yield _finding(one, params)
+
+
+def _finding(one: Scanned, params: Params) -> Finding:
+    stored, repeats = one.stored, one.stored.repeats
+    window_ns, caught = catching_window_ns(one, params.integer("longest_retry"))
+    apart = span(repeats.distances.smallest)
+    if len(repeats.distances) > 1:
+        apart = f"{apart} to {span(repeats.distances.largest)}"
+    beyond = len(repeats.distances) - caught
+    unlike = f"; {beyond:,} came later than that" if beyond else ""
+    few = len(repeats.distances) < params.integer("error_count")
+    return Finding(
+        subject=stored.subject,
+        severity=None if few else Severity.ERROR,
+        message=(
+            f"{of_those_read(stored)} have an id that an earlier message has, {counted(repeats.ids, 'id')} in all, "
+            f"{apart} apart: {examples(repeats.kept)}; a duplicate window of {span(window_ns)} would have caught "
+            f"{caught:,} of them{unlike}" + ("" if stored.whole else "; older messages were not read")
+        ),
+        measured=repeats.count - repeats.differing_count,
+        threshold=0,
+        unit="count",
+        evidence=(
+            stored.observed("repeated ids", repeats.ids),
+            stored.observed("distances, shortest and longest", [repeats.distances.smallest, repeats.distances.largest]),
+            one.stream.observed("config.duplicate_window", one.stream.config.duplicate_window_ns),
+            *observed(stored, repeats.kept),
+        ),
+        remedy={"sequences": tuple(seq for r in repeats.kept[:1] for seq in (r.before_seq, r.stream_seq))},
+    )

@@ -1,0 +1,79 @@
+"""JSD302: messages without an id in a stream whose publishers send ids, and ids under a header that servers ignore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.dedupe_window.windows import is_published_to
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.stored import StoredMessages, StoredStream, SubjectIds
+from jsdoctor.model.wording import counted
+
+_SHOWN = 3
+
+
+@check("dedupe_window.message_id_missing")
+def message_id_missing(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Header names are compared byte by byte (server: client.go getHeader). No id at all is a choice, not a fault."""
+    led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
+    for one in stored.streams:
+        stream = led.get((one.account, one.stream))
+        if stream is None or not is_published_to(stream):
+            continue
+        without, total = one.messages - one.with_id, max(one.messages, 1)
+        share = without / total
+        relies = one.with_id / total >= params.number("relies_share")
+        missing = relies and total >= params.integer("min_messages") and share >= params.number("missing_share")
+        if one.misnamed:
+            yield _misnamed(one)
+        elif missing:
+            yield _missing(one, without, share, params.number("missing_share"))
+        else:
+            yield passed(one.subject)
+
+
+def _misnamed(one: StoredStream) -> Finding:
+    rows = [row for row in one.subjects if row.misnamed]
+    return Finding(
+        subject=one.subject,
+        severity=Severity.ERROR,
+        message=(
+            f"{one.misnamed:,} of {counted(one.messages, 'message')} carry their id under a header whose name is not "
+            f"written Nats-Msg-Id, letter by letter ({_subjects(rows)}): the server does not see it, and each retry is "
+            "stored again"
+        ),
+        measured=one.misnamed,
+        threshold=0,
+        unit="count",
+        evidence=tuple(one.observed(f"{_name(row)} misnamed", row.misnamed) for row in rows[:_SHOWN]),
+    )
+
+
+def _missing(one: StoredStream, without: int, share: float, threshold: float) -> Finding:
+    bare = [row for row in one.subjects if row.without_id and not row.with_id]
+    mixed = [row for row in one.subjects if row.without_id and row.with_id]
+    return Finding(
+        subject=one.subject,
+        message=(
+            f"{one.with_id:,} messages have an id and {without:,} have none: some publisher does not send it, and its "
+            f"retries are stored again; without any id: {_subjects(bare) or 'no subject'}; with and without: "
+            f"{_subjects(mixed) or 'no subject'}"
+        ),
+        measured=share,
+        threshold=threshold,
+        unit="ratio",
+        evidence=tuple(one.observed(f"{_name(row)} without id", row.without_id) for row in (*bare, *mixed)[:_SHOWN]),
+    )
+
+
+def _subjects(rows: Sequence[SubjectIds]) -> str:
+    names = [_name(row) for row in rows[:_SHOWN]]
+    more = len(rows) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+def _name(row: SubjectIds) -> str:
+    return row.subject or "other subjects"

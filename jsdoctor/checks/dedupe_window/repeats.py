@@ -1,0 +1,98 @@
+"""Stored messages with equal ids, and how to tell why the server did not see that they were the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from jsdoctor.checks.dedupe_window.windows import NS_PER_S
+from jsdoctor.model.finding import Observation
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.stored import StoredMessages, StoredStream, moment
+from jsdoctor.model.stored_ids import Repeat
+from jsdoctor.model.wording import counted, span
+
+STEPS_NS = tuple(
+    seconds * NS_PER_S
+    for seconds in (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800)
+)
+"""Lengths that people give to windows."""
+_SHOWN = 3
+
+
+class Scanned(msgspec.Struct, frozen=True):
+    """A stream that was read, with its configuration.
+
+    `windows` are the duplicate windows that its messages passed: its own where clients publish to it, those of its
+    origins where it copies. Empty: not known.
+    """
+
+    stored: StoredStream
+    stream: Stream
+    windows: tuple[int, ...]
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether its messages were deduplicated elsewhere."""
+        return self.stream.config.mirror is not None or bool(self.stream.config.sources)
+
+    @property
+    def shortest_window_ns(self) -> int | None:
+        """Repeats farther apart than this may pass; None when nobody knows."""
+        return min(self.windows, default=None)
+
+
+def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Scanned]:
+    """Streams whose ids were compared. Those that the last look did not show from their leader are left out."""
+    led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
+    for one in stored.streams:
+        stream = led.get((one.account, one.stream)) or (None if one.account else _only(led.values(), one.stream))
+        if stream is not None and one.ids_read:
+            yield Scanned(one, stream, tuple(_windows(stream, led)))
+
+
+def _only(streams: Iterable[Stream], name: str) -> Stream | None:
+    found = [stream for stream in streams if stream.name == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _windows(stream: Stream, led: dict[tuple[str, str], Stream]) -> Iterator[int]:
+    config = stream.config
+    if config.subjects and not config.mirror and config.duplicate_window_ns > 0:
+        yield config.duplicate_window_ns
+    for copied in (config.mirror, *config.sources):
+        origin = led.get((stream.account, copied.name)) if copied and copied.external is None else None
+        if origin is not None:
+            yield from (window for window in (origin.config.duplicate_window_ns,) if window > 0)
+
+
+def catching_window_ns(repeats: Scanned, longest_ns: int) -> tuple[int, int]:
+    """A round window that would have caught all repeats no farther apart than `longest_ns`, and how many these are."""
+    distances = repeats.stored.repeats.distances
+    farthest = distances.largest_below(longest_ns + 1)
+    wanted = farthest * 3 // 2
+    window = next((step for step in STEPS_NS if step > max(wanted, farthest)), wanted)
+    max_age = repeats.stream.config.max_age_ns
+    window = min(window, max_age) if max_age > 0 else window
+    return window, distances.below(window)
+
+
+def examples(found: Iterable[Repeat]) -> str:
+    """`message 12 repeats 7 after 3m`, of a few."""
+    told = [f"message {r.stream_seq:,} repeats {r.before_seq:,} after {span(r.distance_ns)}" for r in found]
+    return ", ".join(told[:_SHOWN]) + (" …" if len(told) > _SHOWN else "")
+
+
+def observed(stored: StoredStream, found: Iterable[Repeat]) -> tuple[Observation, ...]:
+    """Both messages of a few repeats, each with its date."""
+    seen = []
+    for repeat in list(found)[:_SHOWN]:
+        seen.append(stored.observed(f"message {repeat.before_seq} time", moment(repeat.before_ns)))
+        seen.append(stored.observed(f"message {repeat.stream_seq} time", moment(repeat.at_ns)))
+    return tuple(seen)
+
+
+def of_those_read(stored: StoredStream) -> str:
+    """`12 of 4,000 messages`."""
+    return f"{stored.repeats.count:,} of {counted(stored.messages, 'message')}"

@@ -1,0 +1,71 @@
+"""What one direction of a connection lost: exactly, where two captures show it, else by what was sent again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jsdoctor.checks.packets.views import DirectionView
+from jsdoctor.checks.packets.words import percent, rounded
+from jsdoctor.model.packets import PathDelay, Retransmission
+from jsdoctor.model.share import Share
+from jsdoctor.model.wording import counted
+
+
+class Loss(NamedTuple):
+    """How much, how long the longest resending took, in words. `exact`: two captures were compared."""
+
+    share: Share
+    stall_ns: int
+    words: str
+    exact: bool = False
+
+
+def losses(direction: DirectionView) -> Loss | None:
+    """None where nothing was lost. What the receiver had already, though it was sent again, is no loss."""
+    flow, again = direction.flow, direction.flow.retransmission
+    stall_ns = again.longest_wait_ns if again.timeout else 0
+    if direction.path is not None and direction.path.sent:
+        lost = Share(direction.path.lost, direction.path.sent)
+        return Loss(lost, stall_ns, _exactly(direction.path, again), exact=True) if lost.events else None
+    lost = Share(max(0, again.segments - again.needless), flow.distinct_segments)
+    if not lost.events and not again.timeout and not again.syn:
+        return None
+    return Loss(lost, stall_ns, f"{_sent_again(lost, again)}{_where(direction, lost)}{_stalls(again)}")
+
+
+def _exactly(path: PathDelay, again: Retransmission) -> str:
+    share = Share(path.lost, path.sent)
+    return (
+        f"{path.lost:,} of {counted(path.sent, 'packet')} ({percent(share.ratio)}) were sent and never arrived, as two"
+        f" captures show{_stalls(again)}"
+    )
+
+
+def _sent_again(lost: Share, again: Retransmission) -> str:
+    if lost.events:
+        what = "segment was" if lost.events == 1 else "segments were"
+        return f"{lost.events:,} of {lost.of:,} {what} sent again ({percent(lost.ratio)})"
+    if again.segments:
+        return f"{counted(again.segments, 'segment')} had to be sent again: not the data was lost, but its acks"
+    return "opening the connection had to be tried again"
+
+
+def _where(direction: DirectionView, lost: Share) -> str:
+    """On which side of the capture point."""
+    again = direction.flow.retransmission
+    if not lost.events:
+        return ""
+    if lost.events <= again.upstream:
+        return f", lost between {direction.sender} and the capture point"
+    if not again.upstream:
+        return f", lost between the capture point and {direction.receiver}, or their acks on the way back"
+    return f", {again.upstream:,} of them lost before the capture point"
+
+
+def _stalls(again: Retransmission) -> str:
+    if not again.timeout:
+        return ""
+    return (
+        f"; {again.timeout:,} only after a timeout, the longest after {rounded(again.longest_wait_ns)}: until then"
+        " everything behind waits"
+    )

@@ -1,0 +1,80 @@
+"""JSD502: data that had to be sent again, where it was lost, and how long its connection stood still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packet_reordering.losses import Loss, losses
+from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, proves_no_loss, why_not
+from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import CONFIDENCE, observed
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+_DURATIONS = {Severity.CRITICAL: "timeout", None: "stall", Severity.INFO: "stall"}
+_RATIOS = {Severity.CRITICAL: "critical", None: "warn", Severity.INFO: "warn"}
+_NOT_WHOLE = "the capture itself lost too much to tell loss in the network from its own"
+
+
+@check("packet_reordering.packets_lost")
+def packets_lost(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection, for the direction that has it worse."""
+
+    def judge(view: View) -> Finding | None:
+        if reason := why_not(view):
+            return unknown(view.subject, reason, HOW_TO_CAPTURE)
+        if any(proves_no_loss(view, flow) for flow in view.tcp.flows):
+            return unknown(view.subject, _NOT_WHOLE, HOW_TO_CAPTURE)
+        found = [
+            _finding(view, direction, loss, params)
+            for direction in view.directions
+            if (loss := losses(direction)) and (loss.stall_ns or loss.share.ratio >= params.number("note"))
+        ]
+        return max(found, key=_rank, default=passed(view.subject))
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _rank(finding: Finding) -> tuple[int, float]:
+    return (finding.severity or Severity.WARNING).rank, float(finding.measured or 0)
+
+
+def _severity(loss: Loss, params: Params) -> Severity | None:
+    enough = params.integer("enough")
+    if loss.share.reaches(params.number("critical"), enough) or loss.stall_ns >= params.integer("timeout"):
+        return Severity.CRITICAL
+    if loss.share.reaches(params.number("warn"), enough) or loss.stall_ns >= params.integer("stall"):
+        return None
+    return Severity.INFO
+
+
+def _finding(view: View, direction: DirectionView, loss: Loss, params: Params) -> Finding:
+    flow, again = direction.flow, direction.flow.retransmission
+    severity = _severity(loss, params)
+    by_ratio = loss.share.reaches(params.number(_RATIOS[severity]), params.integer("enough"))
+    by_stall = severity is not Severity.INFO and not by_ratio
+    return Finding(
+        subject=view.subject,
+        severity=severity,
+        confidence=CONFIDENCE[flow.proof],
+        message=f"from {direction.sender} to {direction.receiver} {loss.words}{lower_bound(view, flow)}",
+        measured=loss.stall_ns if by_stall else loss.share.ratio,
+        threshold=params.integer(_DURATIONS[severity]) if by_stall else params.number(_RATIOS[severity]),
+        unit="duration" if by_stall else "ratio",
+        evidence=observed(
+            view,
+            distinct_segments=flow.distinct_segments,
+            sent_again=again.segments,
+            lost_before_the_capture=again.upstream,
+            by_timeout=again.timeout,
+            fast=again.fast,
+            needless=again.needless,
+            longest_wait_ns=again.longest_wait_ns,
+            waited_ns=again.waited_ns,
+            proof="two captures" if loss.exact else flow.proof.value,
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )

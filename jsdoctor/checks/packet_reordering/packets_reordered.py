@@ -1,0 +1,93 @@
+"""JSD501: packets that arrived late or twice, which cannot change the order of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, why_not
+from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import CONFIDENCE, ORDER_IS_SAFE, observed, percent, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.packets import Flow, PacketEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.share import Share
+from jsdoctor.model.wording import counted
+
+
+@check("packet_reordering.packets_reordered")
+def packets_reordered(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection, for the direction that has it worse."""
+
+    def judge(view: View) -> Finding | None:
+        if reason := why_not(view):
+            return unknown(view.subject, reason, HOW_TO_CAPTURE)
+        found = [
+            _finding(view, direction, params)
+            for direction in view.directions
+            if _is_worth_telling(direction.flow, params.number("note"))
+        ]
+        return max(found, key=_rank, default=passed(view.subject))
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _is_worth_telling(flow: Flow, note: float) -> bool:
+    late = flow.reordering.segments + flow.reordering.downstream
+    return late > 0 or (flow.duplicates > 0 and Share(flow.duplicates, flow.distinct_segments).ratio >= note)
+
+
+def _rank(finding: Finding) -> tuple[bool, float]:
+    return finding.severity is None, float(finding.measured or 0)
+
+
+def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
+    flow, enough = direction.flow, params.integer("enough")
+    seen = flow.reordering
+    late = Share(seen.segments, flow.distinct_segments)
+    harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), flow.distinct_segments)
+    twice = Share(flow.duplicates, flow.distinct_segments)
+    loud = harmful.reaches(params.number("harmful"), enough) or twice.reaches(params.number("duplicated"), enough)
+    return Finding(
+        subject=view.subject,
+        severity=None if loud else Severity.INFO,
+        confidence=CONFIDENCE[flow.proof],
+        message=f"from {direction.sender} to {direction.receiver} {', '.join(_words(flow, late))}: {ORDER_IS_SAFE}"
+        f"{_cost(flow)}{lower_bound(view, flow)}",
+        measured=max(harmful.ratio, late.ratio) if late.events else twice.ratio,
+        threshold=params.number("harmful") if late.events else params.number("duplicated"),
+        unit="ratio",
+        evidence=observed(
+            view,
+            distinct_segments=flow.distinct_segments,
+            reordered=seen.segments,
+            reordered_by_three=seen.three_reordered,
+            needless_retransmissions=seen.needless_retransmissions,
+            reordered_downstream=seen.downstream,
+            duplicates=flow.duplicates,
+            proof=flow.proof.value,
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )
+
+
+def _words(flow: Flow, late: Share) -> Iterator[str]:
+    seen = flow.reordering
+    if seen.segments:
+        yield (
+            f"{seen.segments:,} of {counted(flow.distinct_segments, 'segment')} ({percent(late.ratio)}) arrived behind"
+            f" later ones, by at most {counted(seen.extent.largest, 'segment')} and {rounded(seen.late_ns.largest)}"
+        )
+    if seen.downstream:
+        yield f"at least {seen.downstream:,} changed places behind the capture point"
+    if flow.duplicates:
+        yield f"{counted(flow.duplicates, 'packet')} arrived twice"
+
+
+def _cost(flow: Flow) -> str:
+    if needless := flow.reordering.needless_retransmissions:
+        return f"; it made the sender send {counted(needless, 'segment')} again for nothing, which costs throughput"
+    if flow.reordering.three_reordered:
+        return "; it costs throughput, since three segments out of place make senders slow down"
+    return ""

@@ -1,0 +1,68 @@
+"""JSD506: `-ERR` lines, and pings that nobody answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.nats_traffic import Content, ProtocolError
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+_MEANING = {
+    "stale connection": "the other side answered no ping: it hangs, or the network swallows what is sent",
+    "maximum payload violation": "a message is larger than max_payload, and the server closes the connection for it",
+    "authorization violation": "the login is wrong or may not connect here",
+    "authentication timeout": "the login came too late: a slow network or a slow server",
+    "authentication expired": "the login is no longer valid",
+    "maximum connections exceeded": "the server, or the account, takes no more connections",
+    "secure connection - tls required": "the client did not use TLS",
+    "slow consumer": "the client reads too slowly",
+}
+
+
+@check("packet_reordering.protocol_errors")
+def protocol_errors(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection whose protocol can be read."""
+
+    def judge(view: View) -> Finding | None:
+        talk = view.nats
+        if talk.content is not Content.NATS:
+            return None
+        silent = talk.whole and talk.longest_ping_wait_ns >= params.integer("ping_wait")
+        return _finding(view, silent=silent, params=params) if talk.errors or silent else passed(view.subject)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, *, silent: bool, params: Params) -> Finding:
+    talk = view.nats
+    parts = [_said(view, error) for error in talk.errors]
+    if silent:
+        parts.append(f"a PING was not answered for {rounded(talk.longest_ping_wait_ns)}")
+    return Finding(
+        subject=view.subject,
+        message=f"{'; '.join(parts)}{view.who}",
+        measured=sum(error.count for error in talk.errors) or talk.longest_ping_wait_ns,
+        threshold=None if talk.errors else params.integer("ping_wait"),
+        unit="count" if talk.errors else "duration",
+        evidence=observed(
+            view,
+            **{f"-ERR {number}": error.text for number, error in enumerate(talk.errors, 1)},
+            closed=view.tcp.closed or "still open",
+        ),
+        first_seen=moment(talk.errors[0].first_ns if talk.errors else view.tcp.first_ns),
+        last_seen=moment(max((error.last_ns for error in talk.errors), default=view.tcp.last_ns)),
+    )
+
+
+def _said(view: View, error: ProtocolError) -> str:
+    speaker, hearer = view.ends[1], view.ends[0]
+    if not error.from_server:
+        speaker, hearer = hearer, speaker
+    often = f" {error.count:,} times" if error.count > 1 else ""
+    meaning = next((words for text, words in _MEANING.items() if text in error.text.lower()), "")
+    return f"{speaker} told {hearer}{often} '{error.text}'" + (f": {meaning}" if meaning else "")

@@ -1,0 +1,82 @@
+"""JSD505: publishes that JetStream acknowledged late, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packet_reordering.causes import network_trouble, way_and_server
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.share import Share
+
+
+@check("packet_reordering.publish_ack_slow")
+def publish_ack_slow(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection that publishes to JetStream and wants answers."""
+
+    def judge(view: View) -> Finding | None:
+        publishing = view.nats.publishing
+        late = publishing.ack_ns.at_least(params.integer("slow"))
+        never = _never(view, params.integer("timeout"))
+        if late or never:
+            return _finding(view, late, never, params)
+        return passed(view.subject) if publishing.acks else None
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _never(view: View, timeout_ns: int) -> int:
+    """Publishes that still waited, longer than any client would; only where no answer can have been missed."""
+    return view.nats.publishing.waiting_ns.at_least(timeout_ns) if view.nats.whole else 0
+
+
+def _finding(view: View, late: int, never: int, params: Params) -> Finding:
+    publishing, timeout_ns = view.nats.publishing, params.integer("timeout")
+    answers = publishing.ack_ns
+    over = answers.at_least(timeout_ns) + never
+    share = Share(late + never, answers.count + never)
+    severity: Severity | None = Severity.INFO
+    if over:
+        severity = Severity.ERROR
+    elif share.reaches(params.number("warn"), params.integer("enough")):
+        severity = None
+    p99_ns = answers.quantile_ns(0.99)
+    return Finding(
+        subject=view.subject,
+        severity=severity,
+        message=f"{_words(view, late, never, over, params)}{view.who}"
+        + "".join(f"; {part}" for part in (way_and_server(view, answers), network_trouble(view)) if part),
+        measured=max(p99_ns, publishing.waiting_ns.largest_ns if never else 0),
+        threshold=timeout_ns if over else params.integer("slow"),
+        unit="duration",
+        evidence=observed(
+            view,
+            acknowledgements=answers.count,
+            p50_ns=answers.quantile_ns(0.5),
+            p95_ns=answers.quantile_ns(0.95),
+            p99_ns=p99_ns,
+            largest_ns=answers.largest_ns,
+            never_answered=never,
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )
+
+
+def _words(view: View, late: int, never: int, over: int, params: Params) -> str:
+    answers = view.nats.publishing.ack_ns
+    parts = []
+    if late:
+        parts.append(
+            f"{late:,} of {answers.count:,} publishes were answered after {rounded(params.integer('slow'))} or more:"
+            f" at most {rounded(answers.largest_ns)}"
+        )
+    if never:
+        parts.append(f"{never:,} {'was' if never == 1 else 'were'} never answered")
+    if over:
+        parts.append(f"clients that wait {rounded(params.integer('timeout'))} give up and publish again")
+    return "; ".join(parts)

@@ -1,0 +1,72 @@
+"""JSD504: messages published again under the same Nats-Msg-Id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packet_reordering.causes import network_trouble
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, percent, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.nats_traffic import Publishing
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.share import Share
+from jsdoctor.model.wording import counted
+
+
+@check("packet_reordering.publish_retries")
+def publish_retries(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection that publishes with ids: without them nobody can tell a retry from a new message."""
+
+    def judge(view: View) -> Finding | None:
+        publishing = view.nats.publishing
+        if not publishing.identified:
+            return None
+        return _finding(view, publishing, params) if publishing.retries else passed(view.subject)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
+    share = Share(publishing.retries, publishing.identified)
+    often = share.reaches(params.number("warn"), params.integer("enough"))
+    usual_ns = publishing.retry_ns.quantile_ns(0.5)
+    first = publishing.retry_examples[0]
+    return Finding(
+        subject=view.subject,
+        severity=None if often else Severity.INFO,
+        message=(
+            f"{publishing.retries:,} of {counted(publishing.identified, 'message')} with a Nats-Msg-Id"
+            f" ({percent(share.ratio)}) {'was' if publishing.retries == 1 else 'were'} published again, usually after"
+            f" {rounded(usual_ns)}{view.who}{_cause(view, publishing)}"
+        ),
+        measured=share.ratio,
+        threshold=params.number("warn"),
+        unit="ratio",
+        evidence=observed(
+            view,
+            retries=publishing.retries,
+            retries_after_an_answer=publishing.retries_answered,
+            answered_as_duplicate=publishing.duplicates,
+            first_retry=f"{first.subject}, {rounded(first.again_ns - first.first_ns)} after the first copy",
+        ),
+        first_seen=moment(first.again_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )
+
+
+def _cause(view: View, publishing: Publishing) -> str:
+    """What came between the first copy and the second, and what the server made of it."""
+    parts = []
+    if publishing.retries_answered == publishing.retries:
+        parts.append("the first copy had been acknowledged here before: the answer was lost later, or the id is reused")
+    elif publishing.retries_answered:
+        parts.append(f"of {publishing.retries_answered:,} the first copy had been acknowledged here before")
+    if publishing.retries_elsewhere:
+        parts.append(f"{publishing.retries_elsewhere:,} came over another connection, after a reconnect")
+    parts.append(network_trouble(view))
+    if publishing.duplicates:
+        parts.append(f"the server answered {publishing.duplicates:,} as duplicates, so they are stored once")
+    return "".join(f"; {part}" for part in parts if part)

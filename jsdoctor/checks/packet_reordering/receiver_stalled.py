@@ -1,0 +1,66 @@
+"""JSD503: a reader that told its sender to stop: the reader is slow, not the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.wording import counted
+
+
+@check("packet_reordering.receiver_stalled")
+def receiver_stalled(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection. The side that announces a window of zero is the one that does not read."""
+
+    def judge(view: View) -> Finding | None:
+        slow = [direction for direction in view.directions if direction.flow.zero_windows]
+        if not slow:
+            return passed(view.subject)
+        return _finding(view, max(slow, key=lambda direction: direction.flow.zero_window_ns), params)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
+    flow = direction.flow
+    warn_ns, deadline_ns = params.integer("warn"), params.integer("write_deadline")
+    severity: Severity | None = Severity.INFO
+    if flow.longest_zero_window_ns >= deadline_ns:
+        severity = Severity.CRITICAL
+    elif flow.zero_window_ns >= warn_ns:
+        severity = None
+    return Finding(
+        subject=view.subject,
+        severity=severity,
+        message=(
+            f"{direction.sender} did not read for {rounded(flow.zero_window_ns)} in all, at most"
+            f" {rounded(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
+            f" told {direction.receiver} to stop{_then(direction, severity)}"
+        ),
+        measured=flow.zero_window_ns,
+        threshold=warn_ns,
+        unit="duration",
+        evidence=observed(
+            view,
+            zero_windows=flow.zero_windows,
+            zero_window_ns=flow.zero_window_ns,
+            longest_zero_window_ns=flow.longest_zero_window_ns,
+            closed=view.tcp.closed or "still open",
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )
+
+
+def _then(direction: DirectionView, severity: Severity | None) -> str:
+    """What the server does with a client that does not read."""
+    if direction.sender != "the client":
+        return "; the network is not the cause"
+    if severity is Severity.CRITICAL:
+        return "; after its write_deadline the server closes such a connection as a slow consumer, without a word to it"
+    return f"; {direction.sender} is slow, not the network"

@@ -1,0 +1,59 @@
+"""Publishes of all connections, put together by stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jsdoctor.checks.packets.views import View, unreadable, views
+from jsdoctor.model.finding import CLUSTER, Finding, Subject, unknown
+from jsdoctor.model.nats_traffic import Refusal
+from jsdoctor.model.packets import PacketEvidence
+
+
+class RefusedBy(NamedTuple):
+    """A refusal and the connection that it came over."""
+
+    view: View
+    refusal: Refusal
+
+
+def refused(packets: PacketEvidence, *codes: int) -> dict[Subject, list[RefusedBy]]:
+    """Refusals with these error codes, by stream, else by connection. Of two captures of a connection the one is taken
+    that shows more of them.
+    """
+    best: dict[tuple[Subject, Subject], list[RefusedBy]] = {}
+    for view in views(packets):
+        by_stream: dict[Subject, list[RefusedBy]] = {}
+        for refusal in view.nats.publishing.refusals:
+            if refusal.err_code in codes:
+                subject = Subject(kind="stream", name=refusal.stream) if refusal.stream else view.subject
+                by_stream.setdefault(subject, []).append(RefusedBy(view, refusal))
+        for subject, found in by_stream.items():
+            known = best.get((subject, view.subject), [])
+            if total(found) > total(known):
+                best[subject, view.subject] = found
+    together: dict[Subject, list[RefusedBy]] = {}
+    for (subject, _), found in best.items():
+        together.setdefault(subject, []).extend(found)
+    return together
+
+
+def total(found: list[RefusedBy]) -> int:
+    """How many refusals these are."""
+    return sum(one.refusal.count for one in found)
+
+
+def readable_publishers(packets: PacketEvidence) -> Iterator[View]:
+    """Connections whose publishes to JetStream were seen with their answers."""
+    return (view for view in views(packets) if view.nats.publishing.acks)
+
+
+def no_publishes(packets: PacketEvidence) -> Iterator[Finding]:
+    """No publish to JetStream was seen: nobody publishes, or it cannot be read."""
+    if any(unreadable(view) for view in views(packets)):
+        yield unknown(
+            CLUSTER,
+            "no publish to JetStream was seen in the captures, and some of their connections cannot be read",
+            "capture a connection of the publisher from its beginning, whole packets, where it is not encrypted",
+        )

@@ -1,0 +1,113 @@
+"""Connections as checks look at them: TCP and NATS of one connection together, and those only that NATS may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from jsdoctor.model.finding import Finding, Outcome, Severity, Subject
+from jsdoctor.model.nats_traffic import Content, Link, NatsConnection
+from jsdoctor.model.packets import Capture, Flow, PacketEvidence, PairedConnection, PathDelay, TcpConnection
+
+_PORTS = frozenset((4222, 5222, 6222, 7222, 7422, 8443))
+"""Where NATS usually listens: clients, gateways and routes, leaf nodes, WebSocket."""
+_WORST_FIRST = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS)
+
+
+class View(NamedTuple):
+    """One connection in one capture. `pair` is there when two captures show it."""
+
+    capture: Capture
+    tcp: TcpConnection
+    nats: NatsConnection
+    pair: PairedConnection | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """The connection, named client first."""
+        if self.nats.swapped:
+            return Subject(kind="flow", name=f"{self.tcp.server} -> {self.tcp.client}")
+        return self.tcp.subject
+
+    @property
+    def directions(self) -> tuple[DirectionView, DirectionView]:
+        """From the client to the server, and back."""
+        there, back = self.tcp.to_server, self.tcp.to_client
+        way_there, way_back = (self.pair.to_server, self.pair.to_client) if self.pair else (None, None)
+        client, server = self.ends
+        if self.nats.swapped:
+            there, back, way_there, way_back = back, there, way_back, way_there
+        return DirectionView(client, server, there, way_there), DirectionView(server, client, back, way_back)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The two sides in words."""
+        if self.nats.link is Link.CLIENT:
+            return "the client", "the server"
+        return str(self.tcp.client), str(self.tcp.server)
+
+    @property
+    def who(self) -> str:
+        """The client by its name and library, in brackets, or nothing."""
+        return f" ({self.nats.who})" if self.nats.who else ""
+
+
+class DirectionView(NamedTuple):
+    """One direction. `path` is exact, from two captures."""
+
+    sender: str
+    receiver: str
+    flow: Flow
+    path: PathDelay | None
+
+
+def views(packets: PacketEvidence) -> Iterator[View]:
+    """Every connection that speaks NATS, or that nobody can read and that uses a port of NATS."""
+    talks = {(told.capture, talk.number): talk for told in packets.nats for talk in told.connections}
+    pairs = {(capture, pair.client, pair.server): pair for pair in packets.pairs for capture in (pair.near, pair.far)}
+    for tcp in packets.connections:
+        talk = talks.get((tcp.capture, tcp.number)) or NatsConnection(number=tcp.number)
+        if _may_be_nats(tcp, talk):
+            pair = pairs.get((tcp.capture, tcp.client, tcp.server))
+            yield View(packets.captures[tcp.capture], tcp, talk, pair)
+
+
+def _may_be_nats(tcp: TcpConnection, talk: NatsConnection) -> bool:
+    if talk.content in (Content.NATS, Content.WEBSOCKET, Content.S2) or talk.server:
+        return True
+    return talk.content is not Content.OTHER and bool(_PORTS & {tcp.client.port, tcp.server.port})
+
+
+def unreadable(view: View) -> bool:
+    """Whether anything may have been said on this connection that the capture does not tell."""
+    return view.nats.content is not Content.NATS or view.nats.resyncs > 0
+
+
+def gravest_of_each(
+    packets: PacketEvidence, judge: Callable[[View], Finding | None], severity: Severity
+) -> Iterator[Finding]:
+    """What `judge` says of every connection; where captures or used ports show one twice, the gravest word.
+
+    `severity` is that of a finding that has none of its own.
+    """
+    yield from gravest((finding for view in views(packets) if (finding := judge(view)) is not None), severity)
+
+
+def gravest(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:
+    """One for each subject: captures from both ends tell the same twice."""
+    worst: dict[Subject, Finding] = {}
+    for finding in findings:
+        known = worst.get(finding.subject)
+        if known is None or _gravity(finding, severity) > _gravity(known, severity):
+            worst[finding.subject] = finding
+    yield from worst.values()
+
+
+def _gravity(finding: Finding, severity: Severity) -> tuple[int, int]:
+    return -_WORST_FIRST.index(finding.outcome), (finding.severity or severity).rank
+
+
+def moment(at_ns: int) -> datetime:
+    """A time of a capture."""
+    return datetime.fromtimestamp(at_ns / 1e9, UTC)

@@ -1,0 +1,37 @@
+"""Figures of captures in words."""
+
+from __future__ import annotations
+
+from jsdoctor.checks.packets.views import View
+from jsdoctor.model.finding import Confidence, Observation
+from jsdoctor.model.packets import Proof
+from jsdoctor.model.wording import span
+
+CONFIDENCE = {Proof.IP_ID: Confidence.HIGH, Proof.TIMESTAMPS: Confidence.HIGH, Proof.TIME: Confidence.LOW}
+"""Right in 99.7 %, 97 % and 72 % of the segments whose fate was known."""
+
+ORDER_IS_SAFE = "TCP puts the bytes in order again, so no message of a connection changes its place"
+
+
+def percent(ratio: float) -> str:
+    """`0.12 %`, `3.4 %`, `12 %`."""
+    value = ratio * 100
+    return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
+
+
+def rounded(duration_ns: int) -> str:
+    """A length of time with about three digits: `1.2ms` is said as `1ms200µs` by nobody."""
+    for size, name in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")):
+        if duration_ns >= size:
+            if duration_ns >= 100 * size:
+                return span(duration_ns // size * size)
+            return f"{duration_ns / size:.3g}{name}"
+    return f"{duration_ns}ns"
+
+
+def observed(view: View, **values: object) -> tuple[Observation, ...]:
+    """Figures of a connection as evidence: from which capture, under which name."""
+    return tuple(
+        Observation(source=view.capture.name, path=f"{view.tcp.subject.name}: {name.replace('_', ' ')}", value=value)
+        for name, value in values.items()
+    )

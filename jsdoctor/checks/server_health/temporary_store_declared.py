@@ -1,0 +1,56 @@
+"""JSD818, from manifests: what is stored where it will not outlive the server, the host or the container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.doubts import BY_HAND, refused_by_tool, unclear
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
+
+
+@check("server_health.temporary_store_declared")
+def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
+    """Without `store_dir` a server takes the system's directory for temporary files (jetstream.go EnableJetStream)."""
+    for stream in manifests.kept_streams():
+        if stream.tool is Tool.NACK and stream.stored.storage == "memory" and not refused_by_tool(stream):
+            yield passed(stream.subject) if stream.states("storage") else _forgotten(stream)
+    for servers in manifests.servers:
+        if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
+            continue
+        path = servers.get("store_dir")
+        if servers.is_chart and path is None:
+            continue  # its file store is off
+        if unsure := unclear(servers, "store_dir"):
+            yield unsure
+        elif servers.get("persistent") is False:
+            says = "pvc.enabled is false: streams are kept in the container and are gone when the pod moves or restarts"
+            yield _finding(servers, "persistent", says, None)
+        elif path is None:
+            says = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
+            yield _finding(servers, "jetstream", says, None)
+        elif is_in_memory(str(path)) or is_temporary(str(path)):
+            kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
+            says = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
+            yield _finding(servers, "store_dir", says, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
+        else:
+            yield passed(servers.subject)
+
+
+def _forgotten(stream: DeclaredStream) -> Finding:
+    """Memory is a choice for caches; nobody chose what is not stated."""
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.WARNING,
+        message="storage is not set, and the resource definition's default is memory, not the server's file: messages"
+        " are gone when its servers restart; write storage: file, or storage: memory if that is meant",
+        evidence=(stream.shows("storage", "memory"),),
+        remedy=BY_HAND,
+    )
+
+
+def _finding(servers: DeclaredServers, setting: str, says: str, severity: Severity | None) -> Finding:
+    shown = servers.at(setting).shows(f"store_dir: {servers.get('store_dir', 'not set')}")
+    return Finding(subject=servers.subject, severity=severity, message=says, evidence=(shown,), remedy=BY_HAND)

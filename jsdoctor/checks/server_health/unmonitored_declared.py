@@ -1,0 +1,40 @@
+"""JSD823: servers that nobody will be able to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.doubts import BY_HAND, unclear
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.manifest import DeclaredServers, Manifests
+
+
+@check("server_health.unmonitored_declared")
+def unmonitored_declared(manifests: Manifests) -> Iterator[Finding]:
+    """A server has no monitoring port unless one is set; the chart sets 8222, which speaks JSON, and leaves the
+    exporter for Prometheus (7777) off.
+    """
+    for servers in manifests.servers:
+        if servers.get("monitoring") is not True:
+            unsure = None if "monitoring" in servers.settings else unclear(servers, "monitoring")
+            yield unsure or _finding(servers, "monitoring", _OFF, None)
+        elif servers.get("exporter") is False:
+            yield _finding(servers, "exporter", _NO_EXPORTER, Severity.INFO)
+        else:
+            yield passed(servers.subject)
+
+
+_OFF = (
+    "it will have no monitoring port: lag, storage and health can be seen with a login of the system account only; set"
+    " http_port (config.monitor.enabled in the chart)"
+)
+_NO_EXPORTER = (
+    "promExporter is off: port 8222 speaks JSON, which Prometheus does not read, so no alert on lag or storage can"
+    " fire; if nothing else exports the figures, set promExporter.enabled and its podMonitor.enabled"
+)
+
+
+def _finding(servers: DeclaredServers, setting: str, says: str, severity: Severity | None) -> Finding:
+    shown = servers.shows(setting, f"{setting}: {'on' if servers.get(setting) else 'off'}")
+    return Finding(subject=servers.subject, severity=severity, message=says, evidence=(shown,), remedy=BY_HAND)

@@ -1,0 +1,39 @@
+"""JSD609: a manifest that sets limits and leaves to a default what happens when they are reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.manifest import DeclaredStream, Manifests
+
+_LIMITS = ("max_bytes", "max_msgs")
+
+
+@check("stream_limits.discard_unstated_declared")
+def discard_unstated_declared(manifests: Manifests) -> Iterator[Finding]:
+    """The default, `old`, deletes without a word; `new` refuses with error 10077 (server: filestore.go)."""
+    for stream in manifests.kept_streams():
+        config = stream.stored
+        reached = [name for name in _LIMITS if getattr(config, name) > 0]
+        if not reached or config.mirror or config.sealed:
+            continue
+        if unsure := doubt(stream, *_LIMITS):
+            yield unsure
+        elif stream.states("discard"):
+            yield passed(stream.subject)
+        else:
+            yield _finding(stream, reached[0])
+
+
+def _finding(stream: DeclaredStream, limit: str) -> Finding:
+    lost = "the oldest messages" if stream.stored.retention == "limits" else "messages that nobody has worked on yet"
+    return Finding(
+        subject=stream.subject,
+        message=f"{limit} is set and the discard policy is not: by default a full stream deletes {lost} without a word;"
+        " write discard: old if that is meant, discard: new if publishers shall be refused",
+        evidence=(stream.shows(limit, getattr(stream.stored, limit)),),
+        remedy=BY_HAND,
+    )

@@ -1,0 +1,33 @@
+"""JSD610, from manifests: a stream that will acknowledge nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.manifest import Manifests
+
+_SYSTEM_SUBJECTS = ("$JS.", "$SYS.")
+
+
+@check("stream_limits.no_ack_declared")
+def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
+    """With `no_ack` the message is stored and the publisher hears nothing (server: stream.go, `canRespond`)."""
+    for stream in manifests.kept_streams():
+        config = stream.stored
+        if not config.subjects or config.mirror:
+            continue
+        if unsure := doubt(stream, "no_ack", "subjects"):
+            yield unsure
+        elif not config.no_ack or all(s == ">" or s.startswith(_SYSTEM_SUBJECTS) for s in config.subjects):
+            yield passed(stream.subject)
+        else:
+            yield Finding(
+                subject=stream.subject,
+                message="no_ack is set: a publisher that waits times out although its message is stored, and stores it"
+                " again with every retry",
+                evidence=(stream.shows("no_ack", value=True),),
+                remedy=BY_HAND,
+            )

@@ -1,0 +1,67 @@
+"""`jsdoctor baseline write` and `jsdoctor baseline prune`: accepting what is there, and forgetting what is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from jsdoctor.cli.baseline_file import load_baseline, save_baseline
+from jsdoctor.cli.collecting import collect
+from jsdoctor.cli.console import say
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.engine.suppression import fully_judged
+from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.report import Report
+from jsdoctor.model.suppression import Accepted, Baseline
+from jsdoctor.model.wording import counted
+
+
+def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
+    """Accept every finding that counts today. Raises `UsageProblem` for a file that is there already."""
+    if path.exists() and not force:
+        raise UsageProblem(f"{path} is there already", "prune it, or give --force to accept everything anew")
+    report = _look(judge, wanted, None)
+    accepted = [
+        Accepted(result.fingerprint, result.rule.code, result.finding.subject.label, result.severity)
+        for result in report.failures()
+    ]
+    save_baseline(path, accepted)
+    say(f"{counted(len(accepted), 'finding')} accepted in {path}", f"jsdoctor check --baseline {path}")
+    return _ending(report)
+
+
+def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
+    """Forget the findings that are no more. Those of rules that could not be judged stay."""
+    baseline = load_baseline(path)
+    report = _look(judge, wanted, baseline)
+    kept = list(_still_there(baseline, report))
+    save_baseline(path, kept)
+    gone = len(baseline.accepted) - len(kept)
+    say(f"{counted(gone, 'finding')} of {path} forgotten, {len(kept):,} kept")
+    return _ending(report)
+
+
+def _look(judge: JudgeRequest, wanted: EvidenceRequest, baseline: Baseline | None) -> Report:
+    collected = collect(wanted, replace(open_judging(judge), baseline=baseline))
+    if collected.problem is not None and collected.saw_nothing:
+        raise collected.problem
+    return collected.report()
+
+
+def _still_there(baseline: Baseline, report: Report) -> Iterable[Accepted]:
+    found = {result.fingerprint for result in (*report.failures(), *report.suppressed())}
+    judged = fully_judged(report.verdicts)
+    for accepted in baseline.accepted.values():
+        if accepted.fingerprint in found or accepted.code not in judged:
+            yield accepted
+
+
+def _ending(report: Report) -> ExitCode:
+    """Whoever accepts findings on half of the evidence is told so."""
+    missing = sum(gap.requested for gap in report.gaps)
+    if missing:
+        say(f"{counted(missing, 'gap')}: what could not be seen was not judged", "jsdoctor check lists them")
+    return ExitCode.INCONCLUSIVE if missing else ExitCode.OK

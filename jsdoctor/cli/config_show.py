@@ -1,0 +1,123 @@
+"""`jsdoctor config show`: every setting as it applies now, and where it comes from. No secret is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jsdoctor.cli.configuration import load_configuration
+from jsdoctor.cli.connection import connection_options, resolve_connection
+from jsdoctor.cli.judging import DEFAULT_MAX_EXAMPLES
+from jsdoctor.cli.pace import pace
+from jsdoctor.cli.rulebook import Rulebook, open_rulebook
+from jsdoctor.collect.live.monitor_url import parse_monitor_url
+from jsdoctor.engine.overrides import overrides
+from jsdoctor.engine.suppression import resolve_waivers
+from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.finding import Severity
+from jsdoctor.parse.configuration import Configuration
+from jsdoctor.render.escape import printable
+from jsdoctor.render.units import quantity
+
+_DEFAULT = "default"
+
+
+class Setting(NamedTuple):
+    """One setting: its value as it is written, and the place that decided it."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode:
+    """Print the settings. `every`: parameters of rules that nobody set, too. Raises what a run itself would raise."""
+    config = load_configuration(given["config"], given["isolated"])
+    rulebook = open_rulebook(tuple(Path(directory) for directory in config.rule_directories or ()))
+    settings = [
+        *_connection(given, config),
+        *_run(config),
+        *_parameters(config, rulebook, every),
+        *_waivers(config, rulebook),
+    ]
+    if format_ == "json":
+        document = [setting._asdict() for setting in settings]
+        sys.stdout.write(json.dumps({"configuration": config.origin or None, "settings": document}, indent=2) + "\n")
+        return ExitCode.OK
+    name = max(len(setting.name) for setting in settings)
+    sys.stdout.write(f"configuration file: {printable(config.origin) or 'none'}\n")
+    for setting in settings:
+        sys.stdout.write(printable(f"{setting.name:{name}} = {setting.value}  ({setting.origin})") + "\n")
+    return ExitCode.OK
+
+
+def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Setting]:
+    options = connection_options(given)
+    settings = resolve_connection(options, config)
+    named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
+    file = {} if named else {"servers": config.server, "context_name": config.context}
+    file["timeout_s"] = None if options.timeout is not None or os.environ.get("NATS_TIMEOUT") else config.timeout_ns  # type: ignore[assignment]
+
+    def row(name: str, field: str, value: object) -> Setting:
+        return Setting(name, str(value), config.origin if file.get(field) else settings.origins[field])
+
+    yield row("server", "servers", ", ".join(settings.servers))
+    yield row("context", "context_name", settings.context_name or "none")
+    yield row("login", "login", "none" if settings.origins["login"] == _DEFAULT else "given, not shown")
+    for name in ("tls_cert", "tls_key", "tls_ca"):
+        if getattr(settings, name):
+            yield row(name.replace("_", ""), name, getattr(settings, name))
+    yield row("tlsfirst", "tls_first", str(settings.tls_first).lower())
+    yield row("js-api-prefix", "js_api_prefix", settings.js_api_prefix)
+    yield row("inbox-prefix", "inbox_prefix", settings.inbox_prefix)
+    yield row("timeout", "timeout_s", quantity(int(settings.timeout_s * 1e9), "duration"))
+
+
+def _run(config: Configuration) -> Iterator[Setting]:
+    paced = pace(None, None, config)
+    interval = quantity(int(paced.interval_s * 1e9), "duration")
+    yield _set("samples", paced.samples, config.samples, config)
+    yield _set("interval", interval, config.interval_ns, config)
+    monitor = tuple(parse_monitor_url(url).base for url in config.monitor or ())
+    lists = {"monitor": monitor, "ntp": config.ntp, "select": config.select, "extend-select": config.extend_select}
+    lists |= {"ignore": config.ignore, "rule-directories": config.rule_directories}
+    for name, values in lists.items():
+        yield _set(name, ", ".join(values or ()) or "none", values or None, config)
+    yield _set("fail-on", (config.fail_on or Severity.ERROR).value, config.fail_on, config)
+    examples = DEFAULT_MAX_EXAMPLES if config.max_examples is None else config.max_examples
+    yield _set("max-examples", examples, config.max_examples, config)
+    yield _set("baseline", config.baseline or "none", config.baseline, config)
+
+
+def _set(name: str, value: object, configured: object, config: Configuration) -> Setting:
+    return Setting(name, str(value), _DEFAULT if configured is None else config.origin)
+
+
+def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Iterator[Setting]:
+    values = overrides(rulebook.rules, config.rule_settings, config.origin)
+    lines = {(setting.rule.upper(), setting.param): setting.line for setting in config.rule_settings}
+    lines |= {
+        (rule.code, setting.param): setting.line
+        for setting in config.rule_settings
+        for rule in rulebook.rules
+        if rule.slug == setting.rule.lower()
+    }
+    for rule in rulebook.rules:
+        given = values.get(rule.code, {})
+        for name, param in rule.params.items():
+            if name not in given and not every:
+                continue
+            value = given.get(name, param.default)
+            shown = "none" if value is None else quantity(value, param.unit)
+            origin = f"{config.origin}:{lines[rule.code, name]}" if name in given else _DEFAULT
+            yield Setting(f"{rule.code}.{name}", shown, origin)
+
+
+def _waivers(config: Configuration, rulebook: Rulebook) -> Iterator[Setting]:
+    for waiver in resolve_waivers(config.waivers, rulebook.rules):
+        says = f"{waiver.subject} until {waiver.expires}: {waiver.reason}"
+        yield Setting(f"suppress {waiver.rule}", says, f"{waiver.origin}:{waiver.line}")

@@ -1,0 +1,48 @@
+"""Collecting for a diagnosis: what the rules of the symptom's causes want, and what the person said of the trouble."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from jsdoctor.cli.collecting import Collected, collect
+from jsdoctor.cli.console import say
+from jsdoctor.cli.diagnose_request import DiagnoseRequest
+from jsdoctor.cli.diagnose_told import Told, told_by_person
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import Judging, open_judging
+from jsdoctor.engine.diagnosis import Looked, diagnose
+from jsdoctor.engine.runner import evaluate
+from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
+from jsdoctor.model.probe import Probe
+from jsdoctor.model.stored import ScanTarget, StoredMessages
+from jsdoctor.remedy.offer import with_offers
+
+
+def diagnose_collected(
+    request: DiagnoseRequest, question: Question, actual_seq: int | None, probed: Probe | None
+) -> tuple[Collected, Diagnosis]:
+    """Collect, evaluate the rules of the causes, and say what that means. Raises what `cli.errors` can say."""
+    judging = open_judging(request.judge(question.symptom.causes))
+    wanted = _with_scan(request.wanted, judging, request.narrowing)
+    collected = collect(wanted, judging)
+    if collected.problem is not None and collected.saw_nothing:
+        say(collected.problem.message, collected.problem.hint)
+    evaluation = evaluate(
+        judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
+    )
+    told = told_by_person(Told(request.narrowing, actual_seq, probed), wanted, judging, collected.evidence)
+    offered = with_offers(evaluation.results, judging.rulebook.actions)
+    looked = Looked(collected.evidence, msgspec.structs.replace(evaluation, results=offered), told)
+    return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
+
+
+def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:
+    """The stream that is meant is scanned without being asked for, where stored messages can decide a cause."""
+    checks = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
+    telling = any(StoredMessages in check.kinds for check in checks)
+    live = wanted.names_a_deployment and wanted.bundle is None
+    if wanted.scan or not (telling and live and narrowing.stream) or wanted.monitor:
+        return wanted
+    return replace(wanted, scan=(ScanTarget(narrowing.stream),))

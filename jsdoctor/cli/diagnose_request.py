@@ -1,0 +1,75 @@
+"""What `jsdoctor diagnose` is asked: a symptom in words, by code or by name, what it is about, where to look."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from jsdoctor.cli.console import Color
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import JudgeRequest
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.diagnosis import Narrowing
+
+_LONGEST_INPUT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseRequest:
+    """What the command line asked for. None or empty: not given there."""
+
+    text: str = ""
+    code: int | None = None
+    symptom: str = ""
+    narrowing: Narrowing = Narrowing()  # noqa: RUF009 - frozen, so one shared instance is safe
+    probe: str = ""
+    offline: bool = False
+    wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
+    format: str = "text"
+    output: Path | None = None
+    verbose: int = 0
+    quiet: bool = False
+    color: Color = Color.AUTO
+    config: Path | None = None
+    isolated: bool = False
+
+    def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
+        """The request to judge by these rules."""
+        return JudgeRequest(select=rules, config=self.config, isolated=self.isolated, quiet=self.quiet)
+
+
+def refuse_contradictions(request: DiagnoseRequest) -> None:
+    """Raises `UsageProblem` for what does not fit together."""
+    named = [request.text.strip(), request.code, request.symptom]
+    if sum(bool(one) for one in named) > 1:
+        raise UsageProblem("a text, --code and --symptom all name a symptom", "give one of them")
+    if not any(named) and not request.probe:
+        raise UsageProblem(
+            "there is nothing to diagnose",
+            'give the error as one argument: jsdoctor diagnose "nats: wrong last sequence: 5123"\n'
+            "or a line of a log on stdin: jsdoctor diagnose -\nor --code 10071, or --symptom SLUG",
+        )
+    if request.narrowing.consumer and not request.narrowing.stream:
+        raise UsageProblem("--consumer needs --stream", "consumers of different streams may have the same name")
+    if request.probe and not _publishable(request.probe):
+        raise UsageProblem(
+            f"--probe {request.probe!r} is no subject that an application publishes to",
+            "name one subject in full: no wildcards, no blanks, none of $JS and $SYS",
+        )
+    if request.offline and request.probe:
+        raise UsageProblem("--offline collects nothing, --probe asks servers", "leave one of them away")
+    if request.narrowing.expected_seq is not None and not (request.narrowing.stream or request.probe):
+        raise UsageProblem("--expected-seq needs --stream", "name the stream whose last sequence was expected")
+
+
+def _publishable(subject: str) -> bool:
+    """Whether it is a literal subject, and not one by which servers are managed."""
+    tokens = subject.split(".")
+    literal = all(token and token.isprintable() and not set(token) & set("*> ") for token in tokens)
+    return literal and tokens[0] not in ("$JS", "$SYS", "_INBOX")
+
+
+def read_text(words: str) -> str:
+    """The text of an argument; `-` means stdin."""
+    return sys.stdin.buffer.read(_LONGEST_INPUT).decode(errors="replace") if words == "-" else words

@@ -1,0 +1,86 @@
+"""What a person says of the trouble, turned into results: an expected sequence, a probed subject."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.diagnose.probe import probe
+from jsdoctor.collect.diagnose.stored_message import MSG_ID, stored_message
+from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.engine.expectation import told_by
+from jsdoctor.engine.select import find_rule
+from jsdoctor.model.diagnosis import Narrowing
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.expectation import Expectation, StoredMessage
+from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.probe import Probe
+from jsdoctor.model.report import Result
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.remedy.offer import with_offers
+
+_EXPECTED = "Nats-Expected-Last-Sequence"
+_NO_STREAM = "JSD613"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was said, the last sequence that the error text names, and what a probe found out."""
+
+    narrowing: Narrowing
+    actual_seq: int | None = None
+    probed: Probe | None = None
+
+
+def told_by_person(told: Told, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet) -> dict[str, Result]:
+    """Results by rule code, with their remedies."""
+    findings = {**_probed(told.probed), **_expected(told, wanted, judging, evidence)}
+    rules = judging.rulebook.rules
+    results = [Result(find_rule(rules, code), finding) for code, finding in findings.items()]
+    return {result.rule.code: result for result in with_offers(results, judging.rulebook.actions)}
+
+
+def run_probe(subject: str, narrowing: Narrowing, wanted: EvidenceRequest, judge: JudgeRequest) -> Probe:
+    """Probe a subject with the expected sequence and the id that were said. Raises ConnectProblem."""
+    settings = resolve_connection(wanted.connection, open_judging(judge).config)
+    headers = {_EXPECTED: str(narrowing.expected_seq)} if narrowing.expected_seq is not None else {}
+    headers |= {MSG_ID: narrowing.msg_id} if narrowing.msg_id else {}
+    return asyncio.run(probe(settings, subject, headers))
+
+
+def _probed(probed: Probe | None) -> dict[str, Finding]:
+    if probed is None or probed.refused:
+        return {}
+    return {_NO_STREAM: passed(CLUSTER) if probed.stream else Finding(subject=CLUSTER, message=probed.verdict)}
+
+
+def _expected(told: Told, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet) -> dict[str, Finding]:
+    """What the sequences say against the stream as it was seen."""
+    expected, stream = told.narrowing.expected_seq, _meant(evidence, told.narrowing.stream)
+    if stream is None or (expected is None and told.actual_seq is None):
+        return {}
+    follower = None
+    live = wanted.bundle is None and stream.from_leader
+    if live and expected is not None and expected < stream.state.last_seq:
+        follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
+    return told_by(Expectation(expected, told.narrowing.msg_id, told.actual_seq, follower), stream)
+
+
+def _meant(evidence: EvidenceSet, name: str) -> Stream | None:
+    series = evidence.get(SnapshotSeries)
+    streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
+    named = [stream for stream in streams if stream.name == name]
+    return named[0] if len(named) == 1 else None
+
+
+async def _follower(wanted: EvidenceRequest, judging: Judging, stream: str, stream_seq: int) -> StoredMessage | None:
+    settings = resolve_connection(wanted.connection, judging.config)
+    try:
+        async with connect(settings) as connection:
+            return await stored_message(connection, settings.js_api_prefix, stream, stream_seq, settings.timeout_s)
+    except ConnectProblem:
+        return None

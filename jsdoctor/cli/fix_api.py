@@ -1,0 +1,91 @@
+"""Requests of a fix over the connection of this run: what remedies need, with what may go wrong in their words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from nats.aio.client import Client
+
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.connect.refusal import printable
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.model.plan import Json
+from jsdoctor.remedy.operation import ApiError, DeniedError, LostError, SilentError
+
+USER_INFO = "$SYS.REQ.USER.INFO"
+_DESCRIPTION_SHOWN = 300
+
+
+class LiveApi:
+    """The `Api` of `jsdoctor.remedy.operation`, through one connection."""
+
+    def __init__(self, connection: Connection, prefix: str, timeout_s: float) -> None:
+        self._connection = connection
+        self._prefix = prefix
+        self._timeout_s = timeout_s
+
+    @property
+    def client(self) -> Client:
+        """The client of nats-py."""
+        return self._connection.client
+
+    @property
+    def prefix(self) -> str:
+        """Of the JetStream API, without a final dot."""
+        return self._prefix
+
+    @property
+    def timeout_s(self) -> float:
+        """Longest wait for one answer."""
+        return self._timeout_s
+
+    async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
+        """A request of the JetStream API that must succeed."""
+        reply = await self.request(f"{self._prefix}.{subject}", payload, timeout_s=timeout_s)
+        if isinstance(error := reply.get("error"), dict):
+            said = printable(str(error.get("description", "")), limit=_DESCRIPTION_SHOWN)
+            raise ApiError(subject, int(error.get("code") or 0), int(error.get("err_code") or 0), said)
+        return reply
+
+    async def request(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
+        """A request to any subject."""
+        if not subject.isprintable() or " " in subject:
+            raise ApiError(subject, 400, 0, "the name holds characters that no subject can have")
+        body = b"" if payload is None else msgspec.json.encode(payload)
+        asker = Asker(self._connection, timeout_s or self._timeout_s)
+        try:
+            reply = await asker.one(subject, body)
+        except NoReplyError as error:
+            raise _problem(error) from None
+        try:
+            decoded: Any = msgspec.json.decode(reply.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise SilentError(f"{subject}: the answer is no JSON object")
+        return decoded
+
+    async def accounts(self) -> frozenset[str]:
+        """Names of the account of this login; empty where the server does not tell."""
+        try:
+            data = (await self.request(USER_INFO)).get("data") or {}
+        except (SilentError, DeniedError, ApiError):
+            return frozenset()
+        return frozenset(str(data[key]) for key in ("account", "account_name") if data.get(key))
+
+
+def _problem(error: NoReplyError) -> Exception:
+    match error.why:
+        case Why.DENIED:
+            return DeniedError(
+                f"this login is not allowed to ask: {error.words} (docs/permissions.md lists what it needs)"
+            )
+        case Why.NO_INBOX:
+            return DeniedError(f"this login is not allowed to receive replies: {error.words}")
+        case Why.LOST:
+            return LostError("the connection was lost")
+        case Why.NOBODY:
+            return SilentError(f"nobody answers {error.subject}")
+        case Why.LATE:
+            return SilentError(f"no answer to {error.subject} in time")

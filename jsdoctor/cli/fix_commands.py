@@ -1,0 +1,89 @@
+"""The commands `fix` and `rollback` as typer sees them. Work is imported when a command runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from jsdoctor.cli import fix_options as fix_opt
+from jsdoctor.cli import option_groups as groups
+from jsdoctor.cli import options as opt
+from jsdoctor.cli.console import Color
+from jsdoctor.cli.option_groups import Given, takes
+
+if TYPE_CHECKING:
+    from jsdoctor.engine.verdict import ExitCode
+
+# A paragraph that begins with a backspace is not wrapped.
+FIX_HELP = """Plan how to mend what check finds; with --apply, do it, prove it, and take back what did not help.
+
+Without --apply nothing is changed. Every write is journalled first, with what was there before.
+
+\b
+Examples:
+  jsdoctor fix                                   the plan
+  jsdoctor fix -o plan.json                      keep it; .md for a change ticket
+  jsdoctor fix --apply                           the safe steps, after asking
+  jsdoctor fix --plan plan.json --apply --yes --allow disruptive --journal j.jsonl
+  jsdoctor fix --resume --journal j.jsonl        after an interruption
+  jsdoctor rollback j.jsonl                      put everything back
+"""
+
+
+@takes(groups.connection, groups.live, groups.rules, fix_opt.looking, groups.configuration)
+def fix(
+    given: Given,
+    apply: fix_opt.Apply = False,
+    yes: fix_opt.Yes = False,
+    allow: fix_opt.AllowRisk = None,
+    journal: fix_opt.JournalFile = None,
+    resume: fix_opt.Resume = False,
+    plan: fix_opt.PlanFile = None,
+    remedy: fix_opt.Remedy = None,
+    step: fix_opt.Steps = None,
+    patience: fix_opt.PatienceTime = None,
+    format_: fix_opt.Format = None,
+    output: fix_opt.Output = None,
+) -> None:
+    """Plan and mend; its help is FIX_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.fix_request import fix_request
+    from jsdoctor.cli.fix_run import run_fix
+
+    def work() -> ExitCode:
+        own = {"apply": apply, "yes": yes, "journal": journal, "resume": resume, "plan": plan, "output": output}
+        return run_fix(fix_request(given, own | {"patience_s": patience}, allow, remedy, step, format_))
+
+    raise typer.Exit(guarded(work))
+
+
+@takes(groups.connection, groups.configuration)
+def rollback(
+    given: Given,
+    journal: fix_opt.RollbackJournal,
+    yes: fix_opt.Yes = False,
+    format_: fix_opt.Format = None,
+    quiet: opt.QuietCapture = False,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """Put back what jsdoctor fix has changed, as its journal tells, last step first."""
+    from jsdoctor.cli.connection import connection_options
+    from jsdoctor.cli.errors import guarded
+    from jsdoctor.cli.rollback_run import RollbackRequest, run_rollback
+
+    def work() -> ExitCode:
+        return run_rollback(
+            RollbackRequest(
+                journal=journal,
+                connection=connection_options(given),
+                yes=yes,
+                format=fix_opt.plan_format(format_, None),
+                quiet=quiet,
+                color=color,
+                config=given["config"],
+                isolated=given["isolated"],
+            )
+        )
+
+    raise typer.Exit(guarded(work))

@@ -1,0 +1,61 @@
+"""Making the plan of a fix: look at the deployment, judge, and draft steps for what fails."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+from jsdoctor import __version__
+from jsdoctor.cli.console import say
+from jsdoctor.cli.fix_evidence import Look
+from jsdoctor.cli.fix_request import FixRequest, check_choices
+from jsdoctor.cli.headline import headline
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.problems import Problem
+from jsdoctor.model.exchange import Sample
+from jsdoctor.model.finding import Outcome
+from jsdoctor.model.plan import Plan
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import counted
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.raw_configs import raw_configs
+from jsdoctor.remedy.plan import draft
+
+
+def make_plan(request: FixRequest, look: Look) -> Plan:
+    """Look and plan; nothing is written. Nothing is planned for findings that are waived or accepted.
+
+    Raises the problems that `cli.errors` can say.
+    """
+    rulebook = look.judging.rulebook
+    check_choices(request.remedies, rulebook.actions.keys(), [rule.code for rule in rulebook.rules])
+    samples = asyncio.run(_samples(look))
+    evidence = assemble(samples)
+    if evidence.get(SnapshotSeries) is None:
+        gap = next(iter(evidence.gaps), None)
+        raise Problem(
+            f"no stream could be looked at{f': {gap.reason}' if gap else ''}",
+            gap.how_to_get if gap else "jsdoctor check tells more",
+        )
+    report = look.judging.report(evidence, (), headline(evidence, samples))
+    exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    drafted = draft(report.failures(), rulebook.actions, evidence, raw_configs(exchanges), request.remedies)
+    undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
+    if undecided and not request.judge.quiet:
+        what = f"{counted(len(undecided), 'result')} of rules could not be decided"
+        say(f"{what}: nothing is planned for those", "jsdoctor check tells which, and why")
+    return Plan(
+        version=__version__,
+        created=datetime.now(UTC),
+        api_prefix=look.settings.js_api_prefix,
+        headline=report.headline,
+        parameters=look.values,
+        steps=drafted.steps,
+        refused=drafted.refused,
+    )
+
+
+async def _samples(look: Look) -> tuple[Sample, ...]:
+    look.show(f"connecting to {', '.join(look.settings.servers)}")
+    async with connect(look.settings) as connection:
+        return await look.samples(connection)

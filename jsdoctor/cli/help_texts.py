@@ -1,0 +1,64 @@
+"""What `--help` says of commands: a paragraph that begins with a backspace keeps its lines."""
+
+CHECK_HELP = """Check a JetStream deployment, live or captured, and what lies beside it: logs, packets, manifests.
+
+Reads only, but for the consumer that a --scan makes and deletes.
+
+\b
+Examples:
+  jsdoctor check                              the selected nats context
+  jsdoctor check --context prod-sys           system account: sees everything
+  jsdoctor check -s nats://app:pw@host:4222   plain account: its own streams
+  jsdoctor check --monitor http://host:8222   HTTP monitoring, once per server
+  jsdoctor check --select JSD4 --format json  consumer rules, as JSON
+  jsdoctor check --bundle FILE.zip            what jsdoctor capture wrote
+  jsdoctor check --logs nats.log              logs alone; with -s or --bundle both
+  jsdoctor check --pcap nats.pcap             packets; both ends: --pcap A --pcap B
+  jsdoctor check --listen 127.0.0.1:9855      again and again, for Prometheus to fetch
+  jsdoctor check --manifest deploy/           what is to be deployed; with -s its change
+"""
+
+AUDIT_HELP = """Audit logs of servers and clients, of any size, with Spark. Connects to no NATS server.
+
+\b
+Examples:
+  jsdoctor audit logs/                              a directory, rotated and packed files too
+  jsdoctor audit --timezone Europe/Berlin 'n*.log'  times without a zone are of that one
+  jsdoctor audit --master spark://host:7077 /mnt/logs
+  jsdoctor audit --remote sc://host:15002 s3://bucket/nats
+  jsdoctor check --logs nats.log                    one file, at once, without Spark
+"""
+
+CAPTURE_HELP = """Capture the evidence of a live deployment into a file, to be checked later or elsewhere.
+
+Reads only, but for the consumer that a --scan makes and deletes. Secrets are taken out before anything is written.
+
+\b
+Examples:
+  jsdoctor capture -o prod.zip                   the selected nats context
+  jsdoctor capture -o prod.zip --context sys     system account: sees everything
+  jsdoctor check --bundle prod.zip               then, anywhere
+"""
+
+DIAGNOSE_HELP = """Diagnose a symptom: each documented cause confirmed, ruled out, or undecided and what decides it.
+
+Reads only. A --probe is traced by servers, never stored.
+
+\b
+Examples:
+  jsdoctor diagnose "nats: wrong last sequence: 5123" --stream ORDERS --expected-seq 5120
+  jsdoctor diagnose --symptom consumer-stalled --stream ORDERS --consumer billing
+  jsdoctor diagnose --code 10077 --bundle FILE.zip
+  tail -1 app.log | jsdoctor diagnose - --logs app.log
+  jsdoctor diagnose --offline "duplicate orders"      what it could be, without looking
+  jsdoctor diagnose --probe orders.new                which stream would take a message
+"""
+
+BASELINE_HELP = """Accept the findings that are there today, so that only new ones count; forget those that are mended.
+
+\b
+Examples:
+  jsdoctor baseline write jsdoctor-baseline.json
+  jsdoctor check --baseline jsdoctor-baseline.json
+  jsdoctor baseline prune jsdoctor-baseline.json
+"""

@@ -1,0 +1,40 @@
+"""One stored message by its sequence, without its payload."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.ask import Asker, NoReplyError
+from jsdoctor.collect.scan.take import headers_of
+from jsdoctor.model.expectation import StoredMessage
+from jsdoctor.parse.replies import ApiError, Instant, ReplyError, decode
+
+MSG_ID = "Nats-Msg-Id"
+
+
+class _Message(msgspec.Struct, frozen=True):
+    seq: int
+    time: Instant | None = None
+    subject: str = ""
+    hdrs: str = ""
+
+
+class _Got(msgspec.Struct, frozen=True):
+    message: _Message | None = None
+    error: ApiError | None = None
+
+
+async def stored_message(
+    connection: Connection, prefix: str, stream: str, stream_seq: int, timeout_s: float
+) -> StoredMessage | None:
+    """The message, or None: it is not stored, or this login may not read it. Payloads are not kept."""
+    request = b'{"seq":%d}' % stream_seq
+    try:
+        reply = await Asker(connection, timeout_s).one(f"{prefix}.STREAM.MSG.GET.{stream}", request)
+        message = decode(reply.body, _Got).message
+    except (NoReplyError, ReplyError):
+        return None
+    if message is None:
+        return None
+    return StoredMessage(message.seq, message.subject, headers_of(message.hdrs).get(MSG_ID, ""), message.time)

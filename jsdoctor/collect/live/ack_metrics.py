@@ -1,0 +1,70 @@
+"""Listening to the metrics of acknowledgements while samples are taken; only where a consumer has them switched on.
+
+Servers publish one for a share of acknowledgements (`sample_freq`) in the account of the consumer. Nothing is asked and
+nothing is changed; a login that may not listen gets a gap.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from time import monotonic_ns
+
+import msgspec
+from nats import errors
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.haul import Haul
+from jsdoctor.model.ack_times import MOST_ACKS
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.parse.ack_times import Heard, Metric
+
+SUBJECT = "$JS.EVENT.METRIC.CONSUMER.ACK.>"
+
+
+def are_sampled(exchanges: Iterable[Exchange]) -> bool:
+    """Whether some consumer that was listed has its acknowledgements measured."""
+    return any(e.endpoint is Endpoint.CONSUMER_LIST and b'"sample_freq"' in e.body for e in exchanges)
+
+
+class AckListener:
+    """Keeps what is published between `begin` and `into`, of which only stream, consumer, time and deliveries."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._metrics: list[Metric] = []
+        self._subscription: Subscription | None = None
+        self._since, self._started = datetime.now(UTC), monotonic_ns()
+
+    async def begin(self) -> None:
+        """From now on."""
+        with contextlib.suppress(errors.Error, OSError):
+            self._subscription = await self._connection.client.subscribe(SUBJECT, cb=self._on_metric)
+
+    async def into(self, haul: Haul) -> None:
+        """Until now: an exchange of what was heard, or a gap where the login may not listen."""
+        if self._subscription is None:
+            return
+        with contextlib.suppress(errors.Error, OSError):
+            await self._subscription.unsubscribe()
+        if words := self._denial():
+            reason = f"metrics of acknowledgements cannot be heard: {words}"
+            how = f'add "{SUBJECT}" to subscribe.allow of the user\'s permissions, or use another login'
+            haul.gaps.append(Gap("metrics", CLUSTER, reason, how))
+            return
+        body = msgspec.json.encode(Heard(tuple(self._metrics)))
+        took_ns = monotonic_ns() - self._started
+        haul.exchanges.append(Exchange(Access.ACCOUNT, Endpoint.ACK_METRICS, SUBJECT, self._since, took_ns, body))
+
+    def _denial(self) -> str:
+        return next((words for words in self._connection.permission_errors if SUBJECT.lower() in words.lower()), "")
+
+    async def _on_metric(self, message: Msg) -> None:
+        if len(self._metrics) < MOST_ACKS:
+            with contextlib.suppress(msgspec.DecodeError):
+                self._metrics.append(msgspec.json.decode(message.data, type=Metric))

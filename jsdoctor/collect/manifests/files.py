@@ -1,0 +1,64 @@
+"""Which files hold manifests: paths, globs, directories, and `-` for standard input."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from jsdoctor.collect.problems import UsageProblem
+
+STDIN = "-"
+SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".cfg")
+_NOT_OURS = ("node_modules", "__pycache__", "charts")
+"""Directories of others' files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A file to read, by the path that reports call it. `named` tells one that was asked for by name or glob."""
+
+    path: str
+    named: bool
+
+
+def find(paths: Sequence[str]) -> list[Found]:
+    """Every file once, in the order of the command line, directories in the order of names.
+
+    Raises `UsageProblem` for a path that is not there.
+    """
+    found: dict[str, Found] = {}
+    for path in paths:
+        for file in _expanded(path):
+            known = found.get(file.path)
+            if known is None or (file.named and not known.named):
+                found[file.path] = file
+    return list(found.values())
+
+
+def _expanded(path: str) -> Iterator[Found]:
+    if path == STDIN:
+        yield Found(STDIN, named=True)
+    elif Path(path).is_dir():
+        yield from _below(path)
+    elif Path(path).exists():
+        yield Found(path, named=True)
+    else:
+        matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []  # noqa: PTH207 - a Path has no absolute globs
+        if not matches:
+            raise UsageProblem(
+                f"--manifest {path}: there is no such file or directory",
+                "name a file, a directory, a glob in quotes, or - for standard input",
+            )
+        for match in matches:
+            yield from _below(match) if Path(match).is_dir() else (Found(match, named=True),)
+
+
+def _below(directory: str) -> Iterator[Found]:
+    for parent, directories, files in os.walk(directory):
+        directories[:] = sorted(name for name in directories if name not in _NOT_OURS and not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                yield Found(os.path.join(parent, name), named=False)  # noqa: PTH118 - a Path would drop a leading ./

@@ -1,0 +1,116 @@
+"""Reading manifests: every file's declarations in one value, and what could not be read as its problem."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jsdoctor.collect.manifests.files import STDIN, Found, find
+from jsdoctor.collect.manifests.kustomize import patches_of
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.manifest import ManifestFile, Manifests, Place
+from jsdoctor.parse.manifests.read import YAML, Declared, YamlReader, may_declare, read_manifest
+from jsdoctor.parse.manifests.tree import ManifestError, Tree
+
+LARGEST = 64 * 1024 * 1024
+"""No manifest is larger; plans of Terraform come nearest."""
+
+SHOWN_STDIN = "stdin"
+
+_PATCH = (
+    "it is a patch of a kustomization, and only says what differs: give the output of kustomize build as --manifest -"
+)
+
+
+def load_manifests(paths: Sequence[str]) -> Manifests:
+    """Read them all. Raises `UsageProblem` for a path that is not there, and where YAML has no reader installed."""
+    files: list[ManifestFile] = []
+    all_of, included, everything = Declared(), _Includes(), find(paths)
+    patches = patches_of(found.path for found in everything if not found.named)
+    for found in everything:
+        if not found.named and os.path.normpath(found.path) in patches:
+            files.append(ManifestFile(path=found.path, problem=_PATCH))
+            continue
+        shown = SHOWN_STDIN if found.path == STDIN else found.path
+        text, problem = _text(found)
+        if text is None:
+            files.append(ManifestFile(path=shown, problem=problem, named=found.named))
+            continue
+        try:
+            declared = read_manifest(shown, text, included.read, _yaml_reader(shown))
+        except ManifestError as error:
+            wanted = found.named or may_declare(text)
+            files.append(ManifestFile(path=shown, problem=error.says, place=error.place, named=wanted))
+            continue
+        files += _told(shown, declared, named=found.named)
+        for name in ("streams", "consumers", "servers", "logins"):
+            getattr(all_of, name).extend(getattr(declared, name))
+    return Manifests(
+        files=tuple(files),
+        streams=tuple(all_of.streams),
+        consumers=tuple(all_of.consumers),
+        servers=tuple(
+            servers for servers in all_of.servers if os.path.normpath(servers.place.file) not in included.paths
+        ),
+        logins=tuple(all_of.logins),
+    )
+
+
+def _told(path: str, declared: Declared, *, named: bool) -> list[ManifestFile]:
+    if not declared.found and not declared.problems and named:
+        return [ManifestFile(path=path, problem="nothing in it is a manifest that is known here", named=True)]
+    problems = [ManifestFile(path=path, problem=says, place=place, named=True) for says, place in declared.problems]
+    return [ManifestFile(path=path, found=declared.found, named=named), *problems]
+
+
+def _text(found: Found) -> tuple[str | None, str]:
+    try:
+        if found.path == STDIN:
+            data = sys.stdin.buffer.read(LARGEST + 1)
+        else:
+            with Path(found.path).open("rb") as file:
+                data = file.read(LARGEST + 1)
+    except OSError as error:
+        return None, f"it could not be read: {error.strerror or error}"
+    if len(data) > LARGEST:
+        return None, f"it is larger than {LARGEST >> 20} MiB"
+    try:
+        return data.decode("utf-8-sig"), ""
+    except UnicodeDecodeError:
+        return None, "it is not text in UTF-8"
+
+
+class _Includes:
+    """Files that configurations of servers include: parts of those, and no servers of their own."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+
+    def read(self, file: str, name: str) -> tuple[str, str] | None:
+        """An included file, by its path from the including one (server: conf/parse.go)."""
+        path = os.path.normpath(os.path.join(os.path.dirname(file), name.lstrip("/")))  # noqa: PTH118, PTH120 - as Go
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError, ValueError):
+            return None
+        self.paths.add(path)
+        return path, text
+
+
+def _yaml_reader(path: str) -> YamlReader:
+    try:
+        from jsdoctor.parse.manifests.yaml_tree import yaml_documents  # noqa: PLC0415 - only where YAML is read
+    except ImportError as error:
+        if not path.endswith(YAML):
+            return _no_yaml
+        raise UsageProblem(
+            f"{path} is YAML, and PyYAML, which reads it, is not installed", "pip install 'jsdoctor[manifests]'"
+        ) from error
+    return yaml_documents
+
+
+def _no_yaml(file: str, text: str) -> Iterable[Tree]:
+    del text
+    raise ManifestError("it may be YAML, which nothing here can read: pip install 'jsdoctor[manifests]'", Place(file))

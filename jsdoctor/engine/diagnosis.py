@@ -1,0 +1,198 @@
+"""From a symptom and what its rules say to a differential: each cause confirmed, ruled out, or undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from jsdoctor.checks.registry import Check
+from jsdoctor.engine.expectation import TOLD
+from jsdoctor.engine.runner import Evaluation
+from jsdoctor.engine.sight import Sight
+from jsdoctor.engine.ways import Way, any_way, in_words
+from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, Question, Step, Verdict
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Confidence, Outcome
+from jsdoctor.model.report import Result, RuleVerdict
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.symptom import Symptom
+from jsdoctor.model.wording import counted
+
+_MESSAGES = 3
+_NOT_RUN = ("its rule was not run", "take it out of `ignore` in the configuration")
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What there is to judge by. `told`: results, by rule code, from what the person said of the trouble.
+
+    `evaluation` holds passes, too.
+    """
+
+    evidence: EvidenceSet
+    evaluation: Evaluation
+    told: Mapping[str, Result] = {}
+
+
+def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check]) -> Diagnosis:
+    """The differential before anything was looked at: everything is undecided."""
+    symptom, narrowing = question.symptom, question.narrowing
+    causes = []
+    for rule in _causes(symptom, rules):
+        ways = _lacking(rule, checks, None, narrowing)
+        step = "; or ".join(in_words(way, narrowing.stream) for way in Way if way in ways)
+        causes.append(_undecided(symptom, rule, "nothing was looked at", step))
+    lacking = {cause.rule.code: _lacking(cause.rule, checks, None, narrowing) for cause in causes}
+    telling = _most_telling(causes, lacking, narrowing)
+    return Diagnosis(question=question, causes=tuple(causes), next_step=telling)
+
+
+def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], looked: Looked) -> Diagnosis:
+    """The differential on what was looked at. `looked.evaluation` must hold passes, of every cause's rule."""
+    symptom, narrowing = question.symptom, question.narrowing
+    sight = Sight(looked.evidence, narrowing)
+    verdicts = {verdict.rule.code: verdict for verdict in looked.evaluation.verdicts}
+    by_code: dict[str, list[Result]] = {}
+    for result in looked.evaluation.results:
+        if narrowing.touches(result.finding.subject, sight.accounts):
+            by_code.setdefault(result.rule.code, []).append(result)
+    causes = []
+    for rule in _causes(symptom, rules):
+        results = by_code.get(rule.code, [])
+        if rule.code in looked.told:
+            results.insert(0, looked.told[rule.code])
+        causes.append(_judged(symptom, rule, verdicts.get(rule.code), results, sight))
+    causes = [_on_its_own(cause, causes, symptom) for cause in causes]
+    undecided = [cause for cause in causes if cause.verdict is Verdict.UNDECIDED]
+    lacking = {}
+    for cause in undecided:
+        silent = {Way(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - sight.ways
+        lacking[cause.rule.code] = _lacking(cause.rule, checks, looked.evidence, narrowing) | silent
+    return Diagnosis(
+        question=question,
+        causes=tuple(causes),
+        next_step=_most_telling(undecided, lacking, narrowing),
+        notes=sight.notes,
+    )
+
+
+def _causes(symptom: Symptom, rules: Sequence[Rule]) -> list[Rule]:
+    by_code = {rule.code: rule for rule in rules}
+    return [by_code[code] for code in symptom.causes if code in by_code]
+
+
+def _lacking(
+    rule: Rule, checks: Mapping[str, Check], evidence: EvidenceSet | None, narrowing: Narrowing
+) -> frozenset[Way]:
+    ways = any_way([checks[name] for name in rule.checks], evidence)
+    return ways | {Way.EXPECTED} if rule.code in TOLD and narrowing.expected_seq is None else ways
+
+
+def _judged(
+    symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], sight: Sight
+) -> Cause:
+    """What the findings on the thing itself and on what it stands on say together; a fault outweighs everything."""
+    failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
+    sure = [result for result in failed if result.finding.confidence is not Confidence.LOW]
+    if sure:
+        return _confirmed(symptom, rule, sure)
+    if failed:
+        finding = failed[0].finding
+        step = finding.how_to_get or f"jsdoctor explain {rule.code} says how to make sure"
+        return _undecided(symptom, rule, f"possible: {finding.message}", step, failed)
+    if crashed := next((r.finding for r in results if r.finding.outcome is Outcome.ERROR), None):
+        return _undecided(symptom, rule, crashed.message, "report this to the authors of jsdoctor")
+    meant = [result for result in results if sight.narrowing.is_meant(result.finding.subject)]
+    judged = [result for result in meant or results if result.finding.outcome is Outcome.PASS]
+    unknown = [result for result in meant or results if result.finding.outcome is Outcome.NOT_EVALUATED]
+    if unknown and not (judged and _same_kinds(judged, unknown)):
+        finding = unknown[0].finding
+        return _undecided(symptom, rule, finding.message, finding.how_to_get)
+    if verdict is None or (verdict.outcome is Outcome.NOT_EVALUATED and not judged):
+        reason, how = (verdict.reason, verdict.how_to_get) if verdict else _NOT_RUN
+        return _undecided(symptom, rule, reason, how)
+    if unseen := sight.unseen(judged):
+        return _undecided(symptom, rule, unseen.reason, unseen.how_to_get)
+    wanted = [Way(way) for way in symptom.ruled_out_with.get(rule.code, ())]
+    if wanted and not sight.ways & set(wanted):
+        step = "; or ".join(in_words(way, sight.narrowing.stream) for way in wanted)
+        return _undecided(symptom, rule, "nothing of it shows now, which does not tell what was or what may be", step)
+    return _ruled_out(symptom, rule, judged)
+
+
+def _on_its_own(cause: Cause, causes: Sequence[Cause], symptom: Symptom) -> Cause:
+    """A confirmed cause that only comes with another confirmed one is no cause of its own."""
+    if cause.verdict is not Verdict.CONFIRMED:
+        return cause
+    confirmed = {other.rule.code for other in causes if other.verdict is Verdict.CONFIRMED}
+    with_it = [code for code in symptom.explained_by.get(cause.rule.code, ()) if code in confirmed]
+    if not with_it:
+        return cause
+    message = f"not a cause of its own, it comes with {' and '.join(with_it)}: {cause.message}"
+    return msgspec.structs.replace(cause, verdict=Verdict.RULED_OUT, message=message, results=(), next_step="")
+
+
+def _same_kinds(judged: Sequence[Result], unknown: Sequence[Result]) -> bool:
+    """Whether streams or consumers were judged, and only something else, such as an absent log, could not be."""
+    assets = ("stream", "consumer")
+    about_assets = any(result.finding.subject.kind in assets for result in judged)
+    return about_assets and not any(result.finding.subject.kind in assets for result in unknown)
+
+
+def _confirmed(symptom: Symptom, rule: Rule, results: Sequence[Result]) -> Cause:
+    messages = [f"{result.finding.subject.label}: {result.finding.message}" for result in results[:_MESSAGES]]
+    if len(results) > _MESSAGES:
+        messages.append(f"and {counted(len(results) - _MESSAGES, 'more subject')}")
+    return Cause(
+        rule=rule,
+        because=symptom.because[rule.code],
+        verdict=Verdict.CONFIRMED,
+        message="; ".join(messages),
+        results=tuple(results),
+        evidence=tuple(one for result in results for one in result.finding.evidence),
+        next_step=f"jsdoctor explain {rule.code}",
+    )
+
+
+def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Cause:
+    if judged:
+        kinds = {result.finding.subject.kind for result in judged}
+        labels = [result.finding.subject.label for result in judged]
+        told = labels[0] if len(labels) == 1 and kinds != {"cluster"} else ""
+        message = f"{rule.title}" + (f" ({told})" if told else "")
+    else:
+        message = "it does not apply to anything that was looked at"
+    return Cause(
+        rule=rule,
+        because=symptom.because[rule.code],
+        verdict=Verdict.RULED_OUT,
+        message=message,
+        evidence=tuple(one for result in judged[:_MESSAGES] for one in result.finding.evidence),
+    )
+
+
+def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: Sequence[Result] = ()) -> Cause:
+    return Cause(
+        rule=rule,
+        because=symptom.because[rule.code],
+        verdict=Verdict.UNDECIDED,
+        message=reason,
+        evidence=tuple(one for result in possible for one in result.finding.evidence),
+        next_step=step,
+    )
+
+
+def _most_telling(
+    undecided: Sequence[Cause], lacking: Mapping[str, frozenset[Way]], narrowing: Narrowing
+) -> Step | None:
+    """What decides most, frequent causes before rare ones: a way to evidence that was not had, else the first hint."""
+    weights: dict[Way, float] = {}
+    for rank, cause in enumerate(undecided):
+        for way in lacking.get(cause.rule.code, frozenset()):
+            weights[way] = weights.get(way, 0) + 1 / (rank + 1)
+    if weights:
+        best = max(Way, key=lambda way: weights.get(way, 0))
+        decides = tuple(cause.rule.code for cause in undecided if best in lacking.get(cause.rule.code, ()))
+        return Step(in_words(best, narrowing.stream), decides)
+    hinted = next((cause for cause in undecided if cause.next_step), None)
+    return Step(hinted.next_step, (hinted.rule.code,)) if hinted else None

@@ -1,0 +1,118 @@
+"""From the words of a person, a client or a server to the symptom that they tell of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.engine.symptoms import SymptomBook
+from jsdoctor.model.rule import Rule, Signature
+from jsdoctor.model.symptom import ApiError, Symptom
+from jsdoctor.parse.logs.line import read_line
+from jsdoctor.parse.logs.matcher import Matcher
+
+LONGEST_TEXT = 64 * 1024
+"""So many characters of a text are looked at, from its end: the error is what was logged last."""
+
+_CODE = re.compile(
+    r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error)\W{1,6}(1\d{4})\b  # Go, Python, Rust, JSON
+      | [\[(](1\d{4})[\])]                                                           # Java, the nats command
+      | ^\s*(1\d{4})\s*$""",
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+_NUMBERS = re.compile(r"wrong last sequence: (?P<actual>\d+)")
+_SURE, _KNOWN_LINE = 1_000_000, 10_000
+_YEAR = 2000  # for lines of syslog, which have none; times play no part here
+_OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"kafka|rabbit ?mq|activemq|pulsar|kinesis|\bsqs\b|redis|postgres|mysql|mariadb|mongo|oracle|sqlite|cassandra"
+    r"|elasticsearch|zookeeper|etcd|consul\b|winerror|winsock|\bwsae|socket error|forcibly closed",
+    re.IGNORECASE,
+)
+"""Systems whose users have the same words for their troubles, or whose errors have the same numbers."""
+
+
+class Recognised(msgspec.Struct, frozen=True):
+    """One reading of a text: the symptom, and what in the text told it."""
+
+    symptom: Symptom
+    by: str
+    weight: int
+
+
+class Recognition(msgspec.Struct, frozen=True):
+    """What a text tells. `symptom` None: it is not known. `also` are other readings, the likelier first.
+
+    `actual_seq` is the last sequence that a refused publisher was told, where the text says it.
+    """
+
+    symptom: Symptom | None = None
+    by: str = ""
+    also: tuple[Recognised, ...] = ()
+    api_error: ApiError | None = None
+    actual_seq: int | None = None
+
+
+class Recogniser:
+    """All symptoms, ready to be recognised."""
+
+    def __init__(self, book: SymptomBook, rules: Sequence[Rule]) -> None:
+        self._book = book
+        wanted = {name for symptom in book.symptoms for name in symptom.matching.signatures}
+        self._matcher = Matcher([one for rule in rules for one in rule.signatures if one.name in wanted])
+
+    def text(self, text: str) -> Recognition:
+        """The symptom of an error message, a sentence, or lines of a log. Codes say most, loose words least."""
+        text = text[-LONGEST_TEXT:]
+        found: dict[str, Recognised] = {}
+        for reading in self._readings(text):
+            known = found.get(reading.symptom.slug)
+            if known is None or reading.weight > known.weight:
+                found[reading.symptom.slug] = reading
+        ranked = sorted(found.values(), key=lambda reading: -reading.weight)
+        errors = [error for code in _codes(text) if (error := self._book.api_error(code))]
+        number = _NUMBERS.search(text)
+        return Recognition(
+            symptom=ranked[0].symptom if ranked else None,
+            by=ranked[0].by if ranked else "",
+            also=tuple(ranked[1:]),
+            api_error=errors[0] if errors else None,
+            actual_seq=int(number["actual"]) if number else None,
+        )
+
+    def code(self, code: int) -> Recognition:
+        """The symptom of an API error."""
+        error, symptom = self._book.api_error(code), self._book.of_code(code)
+        return Recognition(symptom=symptom, by=f"API error {code}" if symptom else "", api_error=error)
+
+    def _readings(self, text: str) -> Iterator[Recognised]:
+        if _OTHERS.search(text) and not _OURS.search(text):
+            return
+        for code in _codes(text):
+            symptom = self._book.of_code(code)
+            if symptom is not None:
+                yield Recognised(symptom, f"API error {code}", _SURE)
+        for signature in self._signatures(text):
+            for symptom in self._book.symptoms:
+                if signature.name in symptom.matching.signatures:
+                    by = f"the log signature {signature.name}"
+                    yield Recognised(symptom, by, _KNOWN_LINE + len(signature.contains))
+        for symptom in self._book.symptoms:
+            for known in symptom.matching.texts:
+                match = re.search(known.pattern, text, re.IGNORECASE)
+                if match:
+                    yield Recognised(symptom, f'the words "{match[0]}" ({known.client})', len(match[0]))
+
+    def _signatures(self, text: str) -> Iterator[Signature]:
+        """Signatures of rules that a symptom names, whoever may have logged the lines."""
+        for line in text.splitlines():
+            raw = line.encode(errors="replace")
+            for message in dict.fromkeys((read_line(raw, _YEAR).text, raw)):
+                for server in (True, False):
+                    yield from (match.signature for match in self._matcher.match(server, "", message))
+
+
+def _codes(text: str) -> list[int]:
+    return [int(next(filter(None, found.groups()))) for found in _CODE.finditer(text)]

@@ -1,0 +1,84 @@
+"""Symptom pages to a validated set: slugs and API error codes unique, every cause a rule, every signature known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.engine.loader import PageText
+from jsdoctor.engine.ways import Way
+from jsdoctor.model.rule import Rule, Status
+from jsdoctor.model.symptom import ApiError, Symptom
+from jsdoctor.parse.front_matter import PageError
+from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.parse.symptom_page import parse_symptom_page
+
+
+class SymptomBook(msgspec.Struct, frozen=True):
+    """All symptoms by slug, and all errors of the JetStream API by code."""
+
+    symptoms: tuple[Symptom, ...]
+    api_errors: tuple[ApiError, ...]
+
+    def symptom(self, slug: str) -> Symptom | None:
+        """The symptom with that slug."""
+        return next((symptom for symptom in self.symptoms if symptom.slug == slug.lower()), None)
+
+    def api_error(self, code: int) -> ApiError | None:
+        """The API error with that code."""
+        return next((error for error in self.api_errors if error.code == code), None)
+
+    def of_code(self, code: int) -> Symptom | None:
+        """The symptom that an API error belongs to."""
+        return next((symptom for symptom in self.symptoms if code in symptom.matching.codes), None)
+
+    def caused_by(self, rule_code: str) -> tuple[Symptom, ...]:
+        """The symptoms that a rule's trouble makes."""
+        return tuple(symptom for symptom in self.symptoms if rule_code in symptom.causes)
+
+
+def load_symptoms(pages: Iterable[PageText], api_errors: bytes, rules: Sequence[Rule]) -> SymptomBook:
+    """All symptoms. Raises `PageError` with the mistakes of all pages together."""
+    problems: list[str] = []
+    symptoms: list[Symptom] = []
+    for page in pages:
+        try:
+            symptoms.append(parse_symptom_page(page.origin, page.text))
+        except PageError as error:
+            problems.extend(error.problems)
+    book = SymptomBook(tuple(symptoms), msgspec.json.decode(api_errors, type=tuple[ApiError, ...]))
+    problems.extend(_misfits(book, rules))
+    if problems:
+        raise PageError(dict.fromkeys(problems))
+    return book
+
+
+def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
+    taken: dict[object, str] = {}
+    for symptom in book.symptoms:
+        here = f"{symptom.origin}:1:"
+        if not symptom.origin.endswith(f"/{symptom.slug}.md"):
+            yield f"{here} a symptom page is named after its slug: {symptom.slug}.md"
+        for key in (symptom.slug, *symptom.matching.codes):
+            if taken.setdefault(key, symptom.origin) != symptom.origin:
+                yield f"{here} {key} is already taken by {taken[key]}"
+        yield from (f"{here} {problem}" for problem in _unknown_names(symptom, book, rules))
+
+
+def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
+    codes = {rule.code for rule in rules if rule.status is not Status.RETIRED}
+    signatures = {signature.name for rule in rules for signature in rule.signatures}
+    slugs = {other.slug for other in book.symptoms} - {symptom.slug}
+    ways = tuple(way for ways in symptom.ruled_out_with.values() for way in ways)
+    api_codes = tuple(map(str, symptom.matching.codes))
+    for names, known, what in (
+        (symptom.causes, codes, "no rule has the code"),
+        (symptom.matching.signatures, signatures, "no signature is named"),
+        (symptom.next, slugs, "no other symptom is named"),
+        (ways, set(Way), "no way to evidence is named"),
+        (api_codes, {str(error.code) for error in book.api_errors}, "no error of the JetStream API has the code"),
+    ):
+        for name in names:
+            if name not in known:
+                yield f"{what} {name!r}{did_you_mean(name, known)}"

@@ -1,0 +1,95 @@
+"""Which option of the command line brings which kind of evidence: how to go on where it was not given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from jsdoctor.checks.registry import Check
+from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.ack_times import AckTimes
+from jsdoctor.model.clock import NtpTime
+from jsdoctor.model.connections import Connections
+from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.model.history import History
+from jsdoctor.model.links import Links
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.server import Accounts, Servers
+from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.trend import Trend
+
+
+class Way(StrEnum):
+    """A way to evidence, the cheapest first."""
+
+    LIVE = "live"
+    TREND = "trend"
+    SYSTEM = "system"
+    SCAN = "scan"
+    EXPECTED = "expected"
+    ACKS = "acks"
+    LOGS = "logs"
+    HISTORY = "history"
+    PACKETS = "packets"
+    NTP = "ntp"
+
+
+_WAYS: dict[type[Evidence], Way] = {
+    Trend: Way.TREND,
+    Servers: Way.SYSTEM,
+    ServerTrend: Way.SYSTEM,
+    Accounts: Way.SYSTEM,
+    RaftGroups: Way.SYSTEM,
+    Connections: Way.SYSTEM,
+    Links: Way.SYSTEM,
+    AccountClaims: Way.SYSTEM,
+    StoredMessages: Way.SCAN,
+    LogEvidence: Way.LOGS,
+    PacketEvidence: Way.PACKETS,
+    AckTimes: Way.ACKS,
+    History: Way.HISTORY,
+    NtpTime: Way.NTP,
+}
+
+
+def ways_to(check: Check, evidence: EvidenceSet | None) -> frozenset[Way]:
+    """What a check still lacks. Empty: it has all that it requires. `evidence` None: nothing was looked at."""
+    wanted = list(check.required.values()) or list(check.optional.values())
+    missing = [kind for kind in wanted if evidence is None or evidence.get(kind) is None]
+    if not check.required and len(missing) < len(wanted):
+        return frozenset()
+    return frozenset(_WAYS.get(kind, Way.LIVE) for kind in missing)
+
+
+def any_way(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[Way]:
+    """The ways to the evidence of a rule: of the check that lacks least, and of each that lacks one thing only."""
+    # What a manifest says is not what runs: it decides no cause.
+    able = [check for check in checks if Manifests not in check.required.values()]
+    lacking = [ways for check in able if (ways := ways_to(check, evidence))]
+    single = [ways for ways in lacking if len(ways) == 1]
+    return frozenset().union(*single) if single else min(lacking, key=len, default=frozenset())
+
+
+def gone(evidence: EvidenceSet) -> frozenset[Way]:
+    """The ways that were gone: to all evidence that there is."""
+    return frozenset(way for kind, way in _WAYS.items() if evidence.get(kind) is not None)
+
+
+def in_words(way: Way, stream: str) -> str:
+    """What to do: an option of `jsdoctor diagnose` and what it brings."""
+    return {
+        Way.LIVE: "look at the deployment: --context NAME or -s URL, or --bundle FILE with what was captured",
+        Way.TREND: "look twice: --samples 2, where the application publishes and consumes as it usually does",
+        Way.SYSTEM: "look with a login of the system account (--context NAME), or at every server's --monitor URL",
+        Way.SCAN: f"read the stored messages: --scan {stream or 'STREAM'}, with a login of the account that owns them",
+        Way.EXPECTED: f"say what the publisher expected: --stream {stream or 'STREAM'} --expected-seq N",
+        Way.ACKS: "measure acknowledgements: nats consumer edit STREAM CONSUMER --sample 100 -f, then look again",
+        Way.HISTORY: "compare with earlier bundles of the same deployment: --history DIR",
+        Way.PACKETS: "read a capture of the traffic between client and server: --pcap FILE",
+        Way.LOGS: "read logs of the servers and of the applications: --logs PATH",
+        Way.NTP: "ask what time it is: --ntp HOST",
+    }[way]

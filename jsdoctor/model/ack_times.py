@@ -1,0 +1,45 @@
+"""How long messages took from their delivery to their acknowledgement, as servers measure it for consumers that ask."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from math import ceil
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+
+MOST_ACKS = 100_000
+"""So many measurements are kept in one run."""
+
+
+class ConsumerAcks(msgspec.Struct, frozen=True):
+    """The measurements of one consumer, the shortest first, in nanoseconds since the last delivery of the message.
+
+    `redelivered` counts acknowledgements of messages that had been delivered more than once.
+    """
+
+    account: str
+    stream: str
+    consumer: str
+    ack_times_ns: tuple[int, ...]
+    redelivered: int = 0
+
+    @property
+    def subject(self) -> Subject:
+        """This consumer as the subject of a finding."""
+        return Subject(kind="consumer", name=self.consumer, account=self.account, stream=self.stream)
+
+    def quantile_ns(self, share: float) -> int:
+        """The time within which that share of them came; the longest where there are too few to tell."""
+        return self.ack_times_ns[max(ceil(share * len(self.ack_times_ns)) - 1, 0)]
+
+    def longer_than(self, length_ns: int) -> int:
+        """How many took longer than that."""
+        return len(self.ack_times_ns) - bisect_left(self.ack_times_ns, length_ns + 1)
+
+
+class AckTimes(msgspec.Struct, frozen=True):
+    """Every consumer with `sample_freq` of which something was heard while samples were taken."""
+
+    consumers: tuple[ConsumerAcks, ...]

@@ -1,0 +1,28 @@
+"""What a publisher expected of a stream, and the stored message that came where its own should have gone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+
+class StoredMessage(msgspec.Struct, frozen=True):
+    """One stored message without its payload. `msg_id` empty: it has none. `at`: when its server stored it."""
+
+    stream_seq: int
+    subject: str
+    msg_id: str = ""
+    at: datetime | None = None
+
+
+class Expectation(msgspec.Struct, frozen=True):
+    """A refused publish: the last sequence that it expected (None: not known), its id, and what the server answered.
+
+    `follower` is the stored message at `expected_seq + 1`, None where it was not looked at or is not there.
+    """
+
+    expected_seq: int | None
+    msg_id: str = ""
+    actual_seq: int | None = None
+    follower: StoredMessage | None = None

@@ -1,0 +1,53 @@
+"""The same deployment over hours and days: what earlier bundles showed, and the present look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory
+
+
+class History(msgspec.Struct, frozen=True):
+    """Two or more snapshots, oldest first, the last one of this run; the others each of a bundle.
+
+    Other than in `Trend`, an asset need not have been seen, or led, in all of them: earlier readings of the same
+    incarnation count where there are any.
+    """
+
+    snapshots: tuple[ClusterSnapshot, ...]
+
+    @property
+    def now(self) -> ClusterSnapshot:
+        """The present look."""
+        return self.snapshots[-1]
+
+    def streams(self) -> Iterator[StreamHistory]:
+        """Every stream that is led now and was seen before."""
+        earlier = [{(s.account, s.name): s for s in snapshot.led_streams()} for snapshot in self.snapshots[:-1]]
+        for stream in self.now.led_streams():
+            readings = [index.get((stream.account, stream.name)) for index in earlier]
+            same = [reading for reading in readings if reading is not None and reading.created == stream.created]
+            if same:
+                yield StreamHistory((*same, stream))
+
+    def consumers(self) -> Iterator[ConsumerHistory]:
+        """Every consumer that is led now and was seen before."""
+        earlier = [_consumers(snapshot) for snapshot in self.snapshots[:-1]]
+        for stream, consumer in self.now.led_consumers():
+            found = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
+            same = [p for p in found if p and p[1].created == consumer.created and p[0].created == stream.created]
+            if same:
+                yield ConsumerHistory((*(p[1] for p in same), consumer), (*(p[0] for p in same), stream))
+
+
+def _consumers(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], tuple[Stream, Consumer]]:
+    return {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}
+
+
+def is_same_deployment(earlier: ClusterSnapshot, now: ClusterSnapshot) -> bool:
+    """Whether both show at least one and the same stream: of the same account, name and date of creation."""
+    known = {(s.account, s.name, s.created) for s in now.streams if s.created}
+    return any((s.account, s.name, s.created) in known for s in earlier.streams)

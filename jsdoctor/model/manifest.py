@@ -1,0 +1,235 @@
+"""Desired state as files declare it: streams, consumers and servers before they are deployed, with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """Where something stands in a file. Lines and columns count from 1."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def shows(self, value: object) -> Observation:
+        """What stands there, as evidence: formats that point at lines find it by this path."""
+        return Observation(source=self.file, path=f"line {self.line}, column {self.column}", value=value)
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """Something that the tool or the server will not take, or (`ignored`) will drop without a word.
+
+    `unsure`: a newer version of the tool may know it.
+    """
+
+    place: Place
+    says: str
+    ignored: bool = False
+    unsure: bool = False
+
+
+class Tool(StrEnum):
+    """Who applies a manifest: it decides what is sent to the server for what the manifest does not say."""
+
+    NACK = "NACK"
+    NATS_CLI = "nats"
+    TERRAFORM = "Terraform"
+
+
+class Fate(StrEnum):
+    """What the tool will do with an asset. Only a Terraform plan says more than that it shall be there."""
+
+    KEPT = "kept"
+    REPLACED = "replaced"
+    DELETED = "deleted"
+
+
+class DeclaredStream(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream, key-value bucket or object store of a manifest.
+
+    `config` is what the tool sends when it creates the stream. `places` tells by field of the server's configuration
+    (`max_age`) where it is stated; what is not in it is left to a default. `kept_when_unset` names attributes that the
+    tool leaves as the server has them when the manifest has no value for them.
+    """
+
+    tool: Tool
+    what: str
+    place: Place
+    config: StreamConfig
+    account: str = ""
+    places: Mapping[str, Place] = {}
+    mistakes: tuple[Mistake, ...] = ()
+    kept_when_unset: frozenset[str] = frozenset()
+    may_update: bool = True
+    fate: Fate = Fate.KEPT
+    unknown: frozenset[str] = frozenset()
+    """Fields whose values are not known before the tool has run."""
+
+    @property
+    def name(self) -> str:
+        """The stream's name on the server."""
+        return self.config.name
+
+    @property
+    def subject(self) -> Subject:
+        """This stream as the subject of a finding."""
+        return Subject(kind="stream", name=self.config.name, account=self.account)
+
+    @property
+    def stored(self) -> StreamConfig:
+        """The configuration as a server stores it when it creates the stream."""
+        return stream_as_stored(self.config)
+
+    def after_update(self, current: StreamConfig) -> StreamConfig:
+        """The configuration as a server stores it when the stream is there already."""
+        kept = {name: getattr(current, name) for name in self.kept_when_unset if not getattr(self.config, name)}
+        return stream_as_stored(msgspec.structs.replace(self.config, **kept))
+
+    def at(self, *fields: str) -> Place:
+        """Where the first of these fields is stated, else where the stream begins."""
+        return next((self.places[field] for field in fields if field in self.places), self.place)
+
+    def states(self, field: str) -> bool:
+        """Whether the manifest itself says something on this field."""
+        return field in self.places
+
+    def shows(self, field: str, value: object) -> Observation:
+        """A field as evidence, at the line that states it, or at the stream's own when nothing does."""
+        return self.at(field).shows(f"{field}: {value}" if self.states(field) else f"{field} is not set: {value}")
+
+
+class DeclaredConsumer(msgspec.Struct, frozen=True, kw_only=True):
+    """A consumer of a manifest. `stream` is empty where the file does not say to which stream it belongs."""
+
+    tool: Tool
+    what: str
+    place: Place
+    stream: str
+    config: ConsumerConfig
+    account: str = ""
+    places: Mapping[str, Place] = {}
+    mistakes: tuple[Mistake, ...] = ()
+    may_update: bool = True
+    fate: Fate = Fate.KEPT
+    unknown: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The consumer's name; empty when the server will make one up."""
+        return self.config.durable_name or self.config.name
+
+    @property
+    def subject(self) -> Subject:
+        """This consumer as the subject of a finding; one without a name is named by its file."""
+        name = self.name or f"{self.place.file}:{self.place.line}"
+        return Subject(kind="consumer", name=name, account=self.account, stream=self.stream)
+
+    @property
+    def stored(self) -> ConsumerConfig:
+        """The configuration as a server stores it."""
+        return consumer_as_stored(self.config)
+
+    def at(self, *fields: str) -> Place:
+        """Where the first of these fields is stated, else where the consumer begins."""
+        return next((self.places[field] for field in fields if field in self.places), self.place)
+
+    def states(self, field: str) -> bool:
+        """Whether the manifest itself says something on this field."""
+        return field in self.places
+
+    def shows(self, field: str, value: object) -> Observation:
+        """A field as evidence, at the line that states it, or at the consumer's own when nothing does."""
+        return self.at(field).shows(f"{field}: {value}" if self.states(field) else f"{field} is not set: {value}")
+
+
+class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
+    """A nats-server configuration file, or the values of the official Helm chart: one server or several alike.
+
+    `settings` holds what is set, by names of this project's own (see `parse.manifests.server_config`); `places` where.
+    `unclear` names settings that depend on what is not in the files: environment variables, secrets, patches.
+    """
+
+    what: str
+    place: Place
+    name: str = ""
+    settings: Mapping[str, Any] = {}
+    places: Mapping[str, Place] = {}
+    mistakes: tuple[Mistake, ...] = ()
+    unclear: frozenset[str] = frozenset()
+
+    @property
+    def is_chart(self) -> bool:
+        """Whether these are values of the chart, which knows volumes and replicas."""
+        return self.what == "Helm values"
+
+    @property
+    def subject(self) -> Subject:
+        """These servers as the subject of a finding. Without a name of their own they are called by their file."""
+        return Subject(kind="cluster" if self.is_chart else "server", name=self.name or self.place.file)
+
+    def get(self, setting: str, default: Any = None) -> Any:
+        """The value of a setting, else the default."""
+        return self.settings.get(setting, default)
+
+    def at(self, *settings: str) -> Place:
+        """Where the first of these settings is stated, else where the file begins."""
+        return next((self.places[setting] for setting in settings if setting in self.places), self.place)
+
+    def shows(self, setting: str, value: object) -> Observation:
+        """A setting as evidence. Never for anything that may be a secret."""
+        return self.at(setting).shows(value)
+
+
+class DeclaredLogin(msgspec.Struct, frozen=True, kw_only=True):
+    """An Account resource of NACK: how the controller logs in. Secrets are counted, never kept.
+
+    `inline` names the keys under which a secret stands in the manifest itself.
+    """
+
+    place: Place
+    name: str
+    inline: tuple[tuple[str, Place], ...] = ()
+    clear_text: tuple[tuple[str, Place], ...] = ()
+    """Servers that are reached without TLS, without their user info."""
+
+    @property
+    def subject(self) -> Subject:
+        """The account as the subject of a finding."""
+        return Subject(kind="account", name=self.name)
+
+
+class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file that was read: what was found in it, and what could not be read and why (empty: all was)."""
+
+    path: str
+    found: tuple[str, ...] = ()
+    problem: str = ""
+    place: Place | None = None
+    named: bool = False
+
+
+class Manifests(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that manifests declare."""
+
+    files: tuple[ManifestFile, ...] = ()
+    streams: tuple[DeclaredStream, ...] = ()
+    consumers: tuple[DeclaredConsumer, ...] = ()
+    servers: tuple[DeclaredServers, ...] = ()
+    logins: tuple[DeclaredLogin, ...] = ()
+
+    def kept_streams(self) -> Iterator[DeclaredStream]:
+        """Streams that shall be there afterwards."""
+        return (stream for stream in self.streams if stream.fate is not Fate.DELETED)
+
+    def kept_consumers(self) -> Iterator[DeclaredConsumer]:
+        """Consumers that shall be there afterwards."""
+        return (consumer for consumer in self.consumers if consumer.fate is not Fate.DELETED)

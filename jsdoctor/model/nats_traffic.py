@@ -1,0 +1,212 @@
+"""What a capture shows of NATS: who connected, what was published and how it was answered, deliveries, errors, clocks.
+
+Never payloads, never what logs in. Times are nanoseconds since 1970 by the clock of the capturing host.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.model.latency import Latencies
+
+
+class Content(StrEnum):
+    """What the bytes of a connection are. Only of `NATS` anything but TCP is known; `UNKNOWN`: nothing was said."""
+
+    UNKNOWN = "unknown"
+    NATS = "nats"
+    TLS = "tls"
+    S2 = "s2"
+    WEBSOCKET = "websocket"
+    OTHER = "other"
+
+
+class Link(StrEnum):
+    """Who is at the two ends of a NATS connection."""
+
+    CLIENT = "client"
+    ROUTE = "route"
+    GATEWAY = "gateway"
+    LEAF = "leaf"
+
+
+class Retry(msgspec.Struct, frozen=True, gc=False):
+    """A message that was published again under the same Nats-Msg-Id.
+
+    `answer_ns` is when the first copy was acknowledged, None when that was not seen.
+    """
+
+    subject: str
+    first_ns: int
+    again_ns: int
+    answer_ns: int | None = None
+    other_connection: bool = False
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Publishes that JetStream refused for one reason. `actual` and `expected` are of the last one, where it said them.
+
+    `ahead`, `behind`: what was expected lies beyond, or before, the last sequence. `repeats` is how often the
+    same expectation on the same subject was refused, at most. `after_stored`: refused, though an earlier publish with
+    the same expectation was stored or not answered yet: its retry.
+    """
+
+    err_code: int
+    description: str
+    stream: str = ""
+    subject: str = ""
+    count: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    ahead: int = 0
+    behind: int = 0
+    repeats: int = 0
+    after_stored: int = 0
+    expected: int | None = None
+    actual: int | None = None
+
+
+class Publishing(msgspec.Struct, frozen=True, kw_only=True):
+    """What one connection published and how it was answered.
+
+    `requests` want an answer; `acks` are those that JetStream acknowledged or refused, `ack_ns` how long that took at
+    the capture point. `identified` have a Nats-Msg-Id, `retries` repeat one after `retry_ns`. `duplicates` were
+    acknowledged with `duplicate: true`, `unproven` of these with sequence 0. `no_responders`: answered with 503.
+    `unanswered` publishes to subjects of JetStream were not answered before the capture or the connection ended, so
+    long after they were sent as `waiting_ns`.
+    """
+
+    messages: int = 0
+    requests: int = 0
+    identified: int = 0
+    acks: int = 0
+    ack_ns: Latencies = Latencies()
+    duplicates: int = 0
+    unproven: int = 0
+    duplicate_streams: tuple[str, ...] = ()
+    retries: int = 0
+    retries_elsewhere: int = 0
+    retries_answered: int = 0
+    retry_ns: Latencies = Latencies()
+    retry_examples: tuple[Retry, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    no_responders: int = 0
+    no_responder_subjects: tuple[str, ...] = ()
+    unanswered: int = 0
+    waiting_ns: Latencies = Latencies()
+
+
+class ProtocolError(msgspec.Struct, frozen=True, gc=False):
+    """A `-ERR` line. `from_server` False: the client said it, which none should."""
+
+    text: str
+    count: int
+    first_ns: int
+    last_ns: int
+    from_server: bool = True
+
+
+class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
+    """One connection, `number` of its capture as in `model.packets.TcpConnection`.
+
+    `whole`: seen from its beginning without a gap, so that what was not seen did not happen. `swapped`: the side that
+    TCP takes for the client is the server. `pings_unanswered` are those of `server` or client that got no PONG in time
+    to be seen. `held_ns` is the longest time that bytes waited for a hole before them to be filled, to the server and
+    to the client.
+    """
+
+    number: int
+    content: Content = Content.UNKNOWN
+    link: Link = Link.CLIENT
+    whole: bool = False
+    swapped: bool = False
+    resyncs: int = 0
+    bad_lines: int = 0
+    server: str = ""
+    server_version: str = ""
+    cluster: str = ""
+    client: str = ""
+    lang: str = ""
+    version: str = ""
+    publishing: Publishing = Publishing()
+    deliveries: int = 0
+    errors: tuple[ProtocolError, ...] = ()
+    ping_ns: Latencies = Latencies()
+    pings_unanswered: int = 0
+    longest_ping_wait_ns: int = 0
+    held_ns: tuple[int, int] = (0, 0)
+
+    @property
+    def who(self) -> str:
+        """The client in words: `billing (python3 2.16.0)`."""
+        library = " ".join(filter(None, (self.lang, self.version)))
+        return f"{self.client} ({library})" if self.client and library else self.client or library
+
+
+class ConsumerTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """Deliveries of one consumer in a capture, and what became of them.
+
+    `domain` and `account_hash` where acks have them; `connections` are the numbers of those that they went over.
+    `exclusive`: a push subscription that shares with nobody and was seen from its beginning, so that every consumer
+    sequence must be there; only then `missing` ones are missing, else others got them. `restarts`: the sequence began
+    anew. `heartbeats_ahead` name a later consumer sequence than had arrived. `ack_ns` runs from delivery to the ack.
+    `acked_late` came when the message had been sent again already, `late_ns` after the delivery that they answer;
+    `redelivery_ns` is the time between two deliveries of which the first was not answered. `not_acked` had no answer
+    when the capture ended.
+    """
+
+    stream: str
+    consumer: str
+    domain: str = ""
+    account_hash: str = ""
+    routed: bool = False
+    connections: tuple[int, ...] = ()
+    exclusive: bool = False
+    deliveries: int = 0
+    redeliveries: int = 0
+    most_deliveries: int = 0
+    missing: int = 0
+    restarts: int = 0
+    heartbeats: int = 0
+    heartbeats_ahead: int = 0
+    acks: int = 0
+    naks: int = 0
+    in_progress: int = 0
+    terminated: int = 0
+    acked_late: int = 0
+    not_acked: int = 0
+    ack_ns: Latencies = Latencies()
+    late_ns: Latencies = Latencies()
+    redelivery_ns: Latencies = Latencies()
+    first_ns: int = 0
+    last_ns: int = 0
+
+
+class StoreClock(msgspec.Struct, frozen=True, kw_only=True):
+    """The clock that dates a stream's messages (its leader's) against the clock of the capture: ahead by an interval.
+
+    `high_ns` None: only deliveries were seen, which bound one side. `messages` were compared. `steady` False: no single
+    offset fits all of them: one of the clocks was set, drifted, or the leader changed; the interval spans them.
+    """
+
+    stream: str
+    low_ns: int
+    high_ns: int | None = None
+    messages: int = 0
+    steady: bool = True
+
+
+class NatsTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """NATS in one capture. `omitted` counts what was left out of lists that would have grown too long."""
+
+    capture: int = 0
+    connections: tuple[NatsConnection, ...] = ()
+    consumers: tuple[ConsumerTraffic, ...] = ()
+    clocks: tuple[StoreClock, ...] = ()
+    omitted: int = 0
+
+    def connection(self, number: int) -> NatsConnection | None:
+        """The connection of that number."""
+        return next((connection for connection in self.connections if connection.number == number), None)

@@ -1,0 +1,269 @@
+"""Packets as evidence: what a capture shows of every TCP connection, and how far the capture itself can be trusted.
+
+Times are nanoseconds since 1970 by the clock of the capturing host; durations are nanoseconds. Sequence figures are of
+TCP, not of JetStream. Terms: RFC 4737 (reordering), RFC 5681 (three duplicate acks), RFC 2883 (DSACK).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.nats_traffic import NatsTraffic
+
+
+class Proof(StrEnum):
+    """What told an original that came late from one that was sent again, strongest first.
+
+    `IP_ID`: the sender numbers its IPv4 packets. `TIMESTAMPS`: TCP timestamps. `TIME`: lateness only, which is a guess.
+    """
+
+    IP_ID = "ip_id"
+    TIMESTAMPS = "timestamps"
+    TIME = "time"
+
+
+class Label(StrEnum):
+    """What a segment is that did not simply come next.
+
+    `REORDERED`: an original, late. `REORDERED_NEEDLESS`: the same, after its bytes had been sent again in vain.
+    `BEHIND_ACK`: an original that only a pure ack of its own side overtook.
+    `LOST_UPSTREAM`: sent again, never seen here before: its first copy was lost before the capture point.
+    `SENT_AGAIN`: sent again, seen here before: its first copy was lost behind the capture point, or not at all.
+    `INTO_ZERO_WINDOW`: sent again while the peer's window was zero, to learn whether it has opened: no loss.
+    `DUPLICATE`: the same packet twice: copied by the network or by the capture.
+    """
+
+    REORDERED = "reordered"
+    REORDERED_NEEDLESS = "reordered_needless"
+    BEHIND_ACK = "reordered_behind_ack"
+    LOST_UPSTREAM = "retransmission_upstream"
+    SENT_AGAIN = "retransmission_downstream"
+    INTO_ZERO_WINDOW = "into_zero_window"
+    DUPLICATE = "duplicate"
+
+
+class PacketEvent(msgspec.Struct, frozen=True, gc=False):
+    """One such segment: number of the packet in its file from 1, offset of its first byte in the stream, lateness."""
+
+    frame: int
+    at_ns: int
+    label: Label
+    offset: int
+    length: int
+    late_ns: int = 0
+
+
+class Quantiles(msgspec.Struct, frozen=True, gc=False):
+    """Many values in short. Quantiles are upper bounds of bins 6 % wide; `largest` is exact. 0 when `count` is 0."""
+
+    count: int = 0
+    p50: int = 0
+    p95: int = 0
+    p99: int = 0
+    largest: int = 0
+
+
+class Reordering(msgspec.Struct, frozen=True, kw_only=True):
+    """Originals that arrived after later data (RFC 4737). They cannot change the order of a connection's bytes.
+
+    `needless_retransmissions`: so late that the sender had sent them again. `three_reordered`: at least three later
+    segments came directly before it, which makes senders resend (RFC 5681). `extent` counts segments, `late_ns` time.
+    `downstream`: by the receiver's SACKs, behind the capture point; a lower bound.
+    """
+
+    segments: int = 0
+    needless_retransmissions: int = 0
+    three_reordered: int = 0
+    behind_ack: int = 0
+    extent: Quantiles = Quantiles()
+    late_ns: Quantiles = Quantiles()
+    free_run: Quantiles = Quantiles()
+    downstream: int = 0
+
+
+class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
+    """Data that was sent again. `upstream` + `downstream` = `segments`, as are `fast` + `timeout` + `early`.
+
+    `fast`: after two or more duplicate acks or a SACK gap. `timeout`: 200 ms or more after the bytes were last seen or
+    due (Linux TCP_RTO_MIN). `early`: neither, as tail loss probes are. `needless`: the peer had them already.
+    `longest_chain`: how often the same bytes were sent again. `longest_wait_ns`: from when bytes were first seen or due
+    to their last resending. `waited_ns` adds up such waits of `timeout`, each stretch of time once.
+    """
+
+    segments: int = 0
+    bytes: int = 0
+    upstream: int = 0
+    downstream: int = 0
+    fast: int = 0
+    timeout: int = 0
+    early: int = 0
+    needless: int = 0
+    longest_chain: int = 0
+    longest_wait_ns: int = 0
+    waited_ns: int = 0
+    syn: int = 0
+    fin: int = 0
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True):
+    """One direction of a connection, as seen at the capture point.
+
+    `segments` carry data; `distinct_segments` leaves out what was sent again or duplicated: ratios are shares of these.
+    `missed_bytes` were never captured though the peer acknowledged them: a hole in the capture, not in the network.
+    `unfilled_bytes` are holes that nobody acknowledged before the end.
+    `acked_unseen`: acks of the peer for data that was not captured. `ack_rtt_ns`: from the capture point to the
+    receiver and back. `zero_window_ns`: how long this side told the other to stop; `into_zero_window` was sent again
+    while the peer said so. `duplicate_acks`, `sacks` and `dsacks` are of this side. `keep_alives` are TCP's.
+    """
+
+    packets: int = 0
+    segments: int = 0
+    bytes: int = 0
+    distinct_segments: int = 0
+    distinct_bytes: int = 0
+    proof: Proof = Proof.TIME
+    reordering: Reordering = Reordering()
+    retransmission: Retransmission = Retransmission()
+    duplicates: int = 0
+    duplicates_of_other_hop: int = 0
+    duplicate_acks: int = 0
+    longest_duplicate_acks: int = 0
+    sacks: int = 0
+    dsacks: int = 0
+    missed_bytes: int = 0
+    unfilled_bytes: int = 0
+    zero_windows: int = 0
+    zero_window_ns: int = 0
+    longest_zero_window_ns: int = 0
+    into_zero_window: int = 0
+    keep_alives: int = 0
+    resets: int = 0
+    congestion_marks: int = 0
+    oversized: int = 0
+    ack_rtt_ns: Quantiles = Quantiles()
+    events: tuple[PacketEvent, ...] = ()
+
+
+class Endpoint(msgspec.Struct, frozen=True, order=True, gc=False):
+    """An address and a port."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+
+
+class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
+    """One connection in one capture. `number` counts from 1 per capture and joins the layers above.
+
+    The client is who sent SYN; in a connection met midway (`midstream`), the side of the higher port. `place` names
+    the interface and VLAN where there are several. `copies` were seen at other places too and left out;
+    `captured_twice`: most packets came twice in a way that only the capture explains: no verdict on the network.
+    `one_sided`: packets of one direction only. `handshake_ns`: SYN to the ack that ends the handshake.
+    """
+
+    capture: int
+    number: int
+    client: Endpoint
+    server: Endpoint
+    place: str = ""
+    to_server: Flow
+    to_client: Flow
+    first_ns: int
+    last_ns: int
+    handshake_ns: int | None = None
+    midstream: bool = False
+    one_sided: bool = False
+    closed: str = ""
+    copies: int = 0
+    captured_twice: bool = False
+
+    @property
+    def subject(self) -> Subject:
+        """This connection as the subject of a finding."""
+        return Subject(kind="flow", name=f"{self.client} -> {self.server}")
+
+    @property
+    def flows(self) -> tuple[Flow, Flow]:
+        """To the server, to the client."""
+        return self.to_server, self.to_client
+
+
+class Capture(msgspec.Struct, frozen=True, kw_only=True):
+    """One capture: what was read, what was left out, what it lost by its own account.
+
+    `name` is the file as the user gave it, or the interface. `packets` were read, of these `tcp` judged; `unknown_link`
+    had a link layer nobody here knows, `cut` lacked their headers, `fragments` are IP fragments behind the first.
+    `backwards`: steps back in time. `kernel_drops` is what the capturing host says it lost, None when nothing says so.
+    `connections_left_out` had less to tell than those that are listed. `problem`: why reading ended early.
+    `snaplen`: 0 unknown.
+    """
+
+    name: str
+    format: str = ""
+    links: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    snaplen: int = 0
+    packets: int = 0
+    tcp: int = 0
+    bytes: int = 0
+    unknown_link: int = 0
+    cut: int = 0
+    fragments: int = 0
+    tunnelled: int = 0
+    backwards: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    kernel_drops: int | None = None
+    connections: int = 0
+    connections_left_out: int = 0
+    problem: str = ""
+
+
+class PathDelay(msgspec.Struct, frozen=True, kw_only=True):
+    """One direction between two captures, packet by packet: exact, no guess.
+
+    `sent` packets were seen where they came from, in the time both captures cover. `lost` never came, `duplicated` came
+    more than once, `reordered` came after later ones. `delay_above_least_ns` is what delay varied by.
+    """
+
+    sent: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    reordered: int = 0
+    lost_bytes: int = 0
+    delay_above_least_ns: Quantiles = Quantiles()
+
+
+class PairedConnection(msgspec.Struct, frozen=True, kw_only=True):
+    """One connection in two captures: `near` is the index of the capture nearer to the client.
+
+    The clock of the far capture is ahead of that of the near one by `clock_low_ns` to `clock_high_ns`; None: packets
+    of one direction only cannot tell. `least_round_trip_ns` is the network between the two, both ways.
+    """
+
+    client: Endpoint
+    server: Endpoint
+    near: int
+    far: int
+    to_server: PathDelay
+    to_client: PathDelay
+    clock_low_ns: int | None = None
+    clock_high_ns: int | None = None
+    least_round_trip_ns: int | None = None
+
+
+class PacketEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All captures of a run, the connections in them in order of their start, and pairs of views of one connection.
+
+    `nats` tells by capture what was said on the connections.
+    """
+
+    captures: tuple[Capture, ...] = ()
+    connections: tuple[TcpConnection, ...] = ()
+    pairs: tuple[PairedConnection, ...] = ()
+    nats: tuple[NatsTraffic, ...] = ()

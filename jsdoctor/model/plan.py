@@ -1,0 +1,112 @@
+"""A remediation plan: ordered steps, each with its effect, what must hold before it, its proof and its inverse.
+
+A plan is data (`jsdoctor.plan/v1`): it can be read in a change ticket, kept, and applied later from its file. What the
+steps do when they run is the business of the operations in `jsdoctor.remedy`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.rule import Risk
+
+SCHEMA = "jsdoctor.plan/v1"
+MANUAL = "manual"
+"""The operation of a step that only a person can take."""
+
+Json = dict[str, Any]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One key of a configuration, in the server's own units. `None` on either side: the key is not there."""
+
+    key: str
+    before: Any
+    after: Any
+
+
+class Precondition(msgspec.Struct, frozen=True):
+    """What must hold right before the write: `name` is one of `jsdoctor.remedy.preconditions`, `text` is for people."""
+
+    name: str
+    text: str
+    value: Any = None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One request of the JetStream API. `subject` without its prefix (`STREAM.UPDATE.ORDERS`), `payload` as JSON."""
+
+    subject: str
+    payload: Any = None
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """A rule that must no longer fail on a subject once the step has been taken."""
+
+    code: str
+    subject: Subject
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a plan.
+
+    `action` is of the closed set in `jsdoctor.remedy.actions`, `operation` the registered way to do it. `base` is what
+    the step was planned on, as the operation's `look` shows it; `tolerates` lists, by key of the configuration, the
+    values that other steps of this plan may have left there. `values` is what else the operation needs. `requests` are
+    what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` says that nothing can.
+    `needs` are ids of steps that must have succeeded before. `patience_s` is how long the effect may take to show.
+    """
+
+    id: str = ""
+    action: str
+    operation: str
+    subject: Subject
+    risk: Risk
+    effect: str
+    findings: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    values: Json = {}
+    base: Json = {}
+    tolerates: dict[str, list[Any]] = {}
+    preconditions: tuple[Precondition, ...] = ()
+    commands: tuple[str, ...] = ()
+    requests: tuple[Request, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    inverse: str = ""
+    undo: tuple[Request, ...] = ()
+    needs: tuple[str, ...] = ()
+    patience_s: int = 30
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether a person has to take this step."""
+        return self.operation == MANUAL
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A finding for which no step was planned, and why."""
+
+    code: str
+    subject: Subject
+    reason: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps in the order in which they are taken.
+
+    `api_prefix` belongs before the subject of every request. `parameters` are the rule parameters that the findings
+    were judged with (by code and name), so that the proof is judged alike.
+    """
+
+    schema: str = SCHEMA
+    version: str
+    created: datetime
+    api_prefix: str = "$JS.API"
+    headline: str = ""
+    parameters: dict[str, dict[str, float | int | None]] = {}
+    steps: tuple[Step, ...] = ()
+    refused: tuple[Refusal, ...] = ()

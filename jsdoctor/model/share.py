@@ -1,0 +1,52 @@
+"""A share of few or many: what was counted, and between which bounds the true share lies.
+
+Wilson's score interval (E. B. Wilson, 1927): right for small numbers and for shares near 0, where mean and deviation
+are not.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import msgspec
+
+_Z = 1.96
+"""Of a normal distribution: 95 % lie so many deviations around the mean."""
+_TOO_FEW = 3
+"""Fewer events may be one accident, whatever their share."""
+
+
+class Share(msgspec.Struct, frozen=True):
+    """`events` out of `of`. Both count the same things; `of` 0 tells nothing."""
+
+    events: int
+    of: int
+
+    @property
+    def ratio(self) -> float:
+        """What was counted."""
+        return self.events / self.of if self.of else 0.0
+
+    @property
+    def low(self) -> float:
+        """The true share is hardly below this."""
+        return max(0.0, self._middle - self._half) if self.events and self.of else 0.0
+
+    @property
+    def high(self) -> float:
+        """The true share is hardly above this."""
+        return min(1.0, self._middle + self._half) if self.of and self.events < self.of else 1.0
+
+    @property
+    def _middle(self) -> float:
+        return (self.ratio + _Z * _Z / (2 * self.of)) / (1 + _Z * _Z / self.of)
+
+    @property
+    def _half(self) -> float:
+        spread = self.ratio * (1 - self.ratio) / self.of + _Z * _Z / (4 * self.of * self.of)
+        return _Z / (1 + _Z * _Z / self.of) * sqrt(spread)
+
+    def reaches(self, limit: float, enough: int) -> bool:
+        """Whether the limit is reached for sure: by `enough` events, or by three and with the lower bound itself."""
+        sure = self.events >= enough or (self.events >= _TOO_FEW and self.low >= limit)
+        return self.of > 0 and self.ratio >= limit and sure

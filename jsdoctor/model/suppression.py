@@ -1,0 +1,78 @@
+"""Findings that do not count: waived for a reason until a day, or accepted in a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+import msgspec
+
+from jsdoctor.model.finding import Severity
+
+BASELINE_SCHEMA = "jsdoctor.baseline/v1"
+
+
+class Waiver(msgspec.Struct, frozen=True):
+    """One `[[suppress]]` of the configuration file, where it stands there, and the codes of the rules that it means.
+
+    `subject` is a pattern of subjects' labels, such as `APP > ORDERS > *`. It holds to the end of the day `expires`.
+    """
+
+    rule: str
+    subject: str
+    reason: str
+    expires: date
+    origin: str
+    line: int
+    codes: frozenset[str] = frozenset()
+
+    def expired(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return today > self.expires
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A finding of a baseline. One that has become graver since is not what was accepted."""
+
+    fingerprint: str
+    code: str
+    subject: str
+    severity: Severity
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """Findings that were there when it was written, by fingerprint."""
+
+    origin: str
+    accepted: Mapping[str, Accepted]
+
+
+class Suppression(msgspec.Struct, frozen=True):
+    """Why a finding does not count. `kind` is waiver or baseline; a waiver ends with the day `expires`."""
+
+    kind: str
+    reason: str
+    expires: date | None = None
+
+    @property
+    def words(self) -> str:
+        """In a sentence: `waived until 2026-12-31: the migration ends then`."""
+        return f"waived until {self.expires}: {self.reason}" if self.expires else self.reason
+
+
+class WaiverUse(msgspec.Struct, frozen=True):
+    """What became of one waiver in this run.
+
+    `matched`: findings that it means, whether it holds or has expired. `judged`: whether all its rules were.
+    """
+
+    waiver: Waiver
+    matched: int
+    judged: bool
+    expired: bool
+
+
+class Suppressions(msgspec.Struct, frozen=True):
+    """All waivers of this run."""
+
+    uses: tuple[WaiverUse, ...] = ()

@@ -1,0 +1,83 @@
+"""A symptom as its page declares it: the words by which people know it, its causes, and what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+
+class Truth(StrEnum):
+    """What is to be thought of a claim that public runbooks make."""
+
+    TRUE = "true"
+    PARTLY = "partly"
+    FALSE = "false"
+    UNVERIFIED = "unverified"
+
+
+class KnownText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Words of one `client` (Go, Python, ..., server, or people) for a symptom.
+
+    `pattern` is searched anywhere in a text, whatever its capitals; every one of `examples` has it.
+    """
+
+    client: str
+    pattern: str
+    examples: tuple[str, ...]
+
+
+class Matching(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """By what a symptom is recognised: codes of API errors, names of the rules' log signatures, and texts."""
+
+    codes: tuple[int, ...] = ()
+    signatures: tuple[str, ...] = ()
+    texts: tuple[KnownText, ...] = ()
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A claim of a public runbook, what is to be thought of it, and what is so."""
+
+    claim: str
+    verdict: Truth
+    truth: str
+
+
+class Symptom(msgspec.Struct, frozen=True, kw_only=True):
+    """One symptom page, parsed.
+
+    `causes` are rule codes, the most frequent first; `because` says of each how it makes this symptom. `next` are the
+    slugs of symptoms that tend to follow. `explained_by`: where one of these codes is confirmed, too, the key's finding
+    comes with it and is no cause of its own (a stream has no leader because its servers are away). `ruled_out_with`:
+    ways to evidence (`engine.ways`) of which one must have been gone before silence rules the key out, because the
+    state of a moment does not show what was. `means` is what the words say, and what they do not.
+    """
+
+    slug: str
+    title: str
+    means: str
+    matching: Matching
+    causes: tuple[str, ...]
+    because: Mapping[str, str]
+    next: tuple[str, ...] = ()
+    explained_by: Mapping[str, tuple[str, ...]] = {}
+    ruled_out_with: Mapping[str, tuple[str, ...]] = {}
+    claims: tuple[Claim, ...] = ()
+    body: str = ""
+    origin: str = ""
+
+
+class ApiError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An error of the JetStream API (nats-server `server/errors.json`).
+
+    `code` is the `err_code` of a reply, `status` its HTTP-like `code`. `since`: the first server release with it, empty
+    for 2.10.0 and before.
+    """
+
+    code: int
+    status: int
+    name: str
+    text: str
+    since: str = ""
+    help: str = ""

@@ -1,0 +1,40 @@
+"""A baseline file: findings that were accepted, as JSON that two people can merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from jsdoctor.model.suppression import BASELINE_SCHEMA, Accepted, Baseline
+
+
+class BaselineError(ValueError):
+    """A file that is no baseline."""
+
+
+class _File(msgspec.Struct):
+    schema: str
+    findings: list[Accepted] = []
+
+
+def parse_baseline(origin: str, body: bytes) -> Baseline:
+    """Read one. Raises `BaselineError` with what is wrong with it."""
+    try:
+        file = msgspec.json.decode(body, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BaselineError(f"{origin} is no baseline: {error}") from error
+    if file.schema != BASELINE_SCHEMA:
+        raise BaselineError(f"{origin} is no baseline: its schema is {file.schema!r}, not {BASELINE_SCHEMA!r}")
+    return Baseline(origin, {accepted.fingerprint: accepted for accepted in file.findings})
+
+
+def encode_baseline(accepted: Iterable[Accepted]) -> bytes:
+    """One finding to a line, in the order of code and subject: a change of one is a change of one line."""
+    lines = [
+        msgspec.json.encode(one).decode()
+        for one in sorted(accepted, key=lambda one: (one.code, one.subject, one.fingerprint))
+    ]
+    findings = ",\n    ".join(lines)
+    inside = f"\n    {findings}\n  " if lines else ""
+    return f'{{\n  "schema": "{BASELINE_SCHEMA}",\n  "findings": [{inside}]\n}}\n'.encode()

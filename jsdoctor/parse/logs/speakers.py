@@ -1,0 +1,106 @@
+"""Who speaks in a part, and what is counted of each until it leaves the part as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.model.log_scan import Part, Row
+from jsdoctor.parse.logs.matcher import Match
+from jsdoctor.parse.logs.rows import HIT, HitRow, VoiceRef, row
+from jsdoctor.parse.logs.tally import Place, Tally
+
+_TALLIES = 20_000
+_HEARD_BYTES = 8 << 20
+
+
+class Speaker:
+    """A voice and the name it has from here on, with what was counted of it: by whether it has a zone, or a time.
+
+    `heard` are texts with just one signature, of lines with the server's own stamp, and what they are counted with.
+    """
+
+    __slots__ = ("heard", "name", "tallies", "voice")
+
+    def __init__(self, voice: VoiceRef, name: str) -> None:
+        self.voice, self.name = voice, name
+        self.tallies: dict[bool | None, dict[int, Tally]] = {False: {}, True: {}, None: {}}
+        self.heard: dict[bytes, tuple[Tally, Match]] = {}
+
+
+class Speakers:
+    """All speakers of a part. `touched` are the tallies with lines that are not counted yet."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._now: dict[VoiceRef, Speaker] = {}
+        self._all: list[Speaker] = []
+        self._tallied = self._heard_bytes = 0
+        self.touched: list[Tally] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to let go of what was counted."""
+        return self._tallied > _TALLIES
+
+    def of(self, voice: VoiceRef) -> Speaker:
+        """Who speaks with this voice now."""
+        return self._now.get(voice) or self.named(voice, "")
+
+    def named(self, voice: VoiceRef, name: str) -> Speaker:
+        """From here on it is the server of that name that speaks with this voice."""
+        speaker = self._now[voice] = Speaker(voice, name)
+        self._all.append(speaker)
+        return speaker
+
+    def count(self, speaker: Speaker, match: Match, at: Place) -> Tally:
+        """Count a line."""
+        offset, us, zoned = at
+        tallies = speaker.tallies[None if us is None else zoned]
+        tally = tallies.get(match.number)
+        if tally is None:
+            tally = tallies[match.number] = Tally(match, zoned)
+            self._tallied += 1
+        if not tally.fresh:
+            self.touched.append(tally)
+        tally.fresh.append((us, offset, match))
+        return tally
+
+    def hear(self, speaker: Speaker, text: bytes, tally: Tally, match: Match) -> None:
+        """Remember a text: repeated lines are the rule."""
+        self._heard_bytes += len(text) + 200
+        if self._heard_bytes > _HEARD_BYTES:
+            self._forget()
+        speaker.heard[text] = (tally, match)
+
+    def _forget(self) -> None:
+        for speaker in self._all:
+            speaker.heard.clear()
+        self._heard_bytes = 0
+
+    def rows(self) -> Iterator[Row]:
+        """Everything counted so far; counting begins anew."""
+        for speaker in self._all:
+            for zoned, tallies in speaker.tallies.items():
+                for tally in tallies.values():
+                    yield self._row(speaker, zoned, tally)
+                tallies.clear()
+        self._tallied = 0
+        self._forget()
+
+    def _row(self, speaker: Speaker, zoned: bool | None, tally: Tally) -> Row:
+        part, match = self._part, tally.match
+        hits = HitRow(
+            part.name,
+            part.start,
+            speaker.name,
+            speaker.voice,
+            zoned,
+            match.subject,
+            tally.count,
+            [(minute, known[0], known[1], known[2]) for minute, known in sorted(tally.minutes.items())],
+            [(field, known[0], known[1], known[2]) for field, known in sorted(tally.measures.items())],
+            *tally.kept(),
+        )
+        key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
+        first = hits.minutes[0][2] if hits.minutes else 0
+        return row(part, HIT, key, (first, part.start), hits)

@@ -1,0 +1,233 @@
+"""Configuration files of nats-server to trees (grammar: nats-server conf/lex.go and conf/parse.go).
+
+No kept library reads this grammar with places. Written after the server's own lexer, quirks included where a file that
+a server takes would otherwise be refused; `nats-server -t` is asked in the tests.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jsdoctor.model.manifest import Place
+from jsdoctor.parse.manifests.conf_values import Scanned, scan_string, scan_unquoted
+from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree, Variable
+
+Include = Callable[[str, str], tuple[str, str] | None]
+"""Given the including file and the name in it: the path and text of the included file; None when it is not there."""
+
+_BLANKS = re.compile(r"\s*")
+_COMMENT = re.compile(r"(?:#|//)[^\n\r]*")
+_KEY = re.compile(r"[^\s=:\0]+")
+_SAME_LINE = re.compile(r"[ \t]*")
+_INCLUDED = re.compile(r"[^\n\r;}\s']+")
+_MAX_INCLUDES = 20
+
+
+@dataclass(slots=True)
+class Configuration:
+    """A configuration file with all that it includes. `missing` names included files that are not there."""
+
+    tree: Tree
+    missing: list[tuple[str, Place]] = field(default_factory=list)
+
+
+def configuration(file: str, text: str, include: Include) -> Configuration:
+    """Read one file. Raises `ManifestError` at the first mistake, as the server does."""
+    missing: list[tuple[str, Place]] = []
+    entries = _Reader(file, text, include, missing).top()
+    return Configuration(Tree(entries, Place(file)), missing)
+
+
+class _Reader:
+    def __init__(
+        self,
+        file: str,
+        text: str,
+        include: Include,
+        missing: list[tuple[str, Place]],
+        nesting: int = 0,
+    ) -> None:
+        self._file, self._text, self._include = file, text.removeprefix("\ufeff"), include
+        self._missing, self._nesting = missing, nesting
+        self._scopes: list[dict[str, Tree]] = []
+        self._pos = 0
+        self._lines = [0, *(found.end() for found in re.finditer("\n", self._text))]
+
+    def top(self) -> dict[str, Tree]:
+        entries: dict[str, Tree] = {}
+        self._scopes.append(entries)
+        while True:
+            self._skip(opening=True)
+            if self._pos >= len(self._text):
+                break
+            if self._text[self._pos] == "}" and not self._text[self._pos + 1 :].strip():
+                break  # so that JSON is a configuration, too
+            self._entry(entries, 0)
+            self._end_of_value("}")
+        self._scopes.pop()
+        return entries
+
+    def _place(self, pos: int) -> Place:
+        line = bisect_right(self._lines, pos)
+        return Place(self._file, line, pos - self._lines[line - 1] + 1)
+
+    def _error(self, says: str, pos: int | None = None) -> ManifestError:
+        return ManifestError(f"not a configuration: {says}", self._place(self._pos if pos is None else pos))
+
+    def _peek(self) -> str:
+        return self._text[self._pos : self._pos + 1]
+
+    def _skip(self, opening: bool = False) -> None:
+        """White space and comments; at the top also an opening brace."""
+        while True:
+            self._pos = self._match(_BLANKS)
+            if (end := self._match(_COMMENT)) > self._pos:
+                self._pos = end
+            elif opening and self._peek() == "{":
+                self._pos += 1
+            else:
+                return
+
+    def _match(self, pattern: re.Pattern[str]) -> int:
+        found = pattern.match(self._text, self._pos)
+        return found.end() if found else self._pos
+
+    def _entry(self, entries: dict[str, Tree], depth: int) -> None:
+        start = self._pos
+        key, bare = self._key()
+        if bare and key.lower() == "include" and self._peek().isspace():
+            self._take_in(entries, start)
+            return
+        self._pos = self._match(_BLANKS)
+        if self._peek() in "=:" and self._peek():
+            self._pos += 1
+            if depth == 0:
+                self._pos = self._match(_SAME_LINE)
+                if not self._peek():
+                    return  # the server forgets a key that the file ends after
+                if self._peek() in "\n\r":
+                    raise self._error("a value is expected on the line of its key")
+        entries[key] = self._value(depth + 1, self._place(start))
+
+    def _key(self) -> tuple[str, bool]:
+        start, quote = self._pos, self._peek()
+        if quote and quote in "\"'":
+            end = self._text.find(quote, start + 1)
+            if end < 0:
+                raise self._error("a quoted key does not end")
+            self._pos = end + 1
+            return self._text[start + 1 : end], False
+        end = self._match(_KEY)
+        if end == start:
+            raise self._error("a key is expected here")
+        self._pos = end
+        return self._text[start:end], True
+
+    def _value(self, depth: int, place: Place) -> Tree:
+        if depth > MAX_DEPTH:
+            raise self._error("it is too deep")
+        self._pos = self._match(_BLANKS)
+        first = self._peek()
+        if first == "{":
+            self._pos += 1
+            return Tree(self._map(depth), place)
+        if first == "[":
+            self._pos += 1
+            return Tree(self._array(depth), place)
+        if not first:
+            raise self._error("a value is expected, and the file ends")
+        if first == "(":
+            return Tree(self._block(), place)
+        scan = scan_string if first in "\"'" else scan_unquoted
+        try:
+            scanned: Scanned = scan(self._text, self._pos)
+        except ValueError as error:
+            raise self._error(str(error)) from error
+        start, self._pos = self._pos, scanned.end
+        return (
+            self._looked_up(scanned.value, place, start)
+            if isinstance(scanned.value, Variable)
+            else Tree(scanned.value, place)
+        )
+
+    def _looked_up(self, variable: Variable, place: Place, at: int) -> Tree:
+        """Keys seen before in the blocks around it; what else it is, only the server's environment knows."""
+        if variable.name.startswith("2a$"):
+            return Tree(f"${variable.name}", place)
+        for scope in reversed(self._scopes):
+            if variable.name in scope:
+                return Tree(scope[variable.name].value, place)
+        if not variable.name:
+            raise self._error("a variable without a name", at)
+        return Tree(variable, place)
+
+    def _map(self, depth: int) -> dict[str, Tree]:
+        opened, entries = self._pos - 1, dict[str, Tree]()
+        self._scopes.append(entries)
+        while True:
+            self._skip()
+            if not self._peek():
+                raise self._error("this block does not end", opened)
+            if self._peek() == "}":
+                self._pos += 1
+                self._scopes.pop()
+                return entries
+            if self._peek() == "]":
+                raise self._error("']' within a block")
+            self._entry(entries, depth)
+            self._end_of_value("", closing="}")
+
+    def _array(self, depth: int) -> list[Tree]:
+        opened, elements = self._pos - 1, list[Tree]()
+        while True:
+            self._skip()
+            if not self._peek():
+                raise self._error("this list does not end", opened)
+            if self._peek() == "]":
+                self._pos += 1
+                return elements
+            if self._peek() == ",":
+                raise self._error("a value is expected before this comma")
+            elements.append(self._value(depth + 1, self._place(self._pos)))
+            self._end_of_value("", closing="]")
+
+    def _end_of_value(self, extra: str, closing: str = "") -> None:
+        """A line's end, a comma, a semicolon or a comment ends a value; what closes its block is left to the block."""
+        self._pos = self._match(_SAME_LINE)
+        mark = self._peek()
+        if not mark or mark in "\n\r#" or self._text.startswith("//", self._pos) or (closing and mark == closing):
+            return
+        if mark == "," or (mark == ";" and closing != "]") or (extra and mark in extra):
+            self._pos += 1
+            return
+        raise self._error("something follows a value on the same line")
+
+    def _block(self) -> str:
+        end = re.compile(r"\n\)(?=\n|\Z)").search(self._text, self._pos)
+        if end is None:
+            raise self._error("this block of text does not end")
+        start, self._pos = self._pos + 1, end.end()
+        return self._text[start : end.start() + 1]
+
+    def _take_in(self, entries: dict[str, Tree], start: int) -> None:
+        self._pos = self._match(_SAME_LINE)
+        quote = self._peek()
+        if quote and quote in "\"'":
+            end = self._text.find(quote, self._pos + 1)
+            name, self._pos = self._text[self._pos + 1 : end], end + 1
+        else:
+            end = self._match(_INCLUDED)
+            name, self._pos = self._text[self._pos : end], end
+        if not name or end < 0:
+            raise self._error("the name of a file is expected after include", start)
+        if self._nesting >= _MAX_INCLUDES:
+            raise self._error("files include each other without end", start)
+        found = self._include(self._file, name)
+        if found is None:
+            self._missing.append((name, self._place(start)))
+            return
+        inner = _Reader(found[0], found[1], self._include, self._missing, self._nesting + 1)
+        entries.update(inner.top())

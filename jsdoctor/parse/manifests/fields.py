@@ -1,0 +1,177 @@
+"""Typed fields of a mapping by a table: what a format calls a setting, what the server calls it, how it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from jsdoctor.model.manifest import Mistake, Place
+from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.manifests.tree import Tree
+from jsdoctor.parse.nearest import did_you_mean
+
+Read = Callable[[Tree], Any]
+
+NS_PER_S = 1_000_000_000
+_GO_DURATION = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)", re.ASCII)
+_DAYS = re.compile(r"(\d+)([dw])", re.ASCII)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.(\d+))?(?:[Zz]|[-+]\d\d:\d\d)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`attribute` of the model's struct, `name` of the server's configuration. An empty attribute: known only."""
+
+    attribute: str
+    name: str
+    read: Read
+
+
+@dataclass(slots=True)
+class Fields:
+    """What was read of one mapping: values by attribute, places by the server's name, and mistakes."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+
+def read_fields(
+    tree: Tree, table: Mapping[str, Field], ignored: Collection[str], what: str, folded: bool = False
+) -> Fields:
+    """Read one mapping. Unknown keys are mistakes of the kind that is dropped without a word.
+
+    `folded`: keys are compared as Go's JSON decoder does, whatever their case.
+    """
+    fields = Fields()
+    known = {*table, *ignored}
+    for key, child in tree.entries():
+        name = key.lower() if folded else key
+        if child.value is None:
+            continue
+        if name in table:
+            entry = table[name]
+            try:
+                fields.values[entry.attribute or name] = entry.read(child)
+                fields.places[entry.name] = child.place
+            except ValueError as error:
+                fields.mistakes.append(Mistake(child.place, f"{key}: {error}"))
+        elif name not in ignored:
+            near = did_you_mean(key, known)
+            says = f"{what} has no field {key!r}, so it is not applied{near or '; a newer version may know it'}"
+            fields.mistakes.append(Mistake(child.place, says, ignored=True, unsure=not near))
+    fields.values.pop("", None)
+    return fields
+
+
+def text(tree: Tree) -> str:
+    """A text."""
+    if not isinstance(tree.value, str):
+        raise ValueError("a text is expected")
+    return tree.value
+
+
+def one_of(*allowed: str) -> Read:
+    """One of these words."""
+
+    def read(tree: Tree) -> str:
+        if tree.value not in allowed:
+            raise ValueError(f"one of {', '.join(filter(None, allowed))} is expected")
+        return str(tree.value)
+
+    return read
+
+
+def number(tree: Tree) -> int:
+    """A whole number."""
+    if isinstance(tree.value, float) and tree.value.is_integer():
+        return int(tree.value)
+    if not isinstance(tree.value, int) or isinstance(tree.value, bool):
+        raise ValueError("a whole number is expected" + (", without quotes" if isinstance(tree.value, str) else ""))
+    return tree.value
+
+
+def at_least(least: int) -> Read:
+    """A whole number that is not below a bound of the format's own."""
+
+    def read(tree: Tree) -> int:
+        if (value := number(tree)) < least:
+            raise ValueError(f"{value} is below {least}, the least that is allowed")
+        return value
+
+    return read
+
+
+def boolean(tree: Tree) -> bool:
+    """True or false."""
+    if not isinstance(tree.value, bool):
+        raise ValueError("true or false is expected")
+    return tree.value
+
+
+def go_duration(tree: Tree) -> int:
+    """Nanoseconds of a duration as Go's `time.ParseDuration` takes it: hours are its largest unit."""
+    written = text(tree)
+    if written in ("0", "+0", "-0", ""):
+        return 0
+    parts = list(_GO_DURATION.finditer(written.lstrip("+-")))
+    if not parts or "".join(part.group() for part in parts) != written.lstrip("+-") or written[:2] in ("--", "++"):
+        if days := _DAYS.fullmatch(written):
+            hours = int(days[1]) * (24 if days[2] == "d" else 168) if len(days[1]) < 8 else 0
+            raise ValueError(f"{written!r} is no duration in Go, whose largest unit is the hour; write {hours}h")
+        raise ValueError(f"{written[:40]!r} is no duration in Go; write it as 250ms, 30s, 5m or 72h")
+    magnitude = parse_duration(re.sub(r"(?<!\d)\.", "0.", re.sub(r"\.(?=[a-zµ])", "", written.lstrip("+-"))))
+    return -magnitude if written[0] == "-" else magnitude
+
+
+def durations(tree: Tree) -> tuple[int, ...]:
+    """A list of durations."""
+    return tuple(go_duration(item) for item in _list(tree))
+
+
+def numbers(tree: Tree) -> tuple[int, ...]:
+    """A list of whole numbers."""
+    return tuple(number(item) for item in _list(tree))
+
+
+def seconds(tree: Tree) -> int:
+    """Nanoseconds of a number of seconds."""
+    return number(tree) * NS_PER_S
+
+
+def texts(tree: Tree) -> tuple[str, ...]:
+    """A list of texts."""
+    return tuple(text(item) for item in _list(tree))
+
+
+def labels(tree: Tree) -> dict[str, str]:
+    """A mapping of texts."""
+    if not isinstance(tree.value, dict):
+        raise ValueError("a mapping is expected")
+    return {key: text(child) for key, child in tree.entries()}
+
+
+def moment(tree: Tree) -> datetime:
+    """A time with its zone, as RFC 3339 writes it."""
+    written = text(tree)
+    found = _RFC3339.fullmatch(written)
+    if found is None:
+        raise ValueError("a time as 2026-11-21T10:00:00Z is expected")
+    fraction = found[1]
+    if fraction and len(fraction) > 6:
+        written = written.replace(fraction, fraction[:6], 1)
+    return datetime.fromisoformat(written.upper()).astimezone(UTC)
+
+
+def anything(tree: Tree) -> object:
+    """What nothing is made of."""
+    return tree.value is not None
+
+
+def _list(tree: Tree) -> list[Tree]:
+    if not isinstance(tree.value, list):
+        raise ValueError("a list is expected")
+    return tree.value

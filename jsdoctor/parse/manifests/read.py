@@ -1,0 +1,185 @@
+"""One file's text to everything that it declares, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from jsdoctor.model.manifest import (
+    DeclaredConsumer,
+    DeclaredLogin,
+    DeclaredServers,
+    DeclaredStream,
+    Place,
+)
+from jsdoctor.parse.manifests import helm, nack, nack_buckets, server_json, terraform
+from jsdoctor.parse.manifests.conf_tree import Include, configuration
+from jsdoctor.parse.manifests.json_tree import json_document
+from jsdoctor.parse.manifests.server_config import is_server_config, server_config
+from jsdoctor.parse.manifests.tree import ManifestError, Tree
+
+GROUP = "jetstream.nats.io/"
+VERSION = "v1beta2"
+CONF = (".conf", ".cfg")
+YAML = (".yaml", ".yml")
+_MARKS = ("jetstream.nats.io", "nats.conf")
+
+YamlReader = Callable[[str, str], Iterable[Tree]]
+
+
+@dataclass(slots=True)
+class Declared:
+    """What one file declares. `problems` are parts of it that nothing could be made of, with their places."""
+
+    streams: list[DeclaredStream] = field(default_factory=list)
+    consumers: list[DeclaredConsumer] = field(default_factory=list)
+    servers: list[DeclaredServers] = field(default_factory=list)
+    logins: list[DeclaredLogin] = field(default_factory=list)
+    problems: list[tuple[str, Place]] = field(default_factory=list)
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """What was found, by kind."""
+        assets = (*(s.what for s in self.streams), *(c.what for c in self.consumers), *(s.what for s in self.servers))
+        return (*assets, *("Account" for _ in self.logins))
+
+
+def read_manifest(file: str, text: str, include: Include, yaml: YamlReader) -> Declared:
+    """Everything that a file declares; nothing where it is of no known kind. Raises `ManifestError` for its syntax.
+
+    `include` finds the files that a server's configuration includes, `yaml` reads YAML documents.
+    """
+    declared, suffix = Declared(), PurePath(file).suffix.lower()
+    if suffix in CONF:
+        _configuration(declared, file, text, include)
+    elif suffix == ".json":
+        _document(declared, json_document(file, text), file, include)
+    elif suffix in YAML:
+        _yaml(declared, file, text, include, yaml)
+    else:
+        _by_content(declared, file, text, include, yaml)
+    return declared
+
+
+def may_declare(text: str) -> bool:
+    """Whether a file that cannot be read names what would have been looked for."""
+    return any(mark in text for mark in _MARKS)
+
+
+def _by_content(declared: Declared, file: str, text: str, include: Include, yaml: YamlReader) -> None:
+    """Standard input and files with other names: JSON when it is, then YAML when something is found in it."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            tree = json_document(file, text)
+        except ManifestError:
+            pass
+        else:
+            _document(declared, tree, file, include)
+            return
+    problem: ManifestError | None = None
+    try:
+        _yaml(declared, file, text, include, yaml)
+    except ManifestError as error:
+        problem = error
+    if declared.found or declared.problems:
+        return
+    try:
+        _configuration(declared, file, text, include)
+    except ManifestError as error:
+        raise problem or error from error
+
+
+def _yaml(declared: Declared, file: str, text: str, include: Include, yaml: YamlReader) -> None:
+    for document in yaml(file, text):
+        _document(declared, document, file, include)
+
+
+def _configuration(declared: Declared, file: str, text: str, include: Include) -> None:
+    read = configuration(file, text, include)
+    if not is_server_config(read.tree, bool(read.missing)):
+        return
+    for name, place in read.missing:
+        declared.problems.append((f"the included file {name!r} is not there", place))
+    declared.servers.append(server_config(read.tree, dict(read.missing)))
+
+
+def _document(declared: Declared, tree: Tree, file: str, include: Include) -> None:
+    if isinstance(tree.value, list):
+        for item in tree.items():
+            _document(declared, item, file, include)
+    elif tree.get("apiVersion") is not None and tree.get("kind") is not None:
+        _resource(declared, tree, include)
+    elif terraform.is_plan(tree):
+        _plan(declared, tree)
+    elif (values := helm.inner_values(tree)) is not None:
+        declared.servers.append(helm.helm_values(values, file))
+    else:
+        _server_json(declared, tree)
+
+
+def _plan(declared: Declared, tree: Tree) -> None:
+    try:
+        streams, consumers = terraform.declared(tree)
+    except ValueError as error:
+        declared.problems.append((f"a plan that cannot be read: {error}", tree.place))
+        return
+    declared.streams += streams
+    declared.consumers += consumers
+
+
+def _server_json(declared: Declared, tree: Tree) -> None:
+    """Bare, or as `nats stream|consumer info --json` prints it, with the stream's name beside."""
+    config = tree.get("config")
+    inner = config if config is not None and isinstance(config.value, dict) else tree
+    if server_json.is_consumer(inner):
+        stream = tree.text("stream_name") or inner.text("stream_name")
+        declared.consumers.append(server_json.declared_consumer(inner, stream))
+    elif server_json.is_stream(inner):
+        declared.streams.append(server_json.declared_stream(inner))
+
+
+def _resource(declared: Declared, tree: Tree, include: Include) -> None:
+    """A Kubernetes object: one of NACK's, a list of objects, or a ConfigMap with the configuration of a server."""
+    version, kind = tree.text("apiVersion"), tree.text("kind")
+    if version.startswith(GROUP):
+        _nack(declared, tree, version.removeprefix(GROUP), kind)
+    elif kind.endswith("List") and (items := tree.get("items")) is not None:
+        for item in items.items():
+            _document(declared, item, item.place.file, include)
+    elif kind == "HelmRelease" and (values := helm.inner_values(tree.get("spec", "values") or tree)) is not None:
+        declared.servers.append(helm.helm_values(values, values.place.file))
+    elif kind == "ConfigMap":
+        for key, node in (tree.get("data") or tree).entries():
+            if PurePath(key).suffix in CONF and isinstance(node.value, str):
+                _embedded(declared, node)
+
+
+def _embedded(declared: Declared, node: Tree) -> None:
+    """A configuration within a document. Its lines follow its key, as they do in a block of text; what it includes
+    lies in the container.
+    """
+    read = configuration(node.place.file, "\n" * node.place.line + str(node.value), lambda _file, _name: None)
+    if is_server_config(read.tree):
+        declared.servers.append(server_config(read.tree, dict(read.missing), node.place))
+
+
+def _nack(declared: Declared, tree: Tree, version: str, kind: str) -> None:
+    spec = tree.get("spec")
+    if version != VERSION:
+        says = f"{GROUP}{version} is no longer served; NACK knows {kind} as {GROUP}{VERSION}"
+        declared.problems.append((says, tree.place))
+    elif spec is None or not isinstance(spec.value, dict):
+        declared.problems.append((f"this {kind} has no spec", tree.place))
+    elif kind == "Stream":
+        declared.streams.append(nack.stream(tree, spec))
+    elif kind == "Consumer":
+        declared.consumers.append(nack.consumer(tree, spec))
+    elif kind == "KeyValue":
+        declared.streams.append(nack_buckets.key_value(tree, spec))
+    elif kind == "ObjectStore":
+        declared.streams.append(nack_buckets.object_store(tree, spec))
+    elif kind == "Account":
+        declared.logins.append(nack_buckets.login(tree, spec))
+    else:
+        declared.problems.append((f"{kind} is no resource of {GROUP}{VERSION}", tree.place))

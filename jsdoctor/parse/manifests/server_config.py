@@ -1,0 +1,221 @@
+"""What a configuration file of nats-server sets (server: opts.go processConfigFileLine, parseJetStream).
+
+Settings: `server_name`, `cluster_name`, `gateway_name`, `domain`, `host`, `max_payload` (bytes), `jetstream`,
+`store_dir`, `max_file_store` (bytes), `max_memory_store`, `sync_interval` (nanoseconds, with
+`sync_interval_in_seconds` where it was a number), `sync_always`, `monitoring`, `auth`, `tls`, `routes` (how many),
+`clustered`, `accounts` (how many), `unlimited_accounts` (their names). Absent: not set. No login is ever kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsdoctor.model.manifest import DeclaredServers, Mistake, Place
+from jsdoctor.parse.manifests.fields import NS_PER_S, go_duration
+from jsdoctor.parse.manifests.tree import Tree, Variable
+
+_TELLING = {
+    *("jetstream", "accounts", "authorization", "cluster", "gateway", "leaf", "leafnodes", "mqtt", "websocket"),
+    *("http_port", "monitor_port", "max_payload", "max_pending", "max_control_line", "lame_duck_duration"),
+    *(
+        "system_account",
+        "no_auth_user",
+        "operator",
+        "trusted_keys",
+        "resolver_preload",
+        "server_tags",
+        "write_deadline",
+    ),
+}
+"""Keys by which a file is known to be a server's. `port`, `http` and many others are found in files of others."""
+
+_TOGETHER = {"server_name", "listen", "port", "host", "http", "store_dir"}
+"""Two of these tell as much."""
+
+_OPERATORS = ("operator", "operators", "roots", "root", "root_operators", "root_operator", "trusted", "trusted_keys")
+_STORE = ("store", "store_dir", "storedir")
+_SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def is_server_config(tree: Tree, includes: bool = False) -> bool:
+    """Whether its keys are known of servers' configurations. `includes`: it includes more, which was not read."""
+    keys = {key.lower() for key, _ in tree.entries()}
+    return bool(keys & _TELLING) or len(keys & _TOGETHER) + includes > 1
+
+
+def server_config(tree: Tree, missing: Mapping[str, Place], place: Place | None = None) -> DeclaredServers:
+    """The settings of one file. `missing` names included files that are not there: they may set anything. `place` is
+    where the configuration begins, if not in a file of its own.
+    """
+    reader = _Reader(tree.place)
+    reader.read(tree)
+    if missing:
+        stated = set(reader.settings)
+        reader.unclear |= _MAY_BE_INCLUDED - stated
+    return DeclaredServers(
+        what="server configuration",
+        place=place or tree.place,
+        name=str(reader.settings.get("server_name", "")),
+        settings=reader.settings,
+        places=reader.places,
+        mistakes=tuple(reader.mistakes),
+        unclear=frozenset(reader.unclear),
+    )
+
+
+_MAY_BE_INCLUDED = frozenset(
+    {
+        *("server_name", "cluster_name", "domain", "host", "jetstream", "store_dir", "max_file_store", "monitoring"),
+        *("auth", "tls", "accounts", "sync_interval"),
+    }
+)
+
+
+@dataclass(slots=True)
+class _Reader:
+    place: Place
+    settings: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+    unclear: set[str] = field(default_factory=set)
+
+    def read(self, tree: Tree) -> None:
+        by_key = {key.lower(): child for key, child in tree.entries()}
+        self._text("server_name", by_key.get("server_name"))
+        self._text("host", by_key.get("host") or by_key.get("net"))
+        self._host(by_key.get("listen"))
+        self._size("max_payload", by_key.get("max_payload"))
+        for key in ("http", "https", "http_port", "https_port", "monitor_port"):
+            if key in by_key and by_key[key].value not in (0, None):
+                self._set("monitoring", True, by_key[key])
+        self._text("store_dir", by_key.get("store_dir") or by_key.get("storedir"))
+        self._jetstream(by_key.get("jetstream"))
+        self._tls(by_key.get("tls"))
+        self._cluster(by_key.get("cluster"))
+        if (gateway := by_key.get("gateway")) is not None:
+            self._text("gateway_name", gateway.get("name"))
+        self._auth(by_key)
+
+    def _set(self, name: str, value: object, node: Tree) -> None:
+        self.settings[name], self.places[name] = value, node.place
+
+    def _text(self, name: str, node: Tree | None) -> None:
+        if node is None:
+            return
+        if isinstance(node.value, Variable):
+            self.unclear.add(name)
+        elif isinstance(node.value, str | int) and not isinstance(node.value, bool):
+            self._set(name, str(node.value), node)
+
+    def _host(self, listen: Tree | None) -> None:
+        if listen is None:
+            return
+        if isinstance(listen.value, Variable):
+            self.unclear.add("host")
+        elif isinstance(listen.value, str):
+            self._set("host", listen.value.rpartition(":")[0], listen)
+
+    def _size(self, name: str, node: Tree | None) -> None:
+        """A number of bytes, or a text such as `10G`, which is the only form with quotes that servers take."""
+        if node is None:
+            return
+        value = node.value
+        if isinstance(value, Variable):
+            self.unclear.add(name)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            self._set(name, value, node)
+        elif isinstance(value, str) and value[-1:] in _SIZES and value[:-1].isascii() and value[:-1].isdigit():
+            self._set(name, int(value[:-1][:19]) << _SIZES[value[-1]], node)
+        elif value != "":
+            says = f"{name}: the server takes a number such as 10GB without quotes, or a text ending in K, M, G or T"
+            self.mistakes.append(Mistake(node.place, says))
+
+    def _jetstream(self, node: Tree | None) -> None:
+        if node is None:
+            return
+        if not isinstance(node.value, dict):
+            on = node.value is True or str(node.value).lower() in ("enabled", "enable")
+            if isinstance(node.value, Variable):
+                self.unclear.add("jetstream")
+            else:
+                self._set("jetstream", on, node)
+            return
+        inner = {key.lower(): child for key, child in node.entries()}
+        switch = next((inner[key] for key in ("enable", "enabled") if key in inner), None)
+        self._set("jetstream", switch is None or switch.value is not False, node)
+        self._text("store_dir", next((inner[key] for key in _STORE if key in inner), None))
+        self._text("domain", inner.get("domain"))
+        for name, keys in (
+            ("max_file_store", ("max_file_store", "max_file")),
+            ("max_memory_store", ("max_memory_store", "max_mem_store", "max_mem")),
+        ):
+            self._size(name, next((inner[key] for key in keys if key in inner), None))
+        self._sync(inner.get("sync_interval") or inner.get("sync"))
+
+    def _sync(self, node: Tree | None) -> None:
+        if node is None:
+            return
+        if isinstance(node.value, Variable):
+            self.unclear.add("sync_interval")
+        elif isinstance(node.value, int) and not isinstance(node.value, bool):
+            self._set("sync_interval", node.value * NS_PER_S, node)
+            self._set("sync_interval_in_seconds", node.value, node)
+        elif str(node.value).lower() == "always":
+            self._set("sync_always", True, node)
+        else:
+            try:
+                self._set("sync_interval", go_duration(node), node)
+            except ValueError as error:
+                self.mistakes.append(Mistake(node.place, f"sync_interval: {error}"))
+
+    def _tls(self, node: Tree | None) -> None:
+        if node is not None and isinstance(node.value, dict):
+            self._set("tls", True, node)
+
+    def _cluster(self, node: Tree | None) -> None:
+        if node is None or not isinstance(node.value, dict):
+            return
+        self._set("clustered", True, node)
+        self._text("cluster_name", node.get("name"))
+        if (routes := node.get("routes")) is not None and isinstance(routes.value, list):
+            self._set("routes", len(routes.value), routes)
+
+    def _auth(self, by_key: Mapping[str, Tree]) -> None:
+        """Who must say who they are: anybody, once there is one user, token or operator, and no user for the rest."""
+        for key in ("authorization", *_OPERATORS, "resolver"):
+            node = by_key.get(key)
+            if node is not None and (key != "authorization" or _has_login(node)):
+                self._set("auth", True, node)
+        accounts = by_key.get("accounts")
+        shared = [(name, account) for name, account in accounts.entries() if name != "$SYS"] if accounts else []
+        if any(account.get("users") or account.get("nkeys") for _, account in shared) and accounts:
+            self._set("auth", True, accounts)
+        if (anonymous := by_key.get("no_auth_user")) is not None:
+            self._set("auth", False, anonymous)
+        self._accounts(shared)
+
+    def _accounts(self, accounts: list[tuple[str, Tree]]) -> None:
+        with_streams = {name: node for name, child in accounts if (node := child.get("jetstream")) is not None}
+        in_use = {name: node for name, node in with_streams.items() if node.value not in (False, "disabled", "disable")}
+        if not in_use:
+            return
+        unlimited = sorted(name for name, node in in_use.items() if not _is_limited(node))
+        self.settings["accounts"] = len(in_use)
+        if unlimited:
+            self._set("unlimited_accounts", unlimited, in_use[unlimited[0]])
+
+
+def _has_login(node: Tree) -> bool:
+    return isinstance(node.value, dict) and any(
+        key.lower() in ("user", "username", "pass", "password", "token", "users", "nkeys", "auth_callout")
+        for key, _ in node.entries()
+    )
+
+
+def _is_limited(node: Tree) -> bool:
+    return any(
+        key.lower() in ("max_store", "max_file", "max_disk", "store", "disk", "max_memory", "max_mem", "mem", "memory")
+        for key, _ in node.entries()
+    )

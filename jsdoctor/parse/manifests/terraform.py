@@ -1,0 +1,286 @@
+"""Terraform plans (`terraform show -json PLAN`) with resources of the provider nats-io/jetstream.
+
+A plan holds what each resource will be, defaults of the provider included, and what happens to it: a change of a name,
+of the storage or of a mirror is a replacement, which deletes the stream with all its messages. Times are in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from jsdoctor.model.jetstream import (
+    ConsumerConfig,
+    ConsumerLimits,
+    ExternalStream,
+    SourceConfig,
+    StreamConfig,
+    SubjectTransform,
+)
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, Place, Tool
+from jsdoctor.parse.manifests.buckets import key_value, object_store
+from jsdoctor.parse.manifests.fields import (
+    Field,
+    Fields,
+    anything,
+    boolean,
+    labels,
+    moment,
+    number,
+    read_fields,
+    seconds,
+    text,
+    texts,
+)
+from jsdoctor.parse.manifests.server_json import DISCARD, RETENTION, STORAGE
+from jsdoctor.parse.manifests.tree import Tree
+
+_STREAM = {
+    "name": Field("name", "name", text),
+    "subjects": Field("subjects", "subjects", texts),
+    "retention": Field("retention", "retention", RETENTION),
+    "storage": Field("storage", "storage", STORAGE),
+    "discard": Field("discard", "discard", DISCARD),
+    "discard_new_per_subject": Field("discard_new_per_subject", "discard_new_per_subject", boolean),
+    "max_age": Field("max_age_ns", "max_age", seconds),
+    "duplicate_window": Field("duplicate_window_ns", "duplicate_window", seconds),
+    "replicas": Field("num_replicas", "num_replicas", number),
+    "metadata": Field("metadata", "metadata", labels),
+    "ack": Field("ack", "no_ack", boolean),
+    "deny_delete": Field("deny_delete", "deny_delete", boolean),
+    "deny_purge": Field("deny_purge", "deny_purge", boolean),
+    "allow_rollup_hdrs": Field("allow_rollup_hdrs", "allow_rollup_hdrs", boolean),
+    "allow_direct": Field("allow_direct", "allow_direct", boolean),
+    "allow_msg_ttl": Field("allow_msg_ttl", "allow_msg_ttl", boolean),
+    "inactive_threshold": Field("inactive_threshold_ns", "consumer_limits", seconds),
+    "max_ack_pending": Field("max_ack_pending", "consumer_limits", number),
+    **{
+        name: Field(name, name, number)
+        for name in ("max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size")
+    },
+}
+_BUCKET = {
+    "name": Field("bucket", "name", text),
+    "history": Field("history", "max_msgs_per_subject", number),
+    "ttl": Field("ttl_ns", "max_age", seconds),
+    "max_value_size": Field("max_value_size", "max_msg_size", number),
+    "max_bucket_size": Field("max_bytes", "max_bytes", number),
+    "storage": Field("storage", "storage", STORAGE),
+    "replicas": Field("num_replicas", "num_replicas", number),
+}
+_CONSUMER = {
+    "stream_id": Field("stream_id", "stream_name", text),
+    "durable_name": Field("durable_name", "durable_name", text),
+    "description": Field("description", "description", text),
+    "ack_policy": Field("ack_policy", "ack_policy", text),
+    "ack_wait": Field("ack_wait_ns", "ack_wait", seconds),
+    "backoff": Field("backoff_ns", "backoff", lambda tree: tuple(seconds(item) for item in tree.items())),
+    "deliver_all": Field("deliver_all", "deliver_policy", boolean),
+    "deliver_last": Field("deliver_last", "deliver_policy", boolean),
+    "deliver_new": Field("deliver_new", "deliver_policy", boolean),
+    "deliver_last_per_subject": Field("deliver_last_per_subject", "deliver_policy", boolean),
+    "stream_sequence": Field("opt_start_seq", "opt_start_seq", number),
+    "start_time": Field("start_time", "opt_start_time", anything),
+    "delivery_subject": Field("deliver_subject", "deliver_subject", text),
+    "delivery_group": Field("deliver_group", "deliver_group", text),
+    "filter_subject": Field("filter_subject", "filter_subject", text),
+    "filter_subjects": Field("filter_subjects", "filter_subjects", texts),
+    "max_delivery": Field("max_deliver", "max_deliver", number),
+    "replay_policy": Field("replay_policy", "replay_policy", text),
+    "ratelimit": Field("rate_limit_bps", "rate_limit_bps", number),
+    "heartbeat": Field("idle_heartbeat_ns", "idle_heartbeat", seconds),
+    "flow_control": Field("flow_control", "flow_control", boolean),
+    "max_waiting": Field("max_waiting", "max_waiting", number),
+    "headers_only": Field("headers_only", "headers_only", boolean),
+    "inactive_threshold": Field("inactive_threshold_ns", "inactive_threshold", seconds),
+    "max_ack_pending": Field("max_ack_pending", "max_ack_pending", number),
+    "replicas": Field("num_replicas", "num_replicas", number),
+    "memory": Field("mem_storage", "mem_storage", boolean),
+    "metadata": Field("metadata", "metadata", labels),
+}
+_STARTS = ("deliver_all", "deliver_last", "deliver_new", "deliver_last_per_subject", "start_time", "stream_id")
+KINDS = ("jetstream_stream", "jetstream_consumer", "jetstream_kv_bucket", "jetstream_obj_bucket")
+
+
+class _Planned(NamedTuple):
+    """A resource of the plan: its values, its own key in the plan, what will become of it, where it is written."""
+
+    kind: str
+    address: str
+    values: Tree
+    place: Place
+    fate: Fate
+    stated: frozenset[str] | None
+    unknown: frozenset[str]
+
+
+def is_plan(tree: Tree) -> bool:
+    """Whether this is a plan as `terraform show -json` writes it."""
+    return tree.get("format_version") is not None and tree.get("resource_changes") is not None
+
+
+def declared(tree: Tree) -> tuple[list[DeclaredStream], list[DeclaredConsumer]]:
+    """The streams, buckets and consumers of a plan."""
+    configured = dict(_configured(tree.get("configuration", "root_module"), ""))
+    planned = [_planned(change, configured) for change in (tree.get("resource_changes") or tree).items()]
+    known = [one for one in planned if one is not None]
+    names = {one.address: one.values.text("name") for one in known}
+    streams = [_stream(one) for one in known if one.kind != "jetstream_consumer"]
+    consumers = [_consumer(one, names, configured) for one in known if one.kind == "jetstream_consumer"]
+    return streams, consumers
+
+
+def _planned(change: Tree, configured: dict[str, Tree]) -> _Planned | None:
+    kind, address = change.text("type"), change.text("address")
+    actions = {str(action.value) for action in (change.get("change", "actions") or change).items()}
+    fate = Fate.KEPT
+    if "delete" in actions:
+        fate = Fate.REPLACED if "create" in actions else Fate.DELETED
+    values = change.get("change", "before" if fate is Fate.DELETED else "after")
+    if kind not in KINDS or change.text("mode") == "data" or values is None:
+        return None
+    written = configured.get(_unindexed(address))
+    expressions = written.get("expressions") if written else None
+    stated = frozenset(key for key, _ in expressions.entries()) if expressions else None
+    unknown = change.get("change", "after_unknown")
+    after = frozenset(key for key, node in unknown.entries() if node.value is True) if unknown else frozenset()
+    return _Planned(kind, address, values, change.place, fate, stated, after)
+
+
+def _configured(module: Tree | None, prefix: str) -> list[tuple[str, Tree]]:
+    """What the configuration says of each resource, by address without indexes."""
+    if module is None:
+        return []
+    found = [(prefix + one.text("address"), one) for one in (module.get("resources") or module).items()]
+    calls = module.get("module_calls")
+    for name, call in calls.entries() if calls else ():
+        found += _configured(call.get("module"), f"{prefix}module.{name}.")
+    return found
+
+
+def _unindexed(address: str) -> str:
+    parts = []
+    while "[" in address:
+        before, _, rest = address.partition("[")
+        quoted = rest.startswith('"')
+        parts.append(before)
+        address = rest.partition('"]' if quoted else "]")[2]
+    return "".join((*parts, address))
+
+
+def _read(one: _Planned, table: dict[str, Field]) -> Fields:
+    """Only what the configuration states has a place of its own: the plan lists every default, too."""
+    fields = read_fields(one.values, table, [key for key, _ in one.values.entries()], one.kind)
+    if one.stated is not None:
+        fields.places = {
+            entry.name: node.place
+            for key, entry in table.items()
+            if key in one.stated and (node := one.values.get(key)) is not None
+        }
+    fields.places["name" if "name" in table else "durable_name"] = one.place
+    return fields
+
+
+def _stream(one: _Planned) -> DeclaredStream:
+    bucket = one.kind != "jetstream_stream"
+    fields = _read(one, _BUCKET if bucket else _STREAM)
+    values = fields.values
+    if bucket:
+        make = key_value if one.kind == "jetstream_kv_bucket" else object_store
+        config = make(values.get("bucket", ""), values)
+        fields.places["discard"] = one.place
+    else:
+        config = _config(one.values, values)
+    table = _BUCKET if bucket else _STREAM
+    return DeclaredStream(
+        tool=Tool.TERRAFORM,
+        what=one.address,
+        place=one.place,
+        config=config,
+        places=fields.places,
+        mistakes=tuple(fields.mistakes),
+        fate=one.fate,
+        unknown=frozenset(table[key].name for key in one.unknown if key in table),
+    )
+
+
+def _config(tree: Tree, values: dict[str, Any]) -> StreamConfig:
+    limits = ConsumerLimits(
+        inactive_threshold_ns=values.pop("inactive_threshold_ns", 0), max_ack_pending=values.pop("max_ack_pending", 0)
+    )
+    mirrors = [_source(item) for item in (tree.get("mirror") or tree).items()]
+    transforms = [_transform(item) for item in (tree.get("subject_transform") or tree).items()]
+    return StreamConfig(
+        no_ack=not values.pop("ack", True),
+        consumer_limits=limits,
+        mirror=mirrors[0] if mirrors else None,
+        sources=tuple(_source(item) for item in (tree.get("source") or tree).items()),
+        subject_transform=transforms[0] if transforms else None,
+        **values,
+    )
+
+
+def _source(tree: Tree) -> SourceConfig:
+    external = [
+        ExternalStream(api=item.text("api"), deliver=item.text("deliver")) for item in _blocks(tree, "external")
+    ]
+    start, since = tree.get("start_seq"), tree.get("start_time")
+    return SourceConfig(
+        name=tree.text("name"),
+        opt_start_seq=number(start) if start else 0,
+        opt_start_time=moment(since) if since and since.value else None,
+        filter_subject=tree.text("filter_subject"),
+        external=external[0] if external else None,
+        subject_transforms=tuple(_transform(item) for item in _blocks(tree, "subject_transform")),
+    )
+
+
+def _blocks(tree: Tree, key: str) -> list[Tree]:
+    node = tree.get(key)
+    return list(node.items()) if node else []
+
+
+def _transform(tree: Tree) -> SubjectTransform:
+    return SubjectTransform(src=tree.text("source"), dest=tree.text("destination"))
+
+
+def _consumer(one: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> DeclaredConsumer:
+    fields = _read(one, _CONSUMER)
+    values = {key: value for key, value in fields.values.items() if key not in _STARTS}
+    values["deliver_policy"] = _policy(fields.values)
+    since = one.values.get("start_time")
+    if since is not None and since.value and values["deliver_policy"] == "by_start_time":
+        values["opt_start_time"] = moment(since)
+    stream = fields.values.get("stream_id", "") or _referred(one, names, configured)
+    return DeclaredConsumer(
+        tool=Tool.TERRAFORM,
+        what=one.address,
+        place=one.place,
+        stream=stream,
+        config=ConsumerConfig(**values),
+        places=fields.places,
+        mistakes=tuple(fields.mistakes),
+        fate=one.fate,
+        unknown=frozenset(
+            _CONSUMER[key].name for key in one.unknown if key in _CONSUMER and not (key == "stream_id" and stream)
+        ),
+    )
+
+
+def _policy(values: dict[str, Any]) -> str:
+    for key in ("deliver_last_per_subject", "deliver_last", "deliver_new"):
+        if values.get(key):
+            return key.removeprefix("deliver_")
+    if values.get("opt_start_seq"):
+        return "by_start_sequence"
+    return "by_start_time" if values.get("start_time") and not values.get("deliver_all") else "all"
+
+
+def _referred(one: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> str:
+    """The stream that `stream_id = jetstream_stream.X.id` will be, while its id is not known yet."""
+    written = configured.get(_unindexed(one.address))
+    references = written.get("expressions", "stream_id", "references") if written else None
+    module = one.address.rpartition("jetstream_consumer.")[0]
+    for reference in references.items() if references else ():
+        if name := names.get(f"{module}{reference.value}"):
+            return name
+    return ""

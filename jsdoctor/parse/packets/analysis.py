@@ -1,0 +1,196 @@
+"""The whole way of one capture: blocks of bytes or single packets in, evidence out; memory grows with connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from jsdoctor.model.packets import Capture, TcpConnection
+from jsdoctor.parse.packets.container import Damaged, Foreign, Interface, Reader
+from jsdoctor.parse.packets.ip import NoSegment
+from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
+from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
+from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
+from jsdoctor.parse.packets.segment import SYN, StreamObserver
+from jsdoctor.parse.packets.sightings import Sightings
+from jsdoctor.parse.packets.tcp.connections import Connections
+from jsdoctor.parse.packets.tcp.follow import follow
+from jsdoctor.parse.packets.tcp.state import Noticed
+
+BLOCK = 1 << 20
+"""So many bytes of a file are best given at once."""
+
+_FORGET_EVERY = 1 << 16
+_MAGIC_SIZE = 4
+
+
+class Analyzed(msgspec.Struct, frozen=True):
+    """What one capture showed."""
+
+    capture: Capture
+    connections: tuple[TcpConnection, ...]
+
+
+def reader_of(head: bytes) -> Reader:
+    """The reader for a file that begins so (4 bytes are enough). Raises `Foreign`."""
+    if head[:4] in MAGICS:
+        return PcapReader()
+    if head[:4] == MAGIC:
+        return PcapngReader()
+    raise Foreign(f"it begins with {head[:4].hex(' ') or 'nothing'}: neither pcap nor pcapng")
+
+
+class Analysis:
+    """One capture. `index` is that of the capture among all; `observer` reads along the bytes of connections.
+
+    Give either the blocks of a file (`feed`) or packets one by one (`packet`), then call `finish` once. `noticed` is
+    told every label; `link_offset` helps out with link types that are not known here; `sightings` remembers packets.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        *,
+        observer: StreamObserver | None = None,
+        noticed: Noticed | None = None,
+        link_offset: Callable[[int], Peel | None] | None = None,
+        sightings: Sightings | None = None,
+    ) -> None:
+        self._name, self._link_offset, self._sightings = name, link_offset, sightings
+        self._connections = Connections(index, observer, noticed)
+        self._reader: Reader | None = None
+        self._head = b""
+        self._interfaces: list[Interface] = []
+        self._decoders: list[Decoder] = []
+        self._skipped = dict.fromkeys(NoSegment, 0)
+        self._frame = self._tcp = self._bytes = self._backwards = 0
+        self._first_at = self._last_at = 0
+        self._next_forget = _FORGET_EVERY
+        self.format = ""
+
+    def feed(self, block: bytes) -> None:
+        """The next bytes of a file. Raises `Foreign` at its beginning and `Damaged`: `finish` may be called then."""
+        reader = self._reader
+        if reader is None:
+            block = self._head + block
+            if len(block) < _MAGIC_SIZE:
+                self._head = block
+                return
+            reader = self._begin(block)
+        buffer = reader.feed(block)
+        view = memoryview(buffer)
+        states, find, decoders = self._connections.states, self._connections.find, self._decoders
+        frame, tcp, wire, last_at = self._frame, self._tcp, self._bytes, self._last_at
+        sightings = self._sightings
+        try:
+            for at, start, end, length, interface in reader.records():
+                frame += 1
+                wire += length
+                if at < last_at:
+                    self._backwards += 1
+                elif not last_at:
+                    self._first_at = at
+                last_at = at
+                if interface >= len(decoders):
+                    self._know_interfaces()
+                segment = decoders[interface](buffer, start, end, length)
+                if type(segment) is not tuple:
+                    self._skipped[segment] += 1  # type: ignore[index]  # it is a NoSegment
+                    continue
+                tcp += 1
+                state = states.get(segment[0])
+                if state is None or segment[3] & SYN:
+                    state = find(segment, at)
+                follow(state, segment, frame, at, buffer, view)
+                if sightings is not None:
+                    sightings.take(segment, at)
+        finally:
+            self._frame, self._tcp, self._bytes, self._last_at = frame, tcp, wire, last_at
+        self._forget_some(last_at)
+
+    def _begin(self, head: bytes) -> Reader:
+        reader = self._reader = reader_of(head)
+        self.format = reader.format
+        self._interfaces = reader.interfaces
+        return reader
+
+    def packet(self, at: int, data: bytes, length: int, interface: int) -> None:
+        """One packet that was `length` bytes long on the wire, captured on that interface (see `interface`)."""
+        self._frame += 1
+        self._bytes += length
+        if at < self._last_at:
+            self._backwards += 1
+        elif not self._last_at:
+            self._first_at = at
+        self._last_at = at
+        segment = self._decoders[interface](data, 0, len(data), length)
+        if isinstance(segment, NoSegment):
+            self._skipped[segment] += 1
+            return
+        self._tcp += 1
+        state = self._connections.states.get(segment[0])
+        if state is None or segment[3] & SYN:
+            state = self._connections.find(segment, at)
+        follow(state, segment, self._frame, at, data, memoryview(data))
+        if self._sightings is not None:
+            self._sightings.take(segment, at)
+        self._forget_some(at)
+
+    def _forget_some(self, at: int) -> None:
+        """Every now and then, give up what is over."""
+        if self._tcp > self._next_forget:
+            self._next_forget = self._tcp + _FORGET_EVERY
+            self._connections.forget(at)
+
+    def interface(self, interface: Interface) -> int:
+        """Make an interface known, for `packet`; its index."""
+        self._interfaces.append(interface)
+        self._know_interfaces()
+        return len(self._interfaces) - 1
+
+    def finish(self, problem: str = "", kernel_drops: int | None = None) -> Analyzed:
+        """The capture is over, or cannot be read on because of `problem`."""
+        if self._reader is not None:
+            kernel_drops = self._reader.kernel_drops
+            if not problem and (rest := self._reader.rest()):
+                problem = f"cut short: {rest} bytes of an unfinished packet at the end"
+        elif not self._interfaces and not problem:
+            problem = "there is nothing in it" if not self._head else f"cut short: {len(self._head)} bytes"
+        connections = self._connections.finish()
+        capture = Capture(
+            name=self._name,
+            format=self.format,
+            links=_unique([LINK_NAMES.get(one.link, f"link type {one.link}") for one in self._interfaces]),
+            interfaces=_unique([one.name for one in self._interfaces if one.name]),
+            snaplen=max((one.snaplen for one in self._interfaces), default=0),
+            packets=self._frame,
+            tcp=self._tcp,
+            bytes=self._bytes,
+            unknown_link=self._skipped[NoSegment.UNKNOWN_LINK],
+            cut=self._skipped[NoSegment.CUT] + (self._reader.skipped if self._reader is not None else 0),
+            fragments=self._skipped[NoSegment.FRAGMENT],
+            tunnelled=self._skipped[NoSegment.TUNNEL],
+            backwards=self._backwards,
+            first_ns=self._first_at or None,
+            last_ns=self._last_at or None,
+            kernel_drops=kernel_drops,
+            connections=self._connections.opened,
+            connections_left_out=self._connections.left_out,
+            problem=problem,
+        )
+        return Analyzed(capture, connections)
+
+    def _know_interfaces(self) -> None:
+        for index in range(len(self._decoders), len(self._interfaces)):
+            link = self._interfaces[index].link
+            peel = self._link_offset(link) if self._link_offset and link not in DECODERS else None
+            self._decoders.append(decoder(link, index, peel))
+
+
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+__all__ = ["BLOCK", "Analysis", "Analyzed", "Damaged", "Foreign", "reader_of"]

@@ -1,0 +1,52 @@
+"""Keys of connections: addresses and ports as on the wire, then the place where the packet was seen."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address
+
+from jsdoctor.model.packets import Endpoint
+
+_IPV4_KEY, _IPV6_KEY = 12, 36
+
+
+def addresses(key: bytes) -> bytes:
+    """The key without its place."""
+    return key[: _IPV4_KEY if len(key) < _IPV6_KEY else _IPV6_KEY]
+
+
+def place(key: bytes) -> tuple[int, int]:
+    """Interface and VLAN; 0 is the first or only interface, and no VLAN."""
+    suffix = key[len(addresses(key)) :]
+    return int.from_bytes(suffix[:4], "big"), int.from_bytes(suffix[4:], "big")
+
+
+def place_text(key: bytes) -> str:
+    """The place in words, empty for the ordinary one."""
+    interface, vlan = place(key)
+    return ", ".join((*([f"interface {interface}"] if interface else ()), *([f"VLAN {vlan}"] if vlan else ())))
+
+
+def base(key: bytes) -> bytes:
+    """The same for both directions of a connection and for every place."""
+    one = addresses(key)
+    return min(one, reverse(one))
+
+
+def reverse(key: bytes) -> bytes:
+    """The key of the other direction at the same place."""
+    one = addresses(key)
+    half = (len(one) - 4) // 2
+    swapped = one[half : 2 * half] + one[:half] + one[-2:] + one[-4:-2]
+    return swapped + key[len(one) :]
+
+
+def endpoints(key: bytes) -> tuple[Endpoint, Endpoint]:
+    """Source and destination."""
+    one = addresses(key)
+    half = (len(one) - 4) // 2
+    address = IPv4Address if len(one) == _IPV4_KEY else IPv6Address
+    source, destination = str(address(one[:half])), str(address(one[half : 2 * half]))
+    return (
+        Endpoint(source, int.from_bytes(one[-4:-2], "big")),
+        Endpoint(destination, int.from_bytes(one[-2:], "big")),
+    )

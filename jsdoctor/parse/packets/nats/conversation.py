@@ -1,0 +1,238 @@
+"""One connection: what both sides say, line by line, and what follows from it."""
+
+from __future__ import annotations
+
+from jsdoctor.model.nats_traffic import Content, Link, NatsConnection
+from jsdoctor.parse.packets.nats.ack_subject import PREFIX, Delivered, delivered
+from jsdoctor.parse.packets.nats.deliveries import ConsumerTally, DeliveryBook
+from jsdoctor.parse.packets.nats.faults import ErrorTally
+from jsdoctor.parse.packets.nats.headers import nats_headers, number, status
+from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened
+from jsdoctor.parse.packets.nats.lines import LineReader
+from jsdoctor.parse.packets.nats.pings import PingTally
+from jsdoctor.parse.packets.nats.publishing import PublishBook, PublishTally
+from jsdoctor.parse.packets.nats.reassembly import Reassembly
+
+_ANSWER_BYTES = 4096
+_HEADER_BYTES = 16 * 1024
+_ACK_BYTES = 8
+_QUEUES = 10_000
+_SIDS = 10_000
+_HEARTBEAT = 100
+_BETWEEN_SERVERS = {b"RMSG": Link.ROUTE, b"RS+": Link.ROUTE, b"RS-": Link.ROUTE, b"LMSG": Link.LEAF}
+_BETWEEN_SERVERS |= {b"LS+": Link.LEAF, b"LS-": Link.LEAF, b"A+": Link.GATEWAY, b"A-": Link.GATEWAY}
+_SAID_BY_SERVERS = frozenset((b"INFO", b"MSG", b"HMSG", b"-ERR", b"+OK"))
+_SAID_BY_CLIENTS = frozenset((b"CONNECT", b"PUB", b"HPUB", b"SUB", b"UNSUB"))
+_NEXT = b".CONSUMER.MSG.NEXT."
+
+
+class Conversation:
+    """Both sides of a connection. `number` is the connection's."""
+
+    def __init__(self, number: int, publishes: PublishBook, deliveries: DeliveryBook, *, midstream: bool) -> None:
+        self.number = number
+        self.midstream = midstream
+        self.publishing = PublishTally(publishes, number)
+        self.deliveries = deliveries
+        self.clock = publishes.clock
+        self.link = Link.CLIENT
+        self.greeting = Greeting()
+        self.hello = Hello()
+        self.errors = ErrorTally()
+        self.delivered = 0
+        self.swapped = 0
+        self.pings = PingTally()
+        self.queued: set[bytes] = set()
+        self.sids: dict[bytes, ConsumerTally] = {}
+        self.to_server = Side(self, to_server=True)
+        self.to_client = Side(self, to_server=False)
+
+    def settle(self) -> None:
+        """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
+        for content in (Content.TLS, Content.S2, Content.WEBSOCKET):
+            if content in (self.to_server.reader.content, self.to_client.reader.content):
+                self.to_server.reader.give_up(content)
+                self.to_client.reader.give_up(content)
+
+    def finish(self, at_ns: int) -> NatsConnection:
+        """Everything that became of it."""
+        sides = (self.to_server, self.to_client)
+        for side in sides:
+            side.bytes.finish(at_ns)
+        readers = tuple(side.reader for side in sides)
+        self.settle()
+        resyncs, bad_lines = sum(r.resyncs for r in readers), sum(r.bad_lines for r in readers)
+        read = all(reader.content is Content.NATS for reader in readers)
+        return NatsConnection(
+            number=self.number,
+            content=self._content(readers[0].content, readers[1].content),
+            link=self.link,
+            whole=read and not self.midstream and not resyncs and not bad_lines,
+            swapped=self.link is Link.CLIENT and self.swapped > 0,
+            resyncs=resyncs,
+            bad_lines=bad_lines,
+            server=shortened(self.greeting.server_name),
+            server_version=shortened(self.greeting.version),
+            cluster=shortened(self.greeting.cluster),
+            client=shortened(self.hello.name),
+            lang=shortened(self.hello.lang),
+            version=shortened(self.hello.version),
+            publishing=self.publishing.publishing(at_ns),
+            deliveries=self.delivered,
+            errors=self.errors.errors(),
+            ping_ns=self.pings.answered_ns.latencies(),
+            pings_unanswered=self.pings.unanswered,
+            longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
+            held_ns=(self.to_server.bytes.longest_hold_ns, self.to_client.bytes.longest_hold_ns),
+        )
+
+    def _content(self, one: Content, other: Content) -> Content:
+        if one is other:
+            return one
+        order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
+        return next(content for content in order if content in (one, other))
+
+
+class Side:
+    """What one side says: the listener of its reader. A body belongs to what `message` saw last."""
+
+    __slots__ = (
+        *("_acked", "_answer", "_conversation", "_header_length", "_length", "_reply", "_sid", "_started_ns"),
+        *("_subject", "bytes", "reader", "to_server"),
+    )
+
+    def __init__(self, conversation: Conversation, *, to_server: bool) -> None:
+        self._conversation = conversation
+        self.to_server = to_server
+        self.reader = LineReader(self, from_start=not conversation.midstream)
+        self.bytes = Reassembly(self.reader, None if conversation.midstream else 0)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._acked: Delivered | None = None
+        self._answer = self._subject = self._reply = self._sid = b""
+        self._header_length = self._length = self._started_ns = 0
+
+    def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
+        """A line without a body."""
+        talk = self._conversation
+        self._notice(verb)
+        match verb:
+            case b"PING":
+                talk.pings.ping(at_ns, to_server=self.to_server)
+            case b"PONG":
+                talk.pings.pong(at_ns, to_server=self.to_server)
+            case b"INFO":
+                said = greeting(rest)
+                if said.server_name and not (talk.greeting.server_name and self.to_server):
+                    talk.greeting = said
+                talk.link = said.link or talk.link
+            case b"CONNECT":
+                talk.hello = hello(rest)
+            case b"-ERR":
+                talk.errors.add(at_ns, rest, from_server=not self.to_server)
+            case b"SUB":
+                words = rest.split()
+                if len(words) > 2 and len(talk.queued) < _QUEUES:
+                    talk.queued.add(words[-1])
+
+    def _notice(self, verb: bytes) -> None:
+        """Who speaks so: servers among themselves, a server, a client."""
+        if verb in _BETWEEN_SERVERS:
+            if self._conversation.link is not Link.GATEWAY:
+                self._conversation.link = _BETWEEN_SERVERS[verb]
+        elif verb in (_SAID_BY_SERVERS if self.to_server else _SAID_BY_CLIENTS):
+            self._conversation.swapped += 1
+
+    def message(self, at_ns: int, verb: bytes, arguments: list[bytes], header_length: int, length: int) -> int:
+        """A message begins. Wanted: headers of publishes, answers to publishes, the first letters of acks."""
+        self._forget()
+        self._started_ns, self._header_length, self._length = at_ns, header_length, length
+        self._notice(verb)
+        if self._conversation.link is not Link.CLIENT:
+            return self._between_servers(at_ns, arguments)
+        if verb in (b"PUB", b"HPUB"):
+            return self._publish(at_ns, arguments)
+        return self._deliver(at_ns, arguments)
+
+    def _publish(self, at_ns: int, arguments: list[bytes]) -> int:
+        subject, reply = arguments[0], arguments[1] if len(arguments) > 1 else b""
+        if subject.startswith(b"$JS."):
+            if subject.startswith(PREFIX):
+                self._acked = delivered(subject)
+                return self._ack_bytes()
+            if _NEXT in subject:
+                stream, _, consumer = subject.partition(_NEXT)[2].partition(b".")
+                self._conversation.deliveries.pulled(stream, consumer)
+            return 0
+        self._subject, self._reply = subject, reply
+        if self._header_length:
+            return min(self._header_length, _HEADER_BYTES)
+        self._conversation.publishing.published(at_ns, subject, reply, {}, self._length)
+        return 0
+
+    def _ack_bytes(self) -> int:
+        if self._acked is not None and self._length <= self._header_length:
+            self._conversation.deliveries.answered(self._started_ns, self._acked, b"", routed=self._routed)
+            return 0
+        return self._header_length + _ACK_BYTES if self._acked is not None else 0
+
+    @property
+    def _routed(self) -> bool:
+        return self._conversation.link is not Link.CLIENT
+
+    def _deliver(self, at_ns: int, arguments: list[bytes]) -> int:
+        subject = arguments[0]
+        if self._conversation.publishing.waits_for(subject):
+            self._answer = subject
+            return min(self._header_length, _HEADER_BYTES) + _ANSWER_BYTES
+        sid = arguments[1] if len(arguments) > 1 else b""
+        if len(arguments) > 2 and arguments[2].startswith(PREFIX):
+            self._delivered(at_ns, delivered(arguments[2]), sid)
+        elif self._header_length and self._header_length == self._length and sid in self._conversation.sids:
+            self._sid = sid
+            return min(self._header_length, _HEADER_BYTES)
+        return 0
+
+    def _between_servers(self, at_ns: int, arguments: list[bytes]) -> int:
+        """`[ACCOUNT] SUBJECT [REPLY]`: a reply of a delivery has the message's subject behind an @."""
+        for place, word in enumerate(arguments[:4]):
+            if word.startswith(PREFIX):
+                if b"@" in word or place > 1 or (place == 1 and self._conversation.link is Link.LEAF):
+                    self._delivered(at_ns, delivered(word), b"")
+                    return 0
+                self._acked = delivered(word)
+                return self._ack_bytes()
+        return 0
+
+    def _delivered(self, at_ns: int, message: Delivered | None, sid: bytes) -> None:
+        if message is None:
+            return
+        talk = self._conversation
+        talk.delivered += 1
+        talk.clock.delivered(message.stream, message.stream_seq, message.stored_ns, at_ns)
+        exclusive = bool(sid) and sid not in talk.queued and not talk.midstream
+        tally = talk.deliveries.delivered(talk.number, at_ns, message, routed=self._routed, exclusive=exclusive)
+        if tally is not None and sid and (sid in talk.sids or len(talk.sids) < _SIDS):
+            talk.sids[sid] = tally
+
+    def body(self, at_ns: int, content: bytes) -> None:
+        """What was wanted of a body."""
+        talk = self._conversation
+        headers, payload = content[: self._header_length], content[self._header_length :]
+        if self._answer:
+            talk.publishing.answered(at_ns, self._answer, headers, payload)
+        elif self._acked is not None:
+            talk.deliveries.answered(self._started_ns, self._acked, payload, routed=self._routed)
+        elif self._sid:
+            if status(headers)[0] == _HEARTBEAT and (tally := talk.sids.get(self._sid)):
+                last = number(nats_headers(headers).get(b"Nats-Last-Consumer"))
+                if last is not None:
+                    tally.heartbeat(last)
+        elif self._subject:
+            talk.publishing.published(self._started_ns, self._subject, self._reply, nats_headers(headers), self._length)
+
+    def missed(self, at_ns: int) -> None:  # noqa: ARG002 - the protocol's
+        """Lines may have been lost: what was open is no longer waited for."""
+        self._forget()
+        self._conversation.pings.forget()

@@ -1,0 +1,144 @@
+"""Publishes that expect a sequence of their stream: what was refused, and whether it had been stored before."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from jsdoctor.model.nats_traffic import Refusal
+from jsdoctor.parse.packets.nats.headers import number
+from jsdoctor.parse.packets.nats.identity import shortened, text
+from jsdoctor.parse.packets.nats.pub_ack import PubAck
+
+_SEQUENCES = (b"Nats-Expected-Last-Subject-Sequence", b"Nats-Expected-Last-Sequence")
+_ID = b"Nats-Expected-Last-Msg-Id"
+_ACTUAL = re.compile(r"wrong last sequence: (\d{1,20})\b")
+_DIGITS = re.compile(r"\d+")
+_KEPT = 20_000
+_KINDS = 200
+_LONGEST_DESCRIPTION = 200
+
+
+class Expectation(NamedTuple):
+    """What one publish expects, and what tells it from other publishes. `sequence` None: an id is expected."""
+
+    connection: int
+    subject: bytes
+    value: bytes
+    msg_id: bytes
+    length: int
+    sequence: int | None
+
+
+def expectation(connection: int, subject: bytes, headers: dict[bytes, bytes], length: int) -> Expectation | None:
+    """None for a publish that expects nothing. With an id, the same message is known on any connection."""
+    for name in (*_SEQUENCES, _ID):
+        if (value := headers.get(name)) is not None:
+            msg_id = headers.get(b"Nats-Msg-Id", b"")
+            sequence = number(value) if name != _ID else None
+            return Expectation(0 if msg_id else connection, subject, value, msg_id, length, sequence)
+    return None
+
+
+class _Course:
+    """What became of publishes with the same expectation: sent, answered, stored."""
+
+    __slots__ = ("answered", "sent", "stored")
+
+    def __init__(self) -> None:
+        self.sent = self.answered = 0
+        self.stored = False
+
+
+class ExpectationBook:
+    """Follows expectations over all connections of a capture."""
+
+    def __init__(self) -> None:
+        self._courses: dict[Expectation, _Course] = {}
+
+    def published(self, expected: Expectation) -> None:
+        """One more publish that expects this."""
+        course = self._courses.get(expected)
+        if course is None:
+            if len(self._courses) >= _KEPT:
+                del self._courses[next(iter(self._courses))]
+            course = self._courses[expected] = _Course()
+        course.sent += 1
+
+    def stored(self, expected: Expectation) -> None:
+        """It was acknowledged."""
+        if course := self._courses.get(expected):
+            course.answered += 1
+            course.stored = True
+
+    def refused(self, expected: Expectation) -> bool:
+        """It was refused. Whether an earlier copy had been stored, or was not answered yet though it came first."""
+        course = self._courses.get(expected)
+        if course is None:
+            return False
+        course.answered += 1
+        unanswered = bool(expected.msg_id) and course.sent > course.answered
+        return course.stored or unanswered
+
+
+class RefusalTally:
+    """Refusals of one connection, by reason."""
+
+    __slots__ = ("_found", "_repeats", "omitted")
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str, str], Refusal] = {}
+        self._repeats: dict[tuple[bytes, bytes], int] = {}
+        self.omitted = 0
+
+    def add(self, at_ns: int, subject: bytes, answer: PubAck, expected: Expectation | None, after_stored: bool) -> None:
+        """One more."""
+        if answer.error is None:
+            return
+        description = answer.error.description[:_LONGEST_DESCRIPTION]
+        key = (answer.error.err_code, _DIGITS.sub("N", description), answer.stream)
+        known = self._found.get(key)
+        if known is None:
+            if len(self._found) >= _KINDS:
+                self.omitted += 1
+                return
+            known = Refusal(
+                err_code=answer.error.err_code,
+                description=description,
+                stream=shortened(answer.stream),
+                subject=shortened(text(subject)),
+                first_ns=at_ns,
+            )
+        found = _ACTUAL.search(description)
+        actual = int(found[1]) if found else None
+        wanted = expected.sequence if expected else None
+        both = actual is not None and wanted is not None
+        self._found[key] = Refusal(
+            err_code=known.err_code,
+            description=description,
+            stream=known.stream,
+            subject=known.subject,
+            count=known.count + 1,
+            first_ns=known.first_ns,
+            last_ns=at_ns,
+            ahead=known.ahead + int(both and (wanted or 0) > (actual or 0)),
+            behind=known.behind + int(both and (wanted or 0) < (actual or 0)),
+            repeats=max(known.repeats, self._repeated(expected)),
+            after_stored=known.after_stored + int(after_stored),
+            expected=wanted,
+            actual=actual,
+        )
+
+    def _repeated(self, expected: Expectation | None) -> int:
+        """How often this expectation was refused on its subject."""
+        if expected is None:
+            return 0
+        key = (expected.subject, expected.value)
+        if key not in self._repeats and len(self._repeats) >= _KEPT:
+            del self._repeats[next(iter(self._repeats))]
+        self._repeats[key] = self._repeats.get(key, 0) + 1
+        return self._repeats[key]
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        """All of them, the most frequent first."""
+        return tuple(sorted(self._found.values(), key=lambda found: (-found.count, found.err_code, found.description)))

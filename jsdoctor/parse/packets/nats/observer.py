@@ -1,0 +1,92 @@
+"""Listens to the connections of one capture after another and tells what NATS said on them."""
+
+from __future__ import annotations
+
+from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
+from jsdoctor.parse.packets.nats.conversation import Conversation, Side
+from jsdoctor.parse.packets.nats.deliveries import DeliveryBook
+from jsdoctor.parse.packets.nats.publishing import PublishBook
+from jsdoctor.parse.packets.nats.store_clock import StoreClockBook
+from jsdoctor.parse.packets.segment import Connection, Direction
+
+_CONNECTIONS = 20_000
+
+
+class NatsObserver:
+    """A `StreamObserver`. Ask for `traffic` when everything is read."""
+
+    def __init__(self) -> None:
+        self._captures: dict[int, _Capture] = {}
+
+    def opened(self, connection: Connection) -> None:
+        """A connection was seen for the first time."""
+        self._of(connection).open(connection)
+
+    def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
+        """Bytes of a connection."""
+        side = self._side(direction)
+        if side is not None and side.reader.readable:
+            side.bytes.segment(offset, at_ns, payload, length)
+
+    def lost(self, direction: Direction, start: int, end: int) -> None:  # noqa: ARG002 - the protocol's
+        """Bytes that will not come."""
+        side = self._side(direction)
+        if side is not None and side.reader.readable:
+            side.bytes.lost(end)
+
+    def closed(self, connection: Connection, at_ns: int) -> None:
+        """Nothing more will come."""
+        self._of(connection).close(connection, at_ns)
+
+    def traffic(self) -> tuple[NatsTraffic, ...]:
+        """What was read, by capture."""
+        return tuple(capture.traffic(number) for number, capture in sorted(self._captures.items()))
+
+    def _of(self, connection: Connection) -> _Capture:
+        found = self._captures.get(connection.capture)
+        if found is None:
+            found = self._captures[connection.capture] = _Capture()
+        return found
+
+    def _side(self, direction: Direction) -> Side | None:
+        talk = self._of(direction.connection).talks.get(direction.connection.number)
+        if talk is None:
+            return None
+        return talk.to_server if direction.to_server else talk.to_client
+
+
+class _Capture:
+    """Everything of one capture."""
+
+    def __init__(self) -> None:
+        self._clock = StoreClockBook()
+        self._publishes = PublishBook(self._clock)
+        self._deliveries = DeliveryBook()
+        self._done: list[NatsConnection] = []
+        self._omitted = 0
+        self.talks: dict[int, Conversation] = {}
+
+    def open(self, connection: Connection) -> None:
+        self.talks[connection.number] = Conversation(
+            connection.number, self._publishes, self._deliveries, midstream=connection.midstream
+        )
+
+    def close(self, connection: Connection, at_ns: int) -> None:
+        talk = self.talks.pop(connection.number, None)
+        if talk is None:
+            return
+        done = talk.finish(at_ns)
+        if len(self._done) < _CONNECTIONS or done.errors or done.publishing.messages:
+            self._done.append(done)
+        else:
+            self._omitted += 1
+
+    def traffic(self, number: int) -> NatsTraffic:
+        whole = frozenset(done.number for done in self._done if done.whole)
+        return NatsTraffic(
+            capture=number,
+            connections=tuple(sorted(self._done, key=lambda done: done.number)),
+            consumers=self._deliveries.consumers(whole),
+            clocks=self._clock.clocks(),
+            omitted=self._omitted + self._deliveries.omitted,
+        )

@@ -1,0 +1,32 @@
+"""What JetStream answers to a publish (server: stream.go JSPubAckResponse)."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ApiError(msgspec.Struct, frozen=True):
+    """The error of a refused publish."""
+
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class PubAck(msgspec.Struct, frozen=True):
+    """An acknowledgement or a refusal. `type` is empty: API replies have one."""
+
+    stream: str = ""
+    seq: int = 0
+    duplicate: bool = False
+    error: ApiError | None = None
+    type: str = ""
+
+
+def pub_ack(payload: bytes) -> PubAck | None:
+    """None for what is no answer to a publish."""
+    try:
+        answer = msgspec.json.decode(payload, type=PubAck)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return answer if not answer.type and (answer.stream or answer.error) else None

@@ -1,0 +1,74 @@
+"""The classic capture file: four magic numbers, one link type (draft-ietf-opsawg-pcap)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+
+from jsdoctor.parse.packets.container import LARGEST_PACKET, Damaged, Interface, Record
+
+MAGICS = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+"""Byte order, and nanoseconds in the fraction's unit."""
+
+_HEADER, _RECORD = 24, 16
+
+
+class PcapReader:
+    """Reads blocks of a classic capture file, in memory of one block."""
+
+    format = "pcap"
+
+    def __init__(self) -> None:
+        self.interfaces: list[Interface] = []
+        self.kernel_drops: int | None = None
+        self.skipped = 0
+        self._buffer = b""
+        self._carry = b""
+        self._read = 0
+        self._unpack = Struct("<IIII").unpack_from
+        self._unit_ns = 0
+
+    def feed(self, block: bytes) -> bytes:
+        """Take in the next block of the file; what the offsets of the records refer to."""
+        self._buffer = self._carry + block if self._carry else block
+        self._carry = b""
+        return self._buffer
+
+    def records(self) -> Iterator[Record]:
+        """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
+        buffer = self._buffer
+        at, size = 0, len(buffer)
+        if not self._unit_ns:
+            if size < _HEADER:
+                self._carry = buffer
+                return
+            self._begin(buffer)
+            at = _HEADER
+        unpack, unit_ns, last = self._unpack, self._unit_ns, size - _RECORD
+        while at <= last:
+            seconds, fraction, captured, length = unpack(buffer, at)
+            start = at + _RECORD
+            end = start + captured
+            if end > size:
+                if captured > LARGEST_PACKET:
+                    raise Damaged(f"damaged at byte {self._read + at}: a packet of {captured} bytes cannot be")
+                break
+            yield seconds * 1_000_000_000 + fraction * unit_ns, start, end, length, 0
+            at = end
+        self._carry = buffer[at:]
+        self._read += at
+
+    def rest(self) -> int:
+        """How many bytes were left over at the end of the file."""
+        return len(self._carry)
+
+    def _begin(self, buffer: bytes) -> None:
+        order, self._unit_ns = MAGICS[buffer[:4]]
+        self._unpack = Struct(order + "IIII").unpack_from
+        _, _, snaplen, link = self._unpack(buffer, 8)
+        self.interfaces.append(Interface(link & 0xFFFF, snaplen if snaplen < LARGEST_PACKET else 0))

@@ -1,0 +1,151 @@
+"""The next generation capture file: sections, interfaces, packets (draft-ietf-opsawg-pcapng)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from struct import Struct
+
+from jsdoctor.parse.packets.container import LARGEST_PACKET, Damaged, Interface, Record
+
+MAGIC = b"\x0a\x0d\x0d\x0a"
+_SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
+_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+_NAME, _RESOLUTION, _OFFSET = 2, 9, 14
+_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM = 5, 7
+_SECOND_NS = 1_000_000_000
+
+
+class PcapngReader:
+    """Reads blocks of a pcapng file, in memory of one block."""
+
+    format = "pcapng"
+
+    def __init__(self) -> None:
+        self.interfaces: list[Interface] = []
+        self.kernel_drops: int | None = None
+        self.skipped = 0
+        self._buffer = b""
+        self._carry = b""
+        self._read = 0
+        self._order = "<"
+        self._unpack = Struct("<IIIIIII").unpack_from
+        self._pair = Struct("<II").unpack_from
+        self._short = Struct("<HH").unpack_from
+        self._section_begins = 0
+        self._clocks: list[tuple[int, int]] = []
+        self._drops: dict[int, int] = {}
+        self._last_ns = 0
+
+    def feed(self, block: bytes) -> bytes:
+        """Take in the next block of the file; what the offsets of the records refer to."""
+        self._buffer = self._carry + block if self._carry else block
+        self._carry = b""
+        return self._buffer
+
+    def records(self) -> Iterator[Record]:
+        """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
+        buffer = self._buffer
+        at, size = 0, len(buffer)
+        while at + 12 <= size:
+            kind, length = self._pair(buffer, at)
+            if kind == _SECTION:  # the same in both byte orders
+                length = self._begin_section(buffer, at)
+            if length < 12 or length & 3 or length > LARGEST_PACKET:
+                raise Damaged(f"damaged at byte {self._read + at}: a block of {length} bytes cannot be")
+            end = at + length
+            if end > size:
+                break
+            if kind == _PACKET and length >= 32:
+                _, _, index, high, low, captured, original = self._unpack(buffer, at)
+                record = self._packet((at + 28, end - 4), index, high << 32 | low, captured, original)
+                if record:
+                    yield record
+            else:
+                yield from self._other(kind, buffer, at, end)
+            at = end
+        self._carry = buffer[at:]
+        self._read += at
+
+    def rest(self) -> int:
+        """How many bytes were left over at the end of the file."""
+        return len(self._carry)
+
+    def _packet(self, room: tuple[int, int], index: int, ticks: int, captured: int, length: int) -> Record | None:
+        start, limit = room
+        if index >= len(self._clocks) or start + captured > limit:
+            self.skipped += 1
+            return None
+        per_second, offset_ns = self._clocks[index]
+        at_ns = self._last_ns = ticks * _SECOND_NS // per_second + offset_ns
+        return at_ns, start, start + captured, length, self._section_begins + index
+
+    def _other(self, kind: int, buffer: bytes, at: int, end: int) -> Iterator[Record]:
+        """Blocks that are rare. Names, keys and whatever else are left out."""
+        if kind == _INTERFACE and end - at >= 20:
+            self._begin_interface(buffer, at + 8, end - 4)
+        elif kind == _STATISTICS and end - at >= 24:
+            self._note_drops(buffer, at + 8, end - 4)
+        elif kind == _SIMPLE_PACKET and end - at >= 16 and self._clocks:
+            length = self._pair(buffer, at + 8)[0]
+            snaplen = self.interfaces[self._section_begins].snaplen or length
+            captured = min(length, snaplen, end - 4 - at - 12)
+            yield self._last_ns, at + 12, at + 12 + captured, length, self._section_begins
+        elif kind == _OLD_PACKET and end - at >= 32:
+            index = self._short(buffer, at + 8)[0]
+            _, _, _, high, low, captured, length = self._unpack(buffer, at)
+            record = self._packet((at + 28, end - 4), index, high << 32 | low, captured, length)
+            if record:
+                yield record
+
+    def _begin_section(self, buffer: bytes, at: int) -> int:
+        """A new section: its byte order is its own, and interfaces count from 0 again."""
+        order = _ORDERS.get(buffer[at + 8 : at + 12])
+        if order is None:
+            raise Damaged(f"damaged at byte {self._read + at}: a section of unknown byte order")
+        self._order = order
+        self._unpack = Struct(order + "IIIIIII").unpack_from
+        self._pair = Struct(order + "II").unpack_from
+        self._short = Struct(order + "HH").unpack_from
+        length: int = self._pair(buffer, at)[1]
+        if at + length <= len(buffer):
+            self._section_begins = len(self.interfaces)
+            self._clocks = []
+        return length
+
+    def _begin_interface(self, buffer: bytes, at: int, end: int) -> None:
+        link = self._short(buffer, at)[0]
+        snaplen = self._pair(buffer, at)[1]
+        options = self._options(buffer, at + 8, end)
+        offset = options.get(_OFFSET, b"")
+        seconds = self._number(offset, signed=True)
+        name = options.get(_NAME, b"").rstrip(b"\x00").decode(errors="replace")
+        self.interfaces.append(Interface(link, snaplen if snaplen < LARGEST_PACKET else 0, name))
+        self._clocks.append((_ticks_per_second(options.get(_RESOLUTION, b"")), seconds * _SECOND_NS))
+
+    def _note_drops(self, buffer: bytes, at: int, end: int) -> None:
+        """Counters only grow: the last ones of an interface count."""
+        options = self._options(buffer, at + 12, end)
+        found = [options[code] for code in (_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM) if code in options]
+        if found:
+            index = self._section_begins + self._pair(buffer, at)[0]
+            self._drops[index] = sum(self._number(value) for value in found)
+            self.kernel_drops = sum(self._drops.values())
+
+    def _number(self, value: bytes, *, signed: bool = False) -> int:
+        return int.from_bytes(value, "little" if self._order == "<" else "big", signed=signed)
+
+    def _options(self, buffer: bytes, at: int, end: int) -> Mapping[int, bytes]:
+        found: dict[int, bytes] = {}
+        while at + 4 <= end:
+            code, size = self._short(buffer, at)
+            if code == 0 or at + 4 + size > end:
+                break
+            found[code] = buffer[at + 4 : at + 4 + size]
+            at += 4 + (size + 3 & ~3)
+        return found
+
+
+def _ticks_per_second(option: bytes) -> int:
+    """The resolution of times: a power of ten, or of two when the highest bit is set. Default: microseconds."""
+    exponent = option[0] if option else 6
+    return int(2 ** (exponent & 0x7F) if exponent & 0x80 else 10**exponent)

@@ -1,0 +1,64 @@
+"""Which packets a capture saw, in few bytes each: what two captures of one connection are matched by."""
+
+from __future__ import annotations
+
+from array import array
+
+from jsdoctor.parse.packets.keys import addresses
+from jsdoctor.parse.packets.segment import ACK, SYN, Segment
+
+MOST_PACKETS = 1_000_000
+"""So many packets of a capture are remembered for matching, in 20 bytes each."""
+
+
+class Seen:
+    """The packets of one direction of a connection at one place, in the order of the capture.
+
+    `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp.
+    """
+
+    __slots__ = ("is_client", "lengths", "prints", "times")
+
+    def __init__(self) -> None:
+        self.prints = array("q")
+        self.times = array("q")
+        self.lengths = array("I")
+        self.is_client: bool | None = None
+
+
+class Sightings:
+    """All packets of one capture, by direction. `truncated`: there were more than are remembered."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.first_ns = self.last_ns = 0
+        self.truncated = False
+        self._count = 0
+        self._seen: dict[bytes, Seen] = {}
+
+    def take(self, segment: Segment, at: int) -> None:
+        """Remember one packet."""
+        key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
+        self._count += 1
+        if self._count > MOST_PACKETS:
+            self.truncated = True
+            return
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = Seen()
+        if flags & SYN:
+            seen.is_client = not flags & ACK
+        seen.prints.append(hash((seq, ack, flags, length, ip_id, ts_val)))
+        seen.times.append(at)
+        seen.lengths.append(length)
+        self.first_ns = self.first_ns or at
+        self.last_ns = max(self.last_ns, at)
+
+    def directions(self) -> dict[bytes, Seen]:
+        """What was seen of each direction, at the place that saw most of it; the key is without the place."""
+        best: dict[bytes, Seen] = {}
+        for key, seen in self._seen.items():
+            plain = addresses(key)
+            if plain not in best or len(seen.prints) > len(best[plain].prints):
+                best[plain] = seen
+        return best

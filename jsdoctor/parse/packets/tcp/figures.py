@@ -1,0 +1,90 @@
+"""From what is remembered of a direction to the figures that are reported of it."""
+
+from __future__ import annotations
+
+from jsdoctor.model.packets import Flow, Proof, Reordering, Retransmission
+from jsdoctor.parse.packets.tcp.acks import give_up
+from jsdoctor.parse.packets.tcp.state import State
+
+
+def settle(state: State, at: int) -> None:
+    """The capture of this direction ends: what is still open stays open."""
+    for hole in state.holes:
+        give_up(state, hole)
+    state.holes = []
+    if state.zero_since:
+        lasted = max(at - state.zero_since, 0)
+        state.zero_window_ns += lasted
+        state.longest_zero_window = max(state.longest_zero_window, lasted)
+        state.zero_since = 0
+
+
+def flow(state: State) -> Flow:
+    """All figures of one direction."""
+    return Flow(
+        packets=state.packets,
+        segments=state.segments,
+        bytes=state.bytes,
+        distinct_segments=state.distinct,
+        distinct_bytes=state.distinct_bytes,
+        proof=_proof(state),
+        reordering=_reordering(state),
+        retransmission=_retransmission(state),
+        duplicates=state.duplicates,
+        duplicates_of_other_hop=state.duplicates_of_other_hop,
+        duplicate_acks=state.duplicate_acks,
+        longest_duplicate_acks=state.longest_same,
+        sacks=state.sacks,
+        dsacks=state.dsacks,
+        missed_bytes=state.missed,
+        unfilled_bytes=state.unfilled,
+        zero_windows=state.zero_windows,
+        zero_window_ns=state.zero_window_ns,
+        longest_zero_window_ns=state.longest_zero_window,
+        into_zero_window=state.into_zero_window,
+        keep_alives=state.keep_alives,
+        resets=state.resets,
+        congestion_marks=state.congestion_marks,
+        oversized=state.oversized,
+        ack_rtt_ns=state.ack_rtt.quantiles(),
+        events=tuple(state.events),
+    )
+
+
+def _proof(state: State) -> Proof:
+    if state.ip_id >= 0 and state.ids_tell:
+        return Proof.IP_ID
+    if state.ring and state.ring[-1][3] >= 0:
+        return Proof.TIMESTAMPS
+    return Proof.TIME
+
+
+def _reordering(state: State) -> Reordering:
+    return Reordering(
+        segments=state.reordered,
+        needless_retransmissions=state.reordered_needless,
+        three_reordered=state.three_reordered,
+        behind_ack=state.behind_ack,
+        extent=state.extent.quantiles(),
+        late_ns=state.late_ns.quantiles(),
+        free_run=state.free_run.quantiles(),
+        downstream=state.downstream,
+    )
+
+
+def _retransmission(state: State) -> Retransmission:
+    return Retransmission(
+        segments=state.resent_segments,
+        bytes=state.resent_bytes,
+        upstream=state.upstream,
+        downstream=state.resent_segments - state.upstream,
+        fast=state.fast,
+        timeout=state.timeout,
+        early=state.early,
+        needless=state.needless,
+        longest_chain=state.longest_chain,
+        longest_wait_ns=state.longest_wait,
+        waited_ns=state.waited,
+        syn=state.syn_again,
+        fin=state.fin_again,
+    )

@@ -1,0 +1,102 @@
+"""Following one direction, packet by packet. What simply comes next takes the short way through `follow`."""
+
+from __future__ import annotations
+
+from jsdoctor.parse.packets.segment import FIN, RST, SYN, URG, Segment
+from jsdoctor.parse.packets.tcp.acks import acknowledged, odd_ack, room, same_ack
+from jsdoctor.parse.packets.tcp.ends import finish_side, special
+from jsdoctor.parse.packets.tcp.judge import late_data, open_hole
+from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead16
+from jsdoctor.parse.packets.tcp.sack import selective_acks
+from jsdoctor.parse.packets.tcp.state import State
+
+_SPECIAL = FIN | SYN | RST | URG
+_USUAL_OPTIONS = 12
+_ID_PAUSE_NS = 100_000_000
+_ID_STEP = 64
+_ID_LEAP = 4096
+_LARGEST_SEGMENT = 9216
+"""More than a jumbo frame holds: cut into packets, or put together from packets, by the network card."""
+
+
+def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, view: memoryview) -> None:  # noqa: C901, PLR0912, PLR0915, PLR0917
+    """Take in one packet of that direction: number `frame` of its file, at that time, payload in `view`.
+
+    Every packet comes through here: calls and lookups are what it costs, therefore it is in one piece.
+    """
+    _, seq, ack, flags, window, options_at, payload_at, captured, length, ip_id, ts_val, hops, congested = segment
+    state.packets += 1
+    repeated = False
+    if ip_id >= 0:
+        if ip_id - state.ip_id & 0xFFFF == 1:
+            state.id_steps += 1
+        else:
+            repeated = _step_of_id(state, ip_id, at)
+        state.ip_id = ip_id
+    state.last_at = at
+    if congested:
+        state.congestion_marks += 1
+    if (flags & _SPECIAL or state.next_offset is None) and not special(state, segment, at, block, repeated=repeated):
+        if flags & SYN and length:  # fast open
+            state.packets -= 1
+            follow(state, (segment[0], seq + 1 & MASK, ack, flags & ~SYN, *segment[4:]), frame, at, block, view)
+        return
+    if ack != state.ack:
+        if ack - state.ack & MASK < HALF or state.ack < 0:
+            state.ack = ack
+            state.acks_same = 0
+            peer = state.peer
+            if peer.next_offset is not None and (peer.watched or 0 < (ack - peer.next_seq & MASK) < HALF):
+                acknowledged(peer, ack, at)
+    elif not length and window == state.window and seq == state.next_seq and not flags & FIN:
+        if repeated:
+            state.duplicate_packets += 1
+            return
+        same_ack(state)
+    if window != state.window:
+        if not window or state.zero_since:
+            room(state, window, at)
+        state.window = window
+    if payload_at - options_at > _USUAL_OPTIONS:
+        selective_acks(state, ack, block[options_at:payload_at])
+    if length:
+        state.segments += 1
+        state.bytes += length
+        if length > _LARGEST_SEGMENT:
+            state.oversized += 1
+        if seq == state.next_seq:
+            start: int = state.next_offset  # type: ignore[assignment]  # `special` has set it
+            state.next_seq = seq + length & MASK
+            state.next_offset = end = start + length
+            state.distinct += 1
+            state.distinct_bytes += length
+            state.ring.append((start, end, ip_id, ts_val, at, state.epoch, hops, False))
+            if not state.timed_at and (state.distinct < 64 or not state.distinct & 15):
+                state.timed_at, state.timed_end, state.watched = at, end, True
+            if state.observer is not None:
+                state.observer.data(state.direction, start, at, view[payload_at : payload_at + captured], length)
+        elif seq - state.next_seq & MASK < HALF:
+            open_hole(state, segment, at, view)
+        else:
+            late_data(state, segment, frame, at, view)
+    elif seq != state.next_seq:
+        odd_ack(state, segment, at)
+    if flags & FIN:
+        finish_side(state, seq + length & MASK)
+
+
+def _step_of_id(state: State, ip_id: int, at: int) -> bool:
+    """Whether the id stood still. A pause and a leap begin a new epoch: a counter of the whole host went on."""
+    if state.ip_id < 0:
+        return False
+    step = ahead16(ip_id, state.ip_id)
+    if step == 0:
+        state.id_still += 1
+        return ip_id > 0
+    if -_ID_LEAP < step < _ID_LEAP:
+        state.id_steps += 1
+    else:
+        state.id_leaps += 1
+    if abs(step) > _ID_STEP and at - state.last_at > _ID_PAUSE_NS:
+        state.epoch += 1
+    return False

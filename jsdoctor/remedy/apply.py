@@ -1,0 +1,224 @@
+"""Carrying out a plan, step by step: look, write, see that it took effect, prove that the finding is gone, else undo.
+
+Every step can be repeated: what a killed process left is looked at before anything is written again. The first step
+that fails ends the run; those after it are not begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from jsdoctor.model.plan import Json, Step
+from jsdoctor.remedy.examine import Examine, Finds, Verdict, together
+from jsdoctor.remedy.journal import Event, Journal, Past
+from jsdoctor.remedy.operation import (
+    Api,
+    ApiError,
+    DeniedError,
+    LostError,
+    Operation,
+    RefusedError,
+    SilentError,
+    Standing,
+)
+from jsdoctor.remedy.outcome import GOOD, Ending, Outcome
+from jsdoctor.remedy.patience import Patience, is_transient, look
+from jsdoctor.remedy.preconditions import unmet
+from jsdoctor.remedy.undo import Undoer
+
+_STARTED = (Event.BEGIN, Event.WRITTEN, Event.UNPROVED, Event.FAILED, Event.UNDO)
+
+
+class Applier:
+    """Carries out the plan of one journal. `accounts` are the names of the account of this login, empty if unknown."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        operations: Mapping[str, Operation],
+        api: Api,
+        *,
+        examine: Examine,
+        accounts: Collection[str],
+        say: Callable[[str], None],
+    ) -> None:
+        self._journal, self._operations, self._api = journal, operations, api
+        self._examine, self._accounts, self._say = examine, accounts, say
+        self._undoer = Undoer(journal, operations, api, say)
+
+    async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[Outcome]:
+        """Every step in order. Raises SilentError, LostError, JournalError: what was begun is in the journal."""
+        gone = await self._gone(steps, allowed)
+        outcomes: dict[str, Outcome] = {}
+        stopped = ""
+        for step in steps:
+            if stopped and not step.is_manual:
+                outcomes[step.id] = Outcome(step, Ending.BLOCKED, f"step {stopped} failed")
+                continue
+            outcome = self._not_taken(step, allowed, gone, outcomes) or await self._take(step)
+            outcomes[step.id] = outcome
+            stopped = stopped or (step.id if outcome.is_bad else "")
+        return list(outcomes.values())
+
+    async def _gone(self, steps: Sequence[Step], allowed: Collection[str]) -> dict[str, str]:
+        """Steps that nobody needs any more, as their findings have gone since; by id, with the words."""
+        ours = [step for step in steps if step.risk in allowed and not step.is_manual]
+        fresh = [step for step in ours if self._journal.past(step).last not in _STARTED]
+        proofs = list(dict.fromkeys(proof for step in fresh for proof in step.proofs))
+        if not proofs:
+            return {}
+        self._say("looking whether the findings are still there")
+        verdicts = await self._examine(proofs)
+        settled = {}
+        for step in fresh:
+            alike = [s for s in fresh if s.proofs and set(s.findings) & set(step.findings)]
+            proofs = list(step.proofs) or [proof for other in alike for proof in other.proofs]
+            said = together(proofs, verdicts)
+            if proofs and said.finds is Finds.GONE:
+                settled[step.id] = said.text
+        return settled
+
+    def _not_taken(
+        self, step: Step, allowed: Collection[str], gone: Mapping[str, str], outcomes: Mapping[str, Outcome]
+    ) -> Outcome | None:
+        """Why a step is not begun, or was over before; None: it is to be taken."""
+        past = self._journal.past(step)
+        if step.is_manual:
+            return Outcome(step, Ending.MANUAL, "; then ".join(step.commands))
+        if past.is_over:
+            ending = Ending.ALREADY if past.last is Event.VERIFIED else Ending.UNDONE
+            return Outcome(step, ending, past.text or "an earlier run has done it")
+        if past.last is Event.NOT_UNDONE:
+            return Outcome(step, Ending.NOT_UNDONE, past.text)
+        if step.risk not in allowed:
+            return Outcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
+        if step.operation not in self._operations:
+            return Outcome(step, Ending.REFUSED, f"this version knows no operation {step.operation!r}")
+        if self._is_foreign(step) and past.last is not Event.UNPROVED:
+            return Outcome(step, Ending.REFUSED, f"it is for a login of account {step.subject.account}")
+        if step.id in gone:
+            self._journal.append(Event.SKIPPED, step, gone[step.id])
+            return Outcome(step, Ending.ALREADY, gone[step.id])
+        lacking = [need for need in step.needs if need not in outcomes or outcomes[need].ending not in GOOD]
+        return Outcome(step, Ending.BLOCKED, f"it needs step {', '.join(lacking)} first") if lacking else None
+
+    def _is_foreign(self, step: Step) -> bool:
+        """Whether the step is for another account than that of this login."""
+        return bool(self._accounts and step.subject.account) and step.subject.account not in self._accounts
+
+    async def _take(self, step: Step) -> Outcome:
+        self._say(f"step {step.id}: {step.action} of {step.subject.label}")
+        operation, past = self._operations[step.operation], self._journal.past(step)
+        if past.last is Event.UNPROVED:
+            return await self._prove(operation, step)  # whoever can judge it may do so, whatever the account
+        if past.last is Event.UNDO or (past.last is Event.FAILED and past.before is not None and operation.reversible):
+            return await self._undo(step, past.text or "an earlier run did not prove it")
+        try:
+            written = await self._write(operation, step, past) if past.last is not Event.WRITTEN else past.before or {}
+        except RefusedError as error:
+            if self._journal.past(step).before is None:
+                self._journal.append(Event.SKIPPED, step, str(error))
+                return Outcome(step, Ending.REFUSED, str(error))
+            return await self._fail(operation, step, str(error))
+        except (ApiError, DeniedError) as error:
+            if self._journal.past(step).before is None:
+                return Outcome(step, Ending.FAILED, str(error))
+            return await self._fail(operation, step, str(error))
+        if isinstance(written, Outcome):
+            return written
+        try:
+            if trouble := await self._settle(operation, step, written, resumed=past.last is not None):
+                return await self._fail(operation, step, trouble)
+        except (RefusedError, DeniedError) as error:
+            return await self._fail(operation, step, str(error))
+        return await self._prove(operation, step)
+
+    async def _write(self, operation: Operation, step: Step, past: Past) -> Json | Outcome:
+        """The state before, once the write is out; or how the step ended without one."""
+        patience = Patience(step.patience_s)
+        state = await look(operation, step, self._api, patience)
+        begun = past.last is Event.BEGIN and past.before is not None
+        before = past.before if begun and past.before is not None else state
+        standing, why = (
+            operation.interrupted(step, before, state, past.notes) if begun else operation.standing(step, state)
+        )
+        if standing is Standing.DRIFTED:
+            raise RefusedError(why)
+        if standing is Standing.DONE and not begun:
+            self._journal.append(Event.SKIPPED, step, why)
+            return Outcome(step, Ending.ALREADY, why)
+        if standing is Standing.AS_PLANNED:
+            if not begun:
+                if reason := unmet(step.preconditions, state):
+                    raise RefusedError(reason)
+                self._journal.append(Event.BEGIN, step, before=before)
+            reply = await self._send(operation, step, before, patience)
+            self._journal.append(Event.WRITTEN, step, data=reply)
+        else:
+            self._journal.append(Event.WRITTEN, step, "an earlier run has written it")
+        return before
+
+    async def _send(self, operation: Operation, step: Step, before: Json, patience: Patience) -> Json:
+        """Write, again where the server could not take it; where nobody answered, look whether it was taken."""
+        while True:
+            try:
+                return await operation.write(self._undoer.run_of(step), before)
+            except LostError:
+                raise
+            except ApiError as error:
+                if not is_transient(error) or not await patience.more():
+                    raise
+            except SilentError:
+                if not await patience.more():
+                    raise
+                state = await look(operation, step, self._api, patience)
+                if not operation.awaited(step, before, state):
+                    return {}
+
+    async def _settle(self, operation: Operation, step: Step, before: Json, *, resumed: bool) -> str:
+        """Wait for the effect; why it does not come, empty when it is there.
+
+        What else has changed since an earlier run need not be the work of its write.
+        """
+        patience = Patience(step.patience_s)
+        while True:
+            state = await look(operation, step, self._api, patience)
+            if not resumed and (trouble := operation.broken(step, before, state)):
+                return trouble
+            if not (missing := operation.awaited(step, before, state)):
+                return ""
+            self._say(f"step {step.id}: waiting: {missing}")
+            if not await patience.more():
+                return missing
+
+    async def _prove(self, operation: Operation, step: Step) -> Outcome:
+        """The same rules on fresh evidence, again while they still fail."""
+        if not step.proofs:
+            self._journal.append(Event.VERIFIED, step)
+            return Outcome(step, Ending.VERIFIED, "it is as it should be")
+        patience = Patience(step.patience_s)
+        said = Verdict(Finds.UNKNOWN)
+        while True:
+            self._say(f"step {step.id}: looking whether the finding is gone")
+            said = together(step.proofs, await self._examine(step.proofs))
+            if said.finds is Finds.GONE or not await patience.more():
+                break
+        if said.finds is Finds.THERE:
+            return await self._fail(operation, step, f"it did not help: {said.text}")
+        event, ending = (
+            (Event.VERIFIED, Ending.VERIFIED) if said.finds is Finds.GONE else (Event.UNPROVED, Ending.UNPROVED)
+        )
+        self._journal.append(event, step, said.text)
+        return Outcome(step, ending, said.text)
+
+    async def _fail(self, operation: Operation, step: Step, why: str) -> Outcome:
+        self._journal.append(Event.FAILED, step, why)
+        if not operation.reversible:
+            return Outcome(step, Ending.FAILED, why)
+        if self._is_foreign(step):
+            return Outcome(step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can take it back")
+        return await self._undo(step, why)
+
+    async def _undo(self, step: Step, why: str) -> Outcome:
+        undone = await self._undoer.one(step)
+        return Outcome(step, undone.ending, undone.text, failure=why)

@@ -1,0 +1,60 @@
+"""The archive in backups of servers since 2.15: `NATSARC1`, then one entry for each message (server/archive)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.problem import BackupProblem
+
+MAGIC = b"NATSARC1"
+_CUT = BackupProblem("the backup is cut off: its end mark is missing", "take a new backup")
+_LONGEST_NAME = 1 << 20
+_LONGEST_ENTRY = 256 << 20
+
+
+def archived(unpacked: BinaryIO) -> Iterator[StoredMessage]:
+    """The messages of an archive. Entries without a sequence are the stream's state and its consumers.
+
+    An entry of which everything is empty ends it (server `stream_backup.go` streamSnapshotV2). Raises BackupProblem.
+    """
+    unpacked.read(len(MAGIC))
+    while True:
+        name_length = _uvarint(unpacked)
+        date_ns = _varint(unpacked)
+        stream_seq = _uvarint(unpacked)
+        header_size, payload_size = _uvarint(unpacked), _uvarint(unpacked)
+        if name_length > _LONGEST_NAME or header_size + payload_size > _LONGEST_ENTRY:
+            raise BackupProblem("the backup is damaged: an entry of impossible size", "take a new backup")
+        name = _exactly(unpacked, name_length)
+        headers, payload = _exactly(unpacked, header_size), _exactly(unpacked, payload_size)
+        if stream_seq:
+            yield StoredMessage(stream_seq, date_ns, name, headers, payload)
+        elif not (name or date_ns or headers or payload):
+            return
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    found = file.read(size)
+    if len(found) < size:
+        raise _CUT
+    return found
+
+
+def _uvarint(file: BinaryIO) -> int:
+    value = shift = 0
+    while True:
+        byte = _exactly(file, 1)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value
+        shift += 7
+        if shift > 63:
+            raise BackupProblem("the backup is damaged: a number of impossible size", "take a new backup")
+
+
+def _varint(file: BinaryIO) -> int:
+    """Zigzag, as Go's encoding/binary writes signed numbers."""
+    value = _uvarint(file)
+    return value >> 1 ^ -(value & 1)

@@ -1,0 +1,102 @@
+"""The files of a backup, named as the `nats` command names them, and what jsdoctor notes beside them."""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jsdoctor.remedy.backup.problem import BackupProblem
+
+META = "backup.json"
+ARCHIVE, TAR = "stream.arc.s2", "stream.tar.s2"
+NOTE = "jsdoctor.json"
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found when a backup was verified.
+
+    `sha256` is that of the data file; `messages` how many were compared with the stream, byte for byte, and `digest`
+    one over all of them in order; `removed` how many the backup holds that the stream did not have any more.
+    """
+
+    stream: str
+    sha256: str
+    messages: int
+    removed: int
+    first_seq: int
+    last_seq: int
+    digest: str
+
+
+def stream_dir(parent: Path, stream: str, stamp: str) -> Path:
+    """A new directory for a backup of that stream, for its owner only. Raises BackupProblem."""
+    directory = parent / f"{_NOT_PLAIN.sub('_', stream)}-{stamp}"  # a name comes from a server
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700)
+    except OSError as error:
+        raise BackupProblem(
+            f"cannot make {directory}: {error.strerror}", "name another place with --backup-dir"
+        ) from None
+    return directory
+
+
+def data_file(directory: Path) -> Path:
+    """The file with the messages. Raises BackupProblem where there is none, or two."""
+    found = [directory / name for name in (ARCHIVE, TAR) if (directory / name).is_file()]
+    if len(found) != 1:
+        raise BackupProblem(
+            f"{directory} holds {len(found)} of {ARCHIVE} and {TAR}, not one", "name the directory of a backup"
+        )
+    return found[0]
+
+
+def read_meta(directory: Path) -> dict[str, Any]:
+    """Configuration and state of the stream as its server gave them with the backup. Raises BackupProblem."""
+    try:
+        meta = msgspec.json.decode((directory / META).read_bytes())
+        if isinstance(meta, dict) and isinstance(meta.get("config"), dict) and isinstance(meta.get("state"), dict):
+            return meta
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    raise BackupProblem(f"{directory / META} cannot be read as a backup's", "name the directory of a whole backup")
+
+
+def read_note(directory: Path) -> Note | None:
+    """What jsdoctor noted when it verified the backup; None where it did not, or the note is damaged."""
+    try:
+        return msgspec.json.decode((directory / NOTE).read_bytes(), type=Note)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def sha256_of(path: Path) -> str:
+    """The digest of a file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file for its owner only; when this returns it is on the disk, under its name, whole."""
+    part = path.with_name(f".{path.name}.part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    sync_dir(path.parent)
+
+
+def sync_dir(directory: Path) -> None:
+    """Names in that directory are on the disk when this returns."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,143 @@
+"""Restoring a stream from a backup with STREAM.RESTORE, and looking whether all of it came back."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from nats import errors
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from jsdoctor.remedy.backup.place import data_file, read_meta
+from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.backup.take import STALLED_S, next_message
+from jsdoctor.remedy.operation import Api, ApiError, LostError, SilentError
+
+_CHUNK = 64 << 10
+_NOT_FOUND = 10059
+_RESTORING_S = 1800.0
+"""How long the server may take to store what it has received."""
+_LOOK_S = 5.0
+
+
+class EmptyProblem(BackupProblem):
+    """There is a stream of that name now, and nothing in it.
+
+    In a cluster, when another server leads the stream before the one that was to restore it does (seen with 2.10.26
+    after the meta leader had died): the answer is then that of a stream that was created.
+    """
+
+
+def is_whole(info: dict[str, Any], meta: dict[str, Any]) -> bool:
+    """Whether a restored stream, by its INFO, is led, goes as far as its backup and has as many messages.
+
+    Fewer are right where they expire or are wanted by nobody.
+    """
+    if "state" not in info:
+        return False
+    led = "cluster" not in info or bool(info["cluster"].get("leader"))
+    config, state, wanted = meta["config"], info["state"], meta["state"]
+    may_go = config.get("max_age") or config.get("allow_msg_ttl") or config.get("retention") == "interest"
+    enough = may_go or state.get("messages", 0) >= wanted.get("messages", 0)
+    return led and state.get("last_seq", 0) >= wanted.get("last_seq", 0) and bool(enough)
+
+
+async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> dict[str, Any]:
+    """Restore the stream and its consumers from the directory; returns the server's stream info.
+
+    The stream must not be there: nothing is ever overwritten. Raises BackupProblem and what `api` raises.
+    """
+    meta = read_meta(directory)
+    path = data_file(directory)
+    stream = str(meta["config"]["name"])
+    if await exists(api, stream):
+        raise BackupProblem(
+            f"stream {stream} is there: a backup is restored only where the stream is not",
+            f"back the present one up and delete it first: nats stream rm {stream}",
+        )
+    body = {"config": meta["config"], "state": meta["state"]}
+    chunks_to = (await api.ask(f"STREAM.RESTORE.{stream}", body)).get("deliver_subject")
+    if not chunks_to:
+        raise EmptyProblem(f"the server made stream {stream} without taking the backup", "delete it, and run again")
+    inbox = await api.client.subscribe(api.client.new_inbox())
+    try:
+        with path.open("rb") as file:
+            while chunk := await asyncio.to_thread(file.read, _CHUNK):
+                await _send(api, inbox, chunks_to, chunk, stalled_s)
+        return await _finished(api, inbox, chunks_to, meta, stalled_s)
+    finally:
+        with suppress(errors.Error, OSError):
+            await inbox.unsubscribe()
+
+
+async def exists(api: Api, stream: str) -> bool:
+    """Whether there is a stream of that name."""
+    try:
+        await api.ask(f"STREAM.INFO.{stream}")
+    except ApiError as refused:
+        if refused.err_code == _NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+async def _send(api: Api, inbox: Subscription, subject: str, chunk: bytes, stalled_s: float) -> None:
+    """One chunk and its receipt, which is empty but where the restore failed."""
+    await api.client.publish(subject, chunk, reply=inbox.subject)
+    receipt = await next_message(api, inbox, stalled_s)
+    _require_taken(receipt)
+    if receipt.data:
+        _answer(receipt.data)
+
+
+async def _finished(
+    api: Api, inbox: Subscription, subject: str, meta: dict[str, Any], stalled_s: float
+) -> dict[str, Any]:
+    """Say that this was all, and wait for the stream. Where the answer is lost with its server, the stream tells."""
+    await api.client.publish(subject, b"", reply=inbox.subject)
+    ends_at = asyncio.get_running_loop().time() + max(_RESTORING_S, stalled_s)
+    while asyncio.get_running_loop().time() < ends_at:
+        try:
+            receipt = await inbox.next_msg(timeout=_LOOK_S)
+        except errors.TimeoutError:
+            if info := await _whole(api, meta):
+                return info
+            continue
+        except (errors.Error, OSError) as error:
+            raise BackupProblem(f"the connection was lost: {error}", "run again") from None
+        _require_taken(receipt)
+        if receipt.data:
+            return _answer(receipt.data)
+    raise BackupProblem("the server did not say whether the stream was restored", "look at it: nats stream ls")
+
+
+async def _whole(api: Api, meta: dict[str, Any]) -> dict[str, Any]:
+    """STREAM.INFO of a stream that is led and goes as far as the backup; empty while there is none."""
+    try:
+        info = await api.ask(f"STREAM.INFO.{meta['config']['name']}")
+    except (ApiError, SilentError) as error:
+        if isinstance(error, LostError):
+            raise
+        return {}
+    return info if is_whole(info, meta) else {}
+
+
+def _require_taken(receipt: Msg) -> None:
+    if (receipt.headers or {}).get("Status") == "503":
+        raise BackupProblem("the server does not take the backup any more", "see its log, and run again")
+
+
+def _answer(body: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+        error = found.get("error")
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
+        raise BackupProblem("the answer to the restore cannot be read", "look at the stream: nats stream ls") from None
+    if error:
+        told = f"the server refused the backup: {error.get('description')} (error {error.get('err_code')})"
+        raise BackupProblem(told, "see its log; the stream was not restored")
+    return dict(found)

@@ -1,0 +1,89 @@
+"""The messages in a backup: of servers since 2.15 an archive of their own kind, of older ones a tar of block files."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from jsdoctor.remedy.backup import s2
+from jsdoctor.remedy.backup.archive import MAGIC, archived
+from jsdoctor.remedy.backup.block_file import records
+from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.problem import BackupProblem
+
+_ERROR_FILE = "errors.txt"
+_LARGEST_FILE = 256 << 20
+"""Servers make block files of 8 MiB at most, but for one that a single larger message needs."""
+
+
+class Unpacked(io.RawIOBase):
+    """The decompressed bytes of a backup, to be read from front to back."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._blocks = s2.blocks(file)
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """As io.RawIOBase has it."""
+        while not self._left:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._left = memoryview(block)
+        taken = self._left[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._left = self._left[len(taken) :]
+        return len(taken)
+
+
+def is_archive(start: bytes) -> bool:
+    """Whether the first bytes of a backup, as they came from the server, begin the archive of servers since 2.15."""
+    try:
+        return io.BufferedReader(Unpacked(io.BytesIO(start))).peek(len(MAGIC)).startswith(MAGIC)
+    except BackupProblem:  # a part of the first frame only
+        return MAGIC in start[:64]
+
+
+def messages(path: Path) -> Iterator[StoredMessage]:
+    """Every message of a backup by rising sequence, what a block file holds of deleted ones too.
+
+    Raises BackupProblem where the file is damaged, cut off, or tells of an error of the server that wrote it.
+    """
+    with path.open("rb") as file, io.BufferedReader(Unpacked(file), 1 << 16) as unpacked:
+        if unpacked.peek(len(MAGIC)).startswith(MAGIC):
+            yield from archived(unpacked)
+        else:
+            yield from _in_blocks(unpacked)
+
+
+def _in_blocks(unpacked: BinaryIO) -> Iterator[StoredMessage]:
+    last, count = 0, 0
+    try:
+        with tarfile.open(fileobj=unpacked, mode="r|") as tar:
+            for member in tar:
+                count += 1
+                content = tar.extractfile(member)
+                if content is None:
+                    continue
+                if member.size > _LARGEST_FILE:
+                    raise BackupProblem(f"the backup is damaged: a file of {member.size} bytes", "take a new backup")
+                if member.name == _ERROR_FILE:
+                    words = content.read(500).decode(errors="replace")
+                    raise BackupProblem(f"the server could not read the whole stream: {words}", "see the server's log")
+                if member.name.endswith(".blk"):
+                    for record in records(content.read(), member.name):
+                        if record.stream_seq > last:
+                            last = record.stream_seq
+                            yield record
+    except tarfile.TarError as error:
+        raise BackupProblem(f"the backup is damaged: {error}", "take a new backup") from None
+    if not count:
+        raise BackupProblem("the backup is empty", "take a new backup")

@@ -1,0 +1,39 @@
+"""Proof: whether the rules that asked for a step still fail. Looking and judging is for whoever has evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import Enum
+
+import msgspec
+
+from jsdoctor.model.plan import Proof
+
+
+class Finds(Enum):
+    """What a rule says of a subject now."""
+
+    GONE = "gone"
+    THERE = "still there"
+    UNKNOWN = "not to be judged"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The answer for one proof, and the rule's words."""
+
+    finds: Finds
+    text: str = ""
+
+
+Examine = Callable[[Sequence[Proof]], Awaitable[Mapping[Proof, Verdict]]]
+"""Collects fresh evidence and runs the rules on it. Raises what collection raises when there is no connection."""
+
+
+def together(proofs: Sequence[Proof], verdicts: Mapping[Proof, Verdict]) -> Verdict:
+    """All proofs of a step as one: one that still fails outweighs one that cannot be judged."""
+    said = [(proof, verdicts.get(proof, Verdict(Finds.UNKNOWN, "it was not judged"))) for proof in proofs]
+    for finds in (Finds.THERE, Finds.UNKNOWN):
+        texts = [f"{proof.code}: {verdict.text}" for proof, verdict in said if verdict.finds is finds]
+        if texts:
+            return Verdict(finds, "; ".join(texts))
+    return Verdict(Finds.GONE, ", ".join(f"{proof.code} no longer fails" for proof in proofs))

@@ -1,0 +1,217 @@
+"""The journal of a fix: what was there before each write, on the disk before the write goes out.
+
+One JSON object per line (`jsdoctor.journal/v1`). The first is the plan; then, for each step, `begin` with the state
+before, `note`s of its operation, `written`, and how it ended. Each line is synced to the disk before `append` returns,
+so after a crash at any point the last line says what may have happened since. A last line that is cut off was never
+acted upon, and is taken away when the journal is opened again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from jsdoctor.model.plan import Json, Plan, Step
+from jsdoctor.remedy.operation import Note
+
+SCHEMA = "jsdoctor.journal/v1"
+
+
+class JournalError(Exception):
+    """A journal that cannot be written, read or used: message and hint are for the user."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class Event(StrEnum):
+    """What a line tells. `BEGIN` is written before the first write of a step, `WRITTEN` after the last."""
+
+    PLAN = "plan"
+    BEGIN = "begin"
+    NOTE = "note"
+    WRITTEN = "written"
+    VERIFIED = "verified"
+    UNPROVED = "unproved"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    UNDO = "undo"
+    UNDONE = "undone"
+    NOT_UNDONE = "not_undone"
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One line. `before` with BEGIN, `plan` with PLAN, `kind` and `data` with NOTE; `text` says why, for people."""
+
+    event: Event
+    at: datetime
+    step: str = ""
+    text: str = ""
+    before: Json | None = None
+    kind: str = ""
+    data: Json | None = None
+    plan: Plan | None = None
+    schema: str = ""
+    allowed: tuple[str, ...] = ()
+
+
+class Past(msgspec.Struct, frozen=True):
+    """What the journal tells of one step. `before` is the state before its first write; None: it was never begun."""
+
+    last: Event | None = None
+    before: Json | None = None
+    notes: tuple[Note, ...] = ()
+    text: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do for a fix that is resumed. What could not be proved can be looked at again."""
+        return self.last in (Event.VERIFIED, Event.UNDONE)
+
+    @property
+    def may_have_written(self) -> bool:
+        """Whether a rollback has something to look at."""
+        return self.before is not None and self.last not in (Event.UNDONE, None)
+
+
+class Journal:
+    """An open journal, locked against a second process. Create it with `create`, go on with `reopen`."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+        self._size = 0
+        self._entries: list[Entry] = []
+
+    @classmethod
+    def create(cls, path: Path, plan: Plan, allowed: tuple[str, ...]) -> Self:
+        """A new file with the plan in it; no file of that name may be there. Raises JournalError."""
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            raise JournalError(
+                f"there is a journal already: {path}",
+                "go on with it: jsdoctor fix --resume --journal FILE; or name another",
+            ) from None
+        except OSError as error:
+            raise JournalError(
+                f"cannot write the journal {path}: {error.strerror}", "choose another --journal"
+            ) from None
+        journal = cls(path, handle)
+        try:
+            journal._lock()
+            journal.append(Event.PLAN, plan=plan, schema=SCHEMA, allowed=allowed)
+            _sync_directory(path.parent)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @classmethod
+    def reopen(cls, path: Path) -> Self:
+        """An existing journal, to resume or to roll back. Raises JournalError."""
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise JournalError(f"cannot open the journal {path}: {error.strerror}", "check its name") from None
+        journal = cls(path, handle)
+        try:
+            journal._lock()
+            journal._read()
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def append(self, event: Event, step: Step | None = None, text: str = "", **more: Any) -> None:
+        """Add a line; it is on the disk when this returns. Raises JournalError: then nothing may be written."""
+        entry = Entry(event=event, at=datetime.now(UTC), step=step.id if step else "", text=text, **more)
+        line = msgspec.json.encode(entry) + b"\n"
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._handle, line[written:])
+            os.fsync(self._handle)
+            self._size += len(line)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, self._size)  # half a line would spoil the next one
+            message = f"cannot write the journal {self.path}: {error.strerror}"
+            raise JournalError(message, "nothing more was changed; make room, then --resume") from None
+        self._entries.append(entry)
+
+    @property
+    def plan(self) -> Plan:
+        """What is carried out."""
+        plan = self._entries[0].plan
+        if plan is None:
+            raise AssertionError("a journal begins with its plan")
+        return plan
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The risks that were allowed when it was begun."""
+        return self._entries[0].allowed
+
+    def past(self, step: Step) -> Past:
+        """What happened to a step so far."""
+        past = Past()
+        for entry in self._entries:
+            if entry.step != step.id:
+                continue
+            if entry.event is Event.NOTE:
+                notes = (*past.notes, Note(entry.kind, entry.data or {}))
+                past = msgspec.structs.replace(past, notes=notes)
+                continue
+            # A step that was undone and is begun again starts from what is there then.
+            keep = past.before if past.last is not Event.UNDONE else None
+            before = entry.before if entry.event is Event.BEGIN and keep is None else past.before
+            past = msgspec.structs.replace(past, last=entry.event, text=entry.text, before=before)
+        return past
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        with contextlib.suppress(OSError):
+            os.close(self._handle)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise JournalError(f"another jsdoctor works with the journal {self.path}", "wait until it ends") from None
+
+    def _read(self) -> None:
+        content = b"".join(iter(lambda: os.read(self._handle, 1 << 20), b""))
+        whole = content[: content.rfind(b"\n") + 1]
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                self._entries.append(msgspec.json.decode(line, type=Entry))
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise JournalError(f"{self.path}:{number}: not a line of a journal: {error}", _FOREIGN) from None
+        self._size = len(whole)
+        if not whole:
+            raise JournalError(f"{self.path} holds no plan: nothing was changed under it", "delete it and begin anew")
+        if self._entries[0].plan is None or self._entries[0].schema != SCHEMA:
+            raise JournalError(f"{self.path} is no journal of jsdoctor ({SCHEMA})", _FOREIGN)
+        if len(whole) < len(content):
+            os.ftruncate(self._handle, len(whole))
+
+
+_FOREIGN = "give the file that jsdoctor fix --journal wrote; without its plan line nothing can be done with it"
+
+
+def _sync_directory(directory: Path) -> None:
+    """The name of a new file is on the disk only when its directory is."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,90 @@
+"""Deleting messages at the head of a stream that are dated after its last one: expiry stops at them.
+
+The date of a message is that of the server that stored it: one whose clock was ahead made these. No publisher can.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from jsdoctor.model.plan import Json, Step
+from jsdoctor.remedy.backup.live import date_ns, message_from
+from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.operation import Api, ApiError, Operation, Run, Standing, register
+from jsdoctor.remedy.preconditions import precondition
+
+_NO_MESSAGE = 10057
+_TOLERANCE_NS = 1_000_000_000
+
+
+def _last_ns(info: Json) -> int:
+    return date_ns(str(info["state"]["last_ts"]))
+
+
+def _head(message: StoredMessage | None) -> Json:
+    if message is None:
+        return {}
+    return {"seq": message.stream_seq, "date_ns": message.date_ns, "subject": message.subject.decode(errors="replace")}
+
+
+def _is_ahead(head: Json, info: Json) -> bool:
+    """Whether the first message is dated after the last one, so that it holds up what follows it."""
+    return bool(head) and head["date_ns"] > _last_ns(info) + _TOLERANCE_NS
+
+
+@precondition("last_is_past")
+def _last_is_past(info: Json, value: object) -> str:
+    """A server whose clock is still ahead would date every message so: all of the stream would go."""
+    del value
+    ahead = info["state"].get("messages", 0) and _last_ns(info) > date_ns(str(info["ts"])) + _TOLERANCE_NS
+    return "its last message is dated in the future, too: set the clock of its leader right first" if ahead else ""
+
+
+class DeleteHead(Operation):
+    """`step.base` has the sequence of the first message, `step.values["at_most"]` how many may go."""
+
+    name: ClassVar[str] = "message.delete_head"
+    reversible: ClassVar[bool] = False
+
+    async def look(self, step: Step, api: Api) -> Json:
+        """STREAM.INFO, and as `head` the first message without its content."""
+        info = await api.ask(f"STREAM.INFO.{step.subject.name}")
+        first = info["state"]["first_seq"] if info["state"]["messages"] else 0
+        return {**info, "head": _head(await message_from(api, step.subject.name, first) if first else None)}
+
+    def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
+        """Whatever is dated right now is no longer ours to delete."""
+        if not _is_ahead(state["head"], state):
+            return Standing.DONE, "no message at the head is dated after the last one"
+        if state["head"]["seq"] < step.base["first_seq"]:
+            return Standing.DRIFTED, f"the stream begins at {state['head']['seq']} now: it was made anew"
+        return Standing.AS_PLANNED, ""
+
+    async def write(self, run: Run, before: Json) -> Json:
+        """STREAM.MSG.DELETE for each, from the head on; each is noted before."""
+        stream, after = run.step.subject.name, 0
+        deleted: list[int] = []
+        while len(deleted) < run.step.values["at_most"]:
+            found = await message_from(run.api, stream, after + 1)
+            head = _head(found)
+            # Never what was stored since: its date may well be later than that of what was the last message then.
+            if not _is_ahead(head, before) or head["seq"] >= before["state"]["last_seq"]:
+                break
+            after = head["seq"]
+            run.note("deleting", head)
+            try:
+                await run.api.ask(f"STREAM.MSG.DELETE.{stream}", {"seq": after, "no_erase": True})
+            except ApiError as error:
+                if error.err_code != _NO_MESSAGE:  # it expired, or somebody was faster
+                    raise
+            deleted.append(after)
+        return {"deleted": deleted}
+
+    def awaited(self, step: Step, before: Json, state: Json) -> str:
+        """The head is dated before the last message."""
+        del step, before
+        left = state["head"]
+        return f"message {left['seq']} is still dated after the last one" if _is_ahead(left, state) else ""
+
+
+register(DeleteHead())

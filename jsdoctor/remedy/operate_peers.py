@@ -1,0 +1,112 @@
+"""Removing a server from the meta group: only one that is gone. If it ever returns, its JetStream is disabled."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+from nats import errors
+
+from jsdoctor.model.plan import Json, Step
+from jsdoctor.remedy.operation import Api, Operation, RefusedError, Run, SilentError, Standing, register
+from jsdoctor.remedy.preconditions import precondition
+
+_PING = "$SYS.REQ.SERVER.PING.JSZ"
+_QUIET_S = 1.0
+_NS = 1_000_000_000
+
+
+@precondition("peer_is_gone")
+def _peer_is_gone(state: Json, silent_s: Any) -> str:
+    """It answers nobody, its leader has flagged it, and has not heard it for that long."""
+    name, peer = state["name"], state["peer"]
+    if name in state["answering"]:
+        return f"{name} answers: it is not gone"
+    if not peer.get("offline"):
+        return f"the meta leader does not count {name} as offline (yet): after a crash that takes three minutes"
+    heard_s = int(peer.get("active") or 0) // _NS
+    if heard_s < silent_s:
+        return f"the meta leader heard {name} {heard_s} s ago, less than the {silent_s} s that were asked for"
+    return ""
+
+
+@precondition("rest_is_healthy")
+def _rest_is_healthy(state: Json, value: Any) -> str:
+    """All others are there: a group that lacks more than this one may lose its quorum, or data."""
+    del value
+    others = [peer for peer in state["replicas"] if peer["name"] != state["name"]]
+    lacking = [peer["name"] for peer in others if peer.get("offline") or not peer.get("current")]
+    return f"not up to date in the meta group: {', '.join(lacking)}" if lacking else ""
+
+
+class RemovePeer(Operation):
+    """`step.subject` is the server. Takes a login of the system account."""
+
+    name: ClassVar[str] = "server.remove_peer"
+
+    async def look(self, step: Step, api: Api) -> Json:
+        """`leader` and `replicas` of the meta group as its leader has them, who is `answering`, and the `peer`."""
+        name = step.subject.name
+        replies = await _everyone(api)
+        answering = sorted({str((reply.get("server") or {}).get("name")) for reply in replies})
+        metas = [(reply.get("data") or {}).get("meta_cluster") or {} for reply in replies]
+        leaders = {meta["leader"] for meta in metas if meta.get("leader")}
+        led = [meta for meta in metas if meta.get("leader") in answering and meta.get("replicas")]
+        if len(leaders) != 1 or not led:
+            raise SilentError("the servers do not agree on one meta leader that answers")
+        meta = max(led, key=lambda one: len(one["replicas"]))
+        peer: Json = next((peer for peer in meta["replicas"] if peer["name"] == name), {})
+        return {
+            "name": name,
+            "leader": meta["leader"],
+            "replicas": meta["replicas"],
+            "answering": answering,
+            "peer": peer,
+        }
+
+    def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
+        """No member of the group: there is nothing to remove."""
+        if state["peer"] or state["leader"] == step.subject.name:
+            return Standing.AS_PLANNED, ""
+        return Standing.DONE, f"{step.subject.name} is no member of the meta group"
+
+    async def write(self, run: Run, before: Json) -> Json:
+        """SERVER.REMOVE."""
+        del before
+        return await run.api.ask("SERVER.REMOVE", {"peer": run.step.subject.name})
+
+    def awaited(self, step: Step, before: Json, state: Json) -> str:
+        """The group does without it."""
+        del step, before
+        return f"{state['name']} is still a member of the meta group" if state["peer"] else ""
+
+    async def undo(self, run: Run, before: Json) -> None:
+        """Only the server itself can come back."""
+        del before
+        name = run.step.subject.name
+        raise RefusedError(f"{name} was removed: a server joins again when it is started with an empty store")
+
+
+async def _everyone(api: Api) -> list[Json]:
+    """Every server's JSZ. Ends when none has come for a second."""
+    replies: list[Json] = []
+    inbox = await api.client.subscribe(api.client.new_inbox(), pending_bytes_limit=0)
+    try:
+        await api.client.publish(_PING, b"", reply=inbox.subject)
+        while True:
+            message = await inbox.next_msg(timeout=_QUIET_S if replies else api.timeout_s)
+            if message.data:
+                replies.append(msgspec.json.decode(message.data))
+            elif not replies:
+                raise RefusedError("nobody answers: it takes a login of the system account")
+    except (TimeoutError, errors.TimeoutError):
+        if replies:
+            return replies
+        raise SilentError(f"{_PING}: no answer") from None
+    except errors.Error as error:
+        raise SilentError(f"{_PING}: {error}") from None
+    finally:
+        await inbox.unsubscribe()
+
+
+register(RemovePeer())

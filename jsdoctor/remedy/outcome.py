@@ -1,0 +1,50 @@
+"""How steps ended, for the person and for the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.model.plan import Step
+
+
+class Ending(StrEnum):
+    """How one step ended. The last three leave something for a person to look at."""
+
+    VERIFIED = "verified"
+    ALREADY = "nothing to do"
+    MANUAL = "for a person"
+    NOT_ALLOWED = "not allowed"
+    BLOCKED = "not begun"
+    UNPROVED = "done, not proved"
+    UNDONE = "taken back"
+    KEPT = "kept"
+    REFUSED = "refused"
+    FAILED = "failed"
+    NOT_UNDONE = "not taken back"
+
+
+GOOD = frozenset({Ending.VERIFIED, Ending.ALREADY})
+"""Endings after which a step that needs this one may be taken."""
+_BAD = frozenset({Ending.REFUSED, Ending.FAILED, Ending.NOT_UNDONE, Ending.BLOCKED})
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The end of one step, with the reason. `failure` is what made it fail where it was taken back for that."""
+
+    step: Step
+    ending: Ending
+    text: str = ""
+    failure: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the step did not do what it should."""
+        return self.ending in _BAD or bool(self.failure)
+
+
+def any_bad(outcomes: Iterable[Outcome]) -> bool:
+    """Whether any step failed, was refused or had to be taken back."""
+    return any(outcome.is_bad for outcome in outcomes)

@@ -1,0 +1,54 @@
+"""Looking again until something is so: leaders are elected, replicas copy, answers get lost. Times are seconds."""
+
+from __future__ import annotations
+
+import asyncio
+
+from jsdoctor.model.plan import Json, Step
+from jsdoctor.remedy.operation import Api, ApiError, LostError, Operation, RefusedError, SilentError
+
+PAUSE_S = 0.5
+_NOT_YET = {10008, 10009, 10013, 10118, 10119}
+"""JetStream temporarily unavailable; no leader yet; stream or consumer offline for now (server errors.json)."""
+_LEAST_TRIES = 3
+
+
+class Patience:
+    """Time for one step, begun now. At least three tries are made, however long each takes."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._ends_at = asyncio.get_running_loop().time() + patience_s
+        self._tries = 0
+
+    async def more(self) -> bool:
+        """Wait a little; False when the time is over."""
+        self._tries += 1
+        if self._tries >= _LEAST_TRIES and asyncio.get_running_loop().time() >= self._ends_at:
+            return False
+        await asyncio.sleep(PAUSE_S)
+        return True
+
+
+def is_transient(error: ApiError) -> bool:
+    """Whether the server would answer otherwise in a moment."""
+    return error.err_code in _NOT_YET or (error.code == 503 and not error.err_code)
+
+
+async def look(operation: Operation, step: Step, api: Api, patience: Patience) -> Json:
+    """The asset, asked for until somebody answers.
+
+    Raises RefusedError where it cannot be had, DeniedError, LostError; SilentError when patience ends.
+    """
+    while True:
+        try:
+            return await operation.look(step, api)
+        except LostError:
+            raise
+        except SilentError:
+            if not await patience.more():
+                raise
+        except ApiError as error:
+            if not is_transient(error):
+                raise RefusedError(str(error)) from None
+            if not await patience.more():
+                raise SilentError(str(error)) from None

@@ -1,0 +1,230 @@
+"""From the findings of a report to a plan: steps of the closed set of actions, merged where they meet, and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.plan import MANUAL, Json, Proof, Refusal, Step
+from jsdoctor.model.report import Result
+from jsdoctor.model.rule import Risk
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.remedy.actions import Action
+from jsdoctor.remedy.merge import merged
+from jsdoctor.remedy.planning import CannotPlanError, Target
+
+BACKUP = "stream.backup"
+_RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
+_ASSETS = ("stream", "consumer")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A person's decision: for findings of this rule take this action, with these values (`--remedy`).
+
+    `subject` narrows it to one: `STREAM`, `STREAM/CONSUMER` or the name of whatever else it is; empty means all.
+    """
+
+    code: str
+    action: str
+    values: dict[str, Any] = {}
+    subject: str = ""
+
+    def fits(self, code: str, subject: Subject) -> bool:
+        """Whether it is about this finding."""
+        name = "/".join(part for part in (subject.stream, subject.name) if part)
+        return self.code == code and self.subject in ("", name)
+
+
+class Drafted(msgspec.Struct, frozen=True):
+    """The steps and refusals of a plan."""
+
+    steps: tuple[Step, ...]
+    refused: tuple[Refusal, ...]
+
+
+def draft(
+    failures: Sequence[Result],
+    actions: Mapping[str, Action],
+    evidence: EvidenceSet,
+    configs: Mapping[Subject, Json],
+    choices: Sequence[Choice] = (),
+) -> Drafted:
+    """Plan for all failures, gravest first. Each failure ends in a step or in a refusal with its reason."""
+    by_asset: dict[tuple[str, Subject], list[Step]] = {}
+    refused: list[Refusal] = []
+    for result in sorted(failures, key=lambda r: -r.severity.rank):
+        subject, code = result.finding.subject, result.rule.code
+        choice = next((one for one in reversed(choices) if one.fits(code, subject)), None)
+        try:
+            planned = _steps(result, actions, target_of(subject, evidence, configs), choice)
+        except CannotPlanError as error:
+            refused.append(Refusal(code, subject, error.reason))
+            continue
+        became: dict[str, str] = {}
+        for step in _proven(planned, result):
+            needs = tuple(became.get(need, need) for need in step.needs)
+            asset = (step.operation, step.subject)
+            by_asset[asset], outcome = merged(by_asset.get(asset, []), _replace(step, needs=needs), code)
+            if isinstance(outcome, Refusal):
+                refused.append(outcome)
+                break
+            became[step.id] = outcome
+    steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
+    return Drafted(_numbered(_tolerant(_ordered(steps))), (*refused, *unsafe))
+
+
+def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
+    """What was seen of a finding's subject."""
+    series = evidence.get(SnapshotSeries)
+    streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
+    name = subject.stream if subject.kind == "consumer" else subject.name
+    stream = next(
+        (s for s in streams if subject.kind in _ASSETS and (s.account, s.name) == (subject.account, name)), None
+    )
+    consumers = stream.consumers if stream and subject.kind == "consumer" else ()
+    return Target(
+        subject=subject,
+        config=dict(configs.get(subject, {})),
+        stream=stream,
+        consumer=next((c for c in consumers if c.name == subject.name), None),
+        version=_oldest(evidence),
+        evidence=evidence,
+    )
+
+
+def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice: Choice | None) -> tuple[Step, ...]:
+    """The steps of one finding. Raises CannotPlanError."""
+    name = choice.action if choice else (result.remedy.action if result.remedy else "none")
+    action = actions[name]
+    # Of an edit by the CLI: without being told otherwise it turns acknowledgements on.
+    silent = {"no_ack": True} if target.config.get("no_ack") else {}
+    values = {**silent, **result.finding.remedy, **(choice.values if choice else {})}
+    kind = name.partition(".")[0]
+    if kind in _ASSETS and kind != target.subject.kind:
+        raise CannotPlanError(f"{name} is for a {kind}, and this is a {target.subject.kind}")
+    if action.planner and (choice or action.risk is not Risk.MANUAL):
+        steps = action.planner(target, values)
+        return tuple(s if s.commands else _replace(s, commands=action.commands(s.subject, values)) for s in steps)
+    if choice:
+        raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
+    commands = result.remedy.commands if result.remedy else ()
+    if not commands:
+        raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} tells what to do")
+    manual = Step(
+        action=name,
+        operation=MANUAL,
+        subject=target.subject,
+        risk=Risk.MANUAL,
+        effect="a person has to look and decide",
+        commands=commands,
+    )
+    return (manual,)
+
+
+def _proven(steps: Iterable[Step], result: Result) -> Iterator[Step]:
+    """The last step of a finding proves it: before that it may well be there still."""
+    listed = list(steps)
+    why = f"{result.rule.code}: {result.finding.message}"
+    for place, step in enumerate(listed):
+        proofs = step.proofs
+        if place == len(listed) - 1 and not step.is_manual:
+            proofs = (*proofs, Proof(result.rule.code, result.finding.subject))
+        needs = tuple(f"{result.fingerprint}-{need}" for need in step.needs)
+        named = f"{result.fingerprint}-{place}"
+        yield _replace(step, id=named, needs=needs, findings=(*step.findings, why), proofs=proofs)
+
+
+def _backed_up(
+    steps: Sequence[Step], actions: Mapping[str, Action], evidence: EvidenceSet, configs: Mapping[Subject, Json]
+) -> tuple[list[Step], list[Refusal]]:
+    """Before each destructive step a backup of its stream, once per stream; without one the step is refused."""
+    kept: list[Step] = []
+    refused: list[Refusal] = []
+    backups: dict[Subject, str] = {}
+    planner = actions[BACKUP].planner if BACKUP in actions else None
+    for step in steps:
+        alone = step.action == BACKUP or step.needs or step.subject.kind not in _ASSETS
+        if step.risk is not Risk.DESTRUCTIVE or alone:
+            kept.append(step)
+            continue
+        name = step.subject.stream if step.subject.kind == "consumer" else step.subject.name
+        stream = Subject(kind="stream", name=name, account=step.subject.account)
+        try:
+            if stream not in backups:
+                if planner is None:
+                    raise CannotPlanError("it is destructive, and no backup can be taken first")
+                (backup,) = planner(target_of(stream, evidence, configs), {})
+                backups[stream] = f"backup of {stream.label}"
+                # As grave as what it is for: where that is not allowed, nobody needs the backup.
+                for_it = _replace(backup, id=backups[stream], findings=(f"before {step.action}",), risk=step.risk)
+                kept.append(for_it)
+            kept.append(_replace(step, needs=(backups[stream],)))
+        except CannotPlanError as error:
+            code = step.proofs[0].code if step.proofs else ""
+            refused.append(Refusal(code, step.subject, error.reason))
+    return kept, refused
+
+
+def _ordered(steps: Sequence[Step]) -> list[Step]:
+    """The mildest first, a person's last; what a step needs right before it."""
+    known = {step.id: step for step in steps}
+    needed = {need for step in steps for need in step.needs}
+    taken: dict[str, Step] = {}
+
+    def take(step: Step) -> None:
+        for need in step.needs:
+            if need in known and need not in taken:
+                take(known[need])
+        taken.setdefault(step.id, step)
+
+    for step in sorted(steps, key=lambda step: _RISKS.index(step.risk)):
+        if step.id not in needed:
+            take(step)
+    return list(taken.values())
+
+
+def _tolerant(steps: Sequence[Step]) -> list[Step]:
+    """Steps on one asset see each other's changes: those are no drift."""
+    by_asset: dict[tuple[str, Subject], list[Step]] = {}
+    for step in steps:
+        by_asset.setdefault((step.operation, step.subject), []).append(step)
+
+    def others(step: Step) -> dict[str, list[Any]]:
+        return {
+            change.key: [change.before, change.after]
+            for other in by_asset[step.operation, step.subject]
+            if other is not step
+            for change in other.changes
+        }
+
+    return [_replace(step, tolerates=others(step)) for step in steps]
+
+
+def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+    numbers = {step.id: str(place) for place, step in enumerate(steps, 1)}
+    return tuple(
+        _replace(step, id=numbers[step.id], needs=tuple(numbers[need] for need in step.needs if need in numbers))
+        for step in steps
+    )
+
+
+def _oldest(evidence: EvidenceSet) -> tuple[int, int, int]:
+    servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
+    texts = [server.version for server in servers.servers] if isinstance(servers, Servers) else []
+    texts += [connected.version] if isinstance(connected, ConnectedServer) else []
+    return min((version for text in texts if (version := _version(text)) != (0, 0, 0)), default=(0, 0, 0))
+
+
+def _version(text: str) -> tuple[int, int, int]:
+    parts = text.partition("-")[0].split(".")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        return (0, 0, 0)
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
+_replace = msgspec.structs.replace

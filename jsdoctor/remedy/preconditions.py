@@ -1,0 +1,78 @@
+"""The closed set of preconditions: each looks at an asset's INFO reply and says why a step must not be taken, if so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from jsdoctor.model.plan import Json, Precondition
+from jsdoctor.remedy.settings import would_delete
+
+LED = Precondition("led", "the asset has a leader")
+UNSEALED = Precondition("unsealed", "the stream is not sealed")
+PEERS_CURRENT = Precondition("peers_current", "all replicas are up and have caught up")
+CLUSTERED = Precondition("clustered", "the asset has other replicas that can lead it")
+
+
+def keeps_all(target: Json) -> Precondition:
+    """For a limit that is lowered: nothing that is stored now would be deleted by it."""
+    return Precondition("keeps_all", "no stored message would be deleted", target)
+
+
+def _led(info: Json, value: Any) -> str:
+    del value
+    cluster = info.get("cluster")
+    return "it has no leader now" if cluster is not None and not cluster.get("leader") else ""
+
+
+def _unsealed(info: Json, value: Any) -> str:
+    del value
+    return "the stream is sealed" if (info.get("config") or {}).get("sealed") else ""
+
+
+def _peers_current(info: Json, value: Any) -> str:
+    del value
+    lagging = [
+        str(peer.get("name"))
+        for peer in (info.get("cluster") or {}).get("replicas") or ()
+        if peer.get("offline") or not peer.get("current")
+    ]
+    return f"not up to date: {', '.join(lagging)}" if lagging else ""
+
+
+def _clustered(info: Json, value: Any) -> str:
+    del value
+    return "" if (info.get("cluster") or {}).get("replicas") else "it has no other replica that could lead it"
+
+
+def _keeps_all(info: Json, value: Any) -> str:
+    return would_delete({**(info.get("config") or {}), **value}, info)
+
+
+_JUDGES: dict[str, Callable[[Json, Any], str]] = {
+    "led": _led,
+    "unsealed": _unsealed,
+    "peers_current": _peers_current,
+    "clustered": _clustered,
+    "keeps_all": _keeps_all,
+}
+
+
+def precondition(name: str) -> Callable[[Callable[[Json, Any], str]], Callable[[Json, Any], str]]:
+    """Register a further precondition: it takes what the operation's `look` showed, and the precondition's value."""
+
+    def add(judge: Callable[[Json, Any], str]) -> Callable[[Json, Any], str]:
+        _JUDGES[name] = judge
+        return judge
+
+    return add
+
+
+def unmet(preconditions: Iterable[Precondition], state: Json) -> str:
+    """The first precondition that does not hold, in words; empty when all do. An unknown one never holds."""
+    for one in preconditions:
+        judge = _JUDGES.get(one.name)
+        reason = judge(state, one.value) if judge else f"this version does not know the precondition {one.name!r}"
+        if reason:
+            return reason
+    return ""

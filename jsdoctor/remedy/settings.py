@@ -1,0 +1,103 @@
+"""Raw configurations: compared, changed by key, and judged for what a change would delete.
+
+The server omits keys that are zero, and which of them depends on its version (`omitempty`), so an absent key and a zero
+are the same here. `_nats.ver` and `_nats.level` are put into `metadata` by whoever answers, and `_nats.req.level` by
+the server that takes an update: they are no configuration (2.11+ `jetstream_versioning.go` setDynamicStreamMetadata).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.plan import Change, Json
+
+_SERVERS_OWN = ("_nats.ver", "_nats.level", "_nats.req.level")
+_SIZES = {"max_bytes": ("bytes", "bytes"), "max_msgs": ("messages", "messages")}
+
+
+def comparable(config: Mapping[str, Any]) -> Json:
+    """The configuration without what the server adds by itself and without zeros."""
+    metadata = {k: v for k, v in (config.get("metadata") or {}).items() if k not in _SERVERS_OWN}
+    return {key: value for key, value in {**config, "metadata": metadata}.items() if not _is_zero(value)}
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """What one has and the other has not, by key."""
+    old, new = comparable(before), comparable(after)
+    keys = dict.fromkeys((*old, *new))
+    return tuple(Change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key))
+
+
+def changed(config: Mapping[str, Any], changes: Iterable[Change]) -> Json:
+    """The whole configuration with these keys as they shall be; all others as they are, known to us or not."""
+    result = dict(config)
+    for change in changes:
+        if change.after is None:
+            result.pop(change.key, None)
+        else:
+            result[change.key] = change.after
+    return result
+
+
+def restored(config: Mapping[str, Any], changes: Iterable[Change], before: Mapping[str, Any]) -> Json:
+    """The configuration with the changed keys as `before` has them."""
+    return changed(config, (Change(change.key, None, before.get(change.key)) for change in changes))
+
+
+def is_set(config: Mapping[str, Any], changes: Iterable[Change]) -> bool:
+    """Whether every change is in effect."""
+    seen = comparable(config)
+    return all(seen.get(change.key) == _nonzero(change.after) for change in changes)
+
+
+def told(changes: Iterable[Change]) -> str:
+    """Changes in one line: `max_bytes 1 -> 2`."""
+    return ", ".join(f"{change.key} {_shown(change.before)} -> {_shown(change.after)}" for change in changes)
+
+
+def would_delete(target: Mapping[str, Any], info: Json) -> str:
+    """What setting `target` would delete of a stream now, in words; empty when nothing. `info` is from STREAM.INFO.
+
+    Lowering a limit deletes what is over it at once (nats-server `filestore.go` UpdateConfig).
+    """
+    config, state = info["config"], info.get("state") or {}
+    for key, (counter, noun) in _SIZES.items():
+        limit, holds = target.get(key) or 0, state.get(counter) or 0
+        if limit > 0 and limit != config.get(key) and holds > limit:
+            return f"the stream holds {holds:,} {noun} and {key} would be {limit:,}: the oldest would be deleted"
+    age = target.get("max_age") or 0
+    if age > 0 and age != config.get("max_age") and state.get("messages"):
+        oldest = _age_ns(info)
+        if oldest is None or oldest >= age:
+            return f"messages older than max_age {age / 1e9:g} s would be deleted"
+    each = target.get("max_msgs_per_subject") or 0
+    now = config.get("max_msgs_per_subject") or 0
+    if each > 0 and each != now and (now <= 0 or each < now) and state.get("messages"):
+        return f"subjects with more than {each:,} messages would lose their oldest"
+    return ""
+
+
+def _age_ns(info: Json) -> int | None:
+    """Age of the oldest message by the server's own clock; None when it does not say."""
+    try:
+        now = msgspec.convert(info["ts"], datetime)
+        first = msgspec.convert(info["state"]["first_ts"], datetime)
+    except (KeyError, msgspec.ValidationError):
+        return None
+    return int((now - first).total_seconds() * 1e9)
+
+
+def _is_zero(value: object) -> bool:
+    return value is None or value is False or value in (0, "", [], {})
+
+
+def _nonzero(value: object) -> object:
+    return None if _is_zero(value) else value
+
+
+def _shown(value: object) -> str:
+    return "(not set)" if value is None else msgspec.json.encode(value).decode()

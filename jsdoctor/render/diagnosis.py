@@ -1,0 +1,195 @@
+"""A differential for a person: what the words mean, each cause with its verdict, and what to do next."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.engine.recognition import Recognition
+from jsdoctor.engine.symptoms import SymptomBook
+from jsdoctor.model.diagnosis import Cause, Diagnosis, Verdict
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.probe import Probe
+from jsdoctor.model.report import Source
+from jsdoctor.model.wording import counted
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.order import gaps_in_order
+from jsdoctor.render.page import Page
+from jsdoctor.render.plain import compact
+from jsdoctor.render.units import duration
+from jsdoctor.render.wording import listed, to_the_second
+
+_STYLES = {Verdict.CONFIRMED: "bold red", Verdict.UNDECIDED: "bold yellow", Verdict.RULED_OUT: "bold green"}
+_WORDS = {Verdict.CONFIRMED: "confirmed", Verdict.UNDECIDED: "undecided", Verdict.RULED_OUT: "ruled out"}
+_ORDER = (Verdict.CONFIRMED, Verdict.UNDECIDED, Verdict.RULED_OUT)
+_CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
+_EVIDENCE_SHOWN, _REMEDIES_SHOWN, _GAPS_SHOWN = 10, 3, 5
+
+WHAT_IT_WOULD_NEED = (
+    "the error text as the client, the nats command or the server wrote it, in full",
+    "or its API error code: --code 10071",
+    "or a line of the log, with what stands before it: jsdoctor diagnose - < line",
+    "or say what is wrong in the words of a symptom: --symptom SLUG",
+)
+FOR_THE_MAINTAINERS = (
+    "versions of servers and clients; how many servers, regions, replicas; kind of disk",
+    "what jsdoctor capture -o FILE.zip wrote: state of streams, consumers, replicas and servers, without secrets",
+    "logs of all servers from their start on, best with -D; configuration, Helm values and chart version",
+    "where data may be damaged, a copy of the store directory, made before any restart",
+)
+
+
+class Consultation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one run of `jsdoctor diagnose` has to say. `diagnosis` None: the text is unknown, or there was none."""
+
+    version: str
+    started: datetime
+    finished: datetime
+    offline: bool
+    text: str
+    recognition: Recognition
+    diagnosis: Diagnosis | None
+    book: SymptomBook
+    sources: tuple[Source, ...] = ()
+    headline: str = ""
+    gaps: tuple[Gap, ...] = ()
+    probe: Probe | None = None
+
+
+def render_diagnosis(consultation: Consultation, options: RenderOptions) -> str:
+    """The whole answer. With `quiet` one line per cause."""
+    page = Page(options)
+    if options.quiet:
+        _write_quietly(page, consultation)
+        return page.text()
+    _write_heading(page, consultation)
+    if consultation.probe is not None:
+        _write_probe(page, consultation.probe)
+    if consultation.diagnosis is not None:
+        _write_diagnosis(page, consultation, consultation.diagnosis, options)
+    elif consultation.probe is None or consultation.text:
+        _write_unknown(page, consultation)
+    return page.text()
+
+
+def _write_quietly(page: Page, consultation: Consultation) -> None:
+    if consultation.probe is not None:
+        page.unwrapped(consultation.probe.verdict)
+    for cause in consultation.diagnosis.causes if consultation.diagnosis else ():
+        page.unwrapped(
+            (_WORDS[cause.verdict], _STYLES[cause.verdict]), f" {cause.rule.code} {cause.rule.slug}: {cause.message}"
+        )
+    if consultation.diagnosis is None and consultation.probe is None:
+        page.unwrapped("not recognised")
+
+
+def _write_heading(page: Page, consultation: Consultation) -> None:
+    took = (consultation.finished - consultation.started).total_seconds()
+    sources = listed((f"{source.kind} {source.name}" for source in consultation.sources), 3)
+    parts = (f"jsdoctor {consultation.version}", sources or "nothing collected", to_the_second(consultation.started))
+    page.line(" · ".join((*parts, f"took {duration(took * 1e9)}")))
+    if consultation.headline:
+        page.line(f"Looked at {consultation.headline}")
+
+
+def _write_probe(page: Page, probe: Probe) -> None:
+    page.blank()
+    page.line(("Probe ", "bold"), f"of {probe.subject}: {probe.verdict}")
+    if probe.servers:
+        versions = ", ".join(f"{name} {version}" for name, version in probe.servers)
+        page.line(f"Servers looked at before: {versions}", indent=2)
+    if probe.refused:
+        page.line("Nothing was sent." + (f" {probe.how_to_get}" if probe.how_to_get else ""), indent=2)
+    elif probe.stream:
+        page.line("The message was traced, not stored.", indent=2)
+
+
+def _write_diagnosis(page: Page, consultation: Consultation, diagnosis: Diagnosis, options: RenderOptions) -> None:
+    symptom = diagnosis.question.symptom
+    page.blank()
+    page.line((symptom.slug, "bold"), f" · {symptom.title}")
+    page.line(f"Recognised by {diagnosis.question.by}", indent=2)
+    if error := consultation.recognition.api_error:
+        page.line(f"API error {error.code} ({error.status}): {error.text}", indent=2)
+    page.line(symptom.means, indent=2)
+    for other in consultation.recognition.also[:3]:
+        page.line(f"Could also be {other.symptom.slug}, by {other.by}", indent=2)
+    for note in diagnosis.notes:
+        page.line(("Note: ", "bold yellow"), note, indent=2)
+    for verdict in _ORDER:
+        for cause in diagnosis.with_verdict(verdict):
+            _write_cause(page, cause, options, consultation.offline)
+    _write_gaps(page, consultation.gaps)
+    _write_end(page, consultation, diagnosis)
+
+
+def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool) -> None:
+    page.blank() if cause.verdict is not Verdict.RULED_OUT else None
+    page.line(
+        (f"{_WORDS[cause.verdict]:<10}", _STYLES[cause.verdict]), " ", (f"{cause.rule.code} {cause.rule.slug}", "bold")
+    )
+    if cause.verdict is Verdict.RULED_OUT:
+        page.line(cause.message, indent=4)
+        return
+    page.line(cause.because, indent=4)
+    if not offline:
+        page.line(("Found: " if cause.verdict is Verdict.CONFIRMED else "Not decided: ") + cause.message, indent=4)
+    if options.verbose or cause.verdict is Verdict.CONFIRMED:
+        for one in cause.evidence[: None if options.verbose > 1 else _EVIDENCE_SHOWN]:
+            page.line((f"{one.source or '?'}: {one.path} = {compact(one.value)}", "dim"), indent=4)
+    for result in cause.results[:_REMEDIES_SHOWN]:
+        for command in result.remedy.commands if result.remedy else ():
+            page.verbatim(f"Fix ({result.remedy.risk if result.remedy else ''}): ", command, _CUT_OFF, indent=4)
+    if cause.next_step:
+        page.line(("Why and how to mend: " if cause.results else "To decide: ") + cause.next_step, indent=4)
+
+
+def _write_gaps(page: Page, gaps: tuple[Gap, ...]) -> None:
+    if not gaps:
+        return
+    page.blank()
+    page.line(("Not seen", "bold"))
+    ordered = gaps_in_order(gaps)
+    for gap in ordered[:_GAPS_SHOWN]:
+        page.line(f"{gap.subject.label}: {gap.reason}. {gap.how_to_get}", indent=2)
+    if len(ordered) > _GAPS_SHOWN:
+        page.line(f"and {len(ordered) - _GAPS_SHOWN:,} more", indent=2)
+
+
+def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> None:
+    page.blank()
+    counts = [f"{len(causes)} {_WORDS[v]}" for v in _ORDER if (causes := diagnosis.with_verdict(v))]
+    page.line(f"{counted(len(diagnosis.causes), 'cause')}: {', '.join(counts)}.")
+    confirmed = [cause.rule.code for cause in diagnosis.with_verdict(Verdict.CONFIRMED)]
+    if confirmed:
+        page.line(("Next: ", "bold"), f"mend {' and '.join(confirmed)}, then run this again.")
+    if diagnosis.next_step is not None:
+        decides = f" (decides {', '.join(diagnosis.next_step.decides)})" if diagnosis.next_step.decides else ""
+        lead = "What decides most of the rest: " if confirmed else "Next: "
+        page.line((lead, "" if confirmed else "bold"), diagnosis.next_step.text + decides)
+    if diagnosis.question.symptom.next:
+        page.line(f"Tends to follow: {', '.join(diagnosis.question.symptom.next)}")
+    page.line(f"Causes, first steps and what runbooks claim: jsdoctor explain {diagnosis.question.symptom.slug}")
+    if not consultation.offline and not diagnosis.with_verdict(Verdict.CONFIRMED):
+        page.blank()
+        page.line("No cause is confirmed. Who asks the maintainers of NATS is asked for:")
+        for one in FOR_THE_MAINTAINERS:
+            page.line(f"- {one}", indent=2)
+
+
+def _write_unknown(page: Page, consultation: Consultation) -> None:
+    page.blank()
+    error = consultation.recognition.api_error
+    if error is not None:
+        page.line((f"API error {error.code}", "bold"), f" ({error.status}, {error.name}): {error.text}")
+        page.line("No symptom page goes with it: what it says is all that jsdoctor knows of it.")
+    else:
+        page.line(("Not recognised.", "bold"), " jsdoctor does not know this text. What it would need:")
+        for one in WHAT_IT_WOULD_NEED:
+            page.line(f"- {one}", indent=2)
+    page.blank()
+    page.line("Symptoms that it knows:")
+    for symptom in consultation.book.symptoms:
+        page.line((symptom.slug, "bold"), f": {symptom.title}", indent=2)
+    page.line("Or look at everything: jsdoctor check")

@@ -1,0 +1,77 @@
+"""A symptom page, and an error of the JetStream API, for a reader: as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.engine.symptoms import SymptomBook
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.symptom import ApiError, Symptom
+from jsdoctor.render.explain import as_markdown
+from jsdoctor.render.options import RenderOptions
+
+
+def symptom_markdown(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
+    """The page with its causes, its codes and the words by which it is known in front."""
+    return as_markdown(_symptom(symptom, book, {rule.code: rule for rule in rules}), options)
+
+
+def api_error_markdown(error: ApiError, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
+    """What the server says with that code, the symptom it belongs to, and the rules that speak of it."""
+    return as_markdown(_api_error(error, book, rules), options)
+
+
+def _symptom(symptom: Symptom, book: SymptomBook, rules: dict[str, Rule]) -> Iterator[str]:
+    yield f"# {symptom.slug}"
+    yield ""
+    yield f"{symptom.title}. {symptom.means}"
+    yield ""
+    yield "## Causes, the most frequent first"
+    yield ""
+    for code in symptom.causes:
+        yield f"- {code} {rules[code].slug}: {symptom.because[code]}"
+    yield ""
+    yield f"Which of them is yours: `jsdoctor diagnose --symptom {symptom.slug}`"
+    yield ""
+    yield "## How it is told"
+    yield ""
+    for api_code in symptom.matching.codes:
+        error = book.api_error(api_code)
+        yield f"- API error {api_code}: {error.text if error else ''}"
+    for text in symptom.matching.texts:
+        yield f"- {text.client}: `{text.examples[0]}`"
+    if symptom.matching.signatures:
+        yield f"- log signatures: {', '.join(symptom.matching.signatures)}"
+    yield ""
+    yield symptom.body.strip()
+    if symptom.next:
+        yield ""
+        yield f"Tends to follow: {', '.join(symptom.next)}"
+
+
+def _api_error(error: ApiError, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
+    yield f"# API error {error.code}"
+    yield ""
+    yield f"`{error.text}`"
+    yield ""
+    yield f"- status: {error.status}"
+    yield f"- name in nats-server: {error.name}"
+    if error.since:
+        yield f"- since: {error.since}"
+    if error.help:
+        yield f"- {error.help}"
+    if "{" in error.text:
+        yield "- what stands in braces is filled in by the server"
+    symptom = book.of_code(error.code)
+    speaking = [rule for rule in rules if re.search(rf"\b{error.code}\b", rule.body)]
+    if symptom is not None:
+        yield ""
+        yield f"Symptom: {symptom.slug}, {symptom.title}. {symptom.means}"
+        yield ""
+        yield f"Which cause is yours: `jsdoctor diagnose --code {error.code}`"
+    if speaking:
+        yield ""
+        yield "Rules that speak of it:"
+        yield ""
+        yield from (f"- {rule.code} {rule.slug}: {rule.title}" for rule in speaking)

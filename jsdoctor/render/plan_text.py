@@ -1,0 +1,103 @@
+"""A remediation plan for a person: each step with its effect, its command, its proof and its way back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from jsdoctor.model.plan import Change, Plan, Refusal, Step
+from jsdoctor.model.rule import Risk
+from jsdoctor.model.wording import counted
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.page import Page
+from jsdoctor.render.wording import to_the_second
+
+RISK_STYLES = {
+    Risk.SAFE: "bold green",
+    Risk.DISRUPTIVE: "bold yellow",
+    Risk.DESTRUCTIVE: "bold red",
+    Risk.MANUAL: "bold cyan",
+}
+_CUT_OFF = "(it holds characters that cannot be shown here; --format json has it)"
+
+
+def render_plan(plan: Plan, options: RenderOptions) -> str:
+    """The whole plan as text."""
+    page = Page(options)
+    page.line(f"jsdoctor {plan.version} · {headline(plan)} · {to_the_second(plan.created)}")
+    if plan.headline:
+        page.line(f"Looked at {plan.headline}")
+    told: Counter[str] = Counter()
+    for step in plan.steps:
+        told[step.action] += 1
+        if not options.max_examples or told[step.action] <= options.max_examples:
+            write_step(page, step, plan.api_prefix)
+    for action, number in told.items():
+        if options.max_examples and number > options.max_examples:
+            page.blank()
+            page.line(f"and {number - options.max_examples:,} more of {action} (--max-examples 0 shows them)")
+    _write_refused(page, plan.refused, options)
+    return page.text()
+
+
+def headline(plan: Plan) -> str:
+    """How many steps of which risk."""
+    if not plan.steps:
+        return "nothing to do" if not plan.refused else "a plan without steps"
+    counts = [f"{n} {risk.value}" for risk in Risk if (n := sum(step.risk is risk for step in plan.steps))]
+    return f"a plan of {counted(len(plan.steps), 'step')}: {', '.join(counts)}"
+
+
+def write_step(page: Page, step: Step, api_prefix: str) -> None:
+    """One step."""
+    page.blank()
+    page.line(
+        (f"{step.id}. ", "bold"),
+        (step.risk.value, RISK_STYLES[step.risk]),
+        (f" {step.subject.label}", "bold"),
+        f" · {step.action}",
+    )
+    for finding in step.findings:
+        page.line(f"Because of {finding}", indent=3)
+    page.line(f"Effect: {step.effect}", indent=3)
+    for change in step.changes:
+        page.line(f"Change: {shown(change)}", indent=3)
+    if step.needs:
+        page.line(f"After step {', '.join(step.needs)}", indent=3)
+    if step.preconditions:
+        page.line(
+            f"Only if {'; '.join(one.text for one in step.preconditions)}; and nothing else has changed", indent=3
+        )
+    for command in step.commands:
+        page.verbatim("Command: ", command, _CUT_OFF, indent=3)
+    if step.is_manual:
+        return
+    for request in step.requests:
+        page.line((f"Request: {api_prefix}.{request.subject}", "dim"), indent=3)
+    for proof in step.proofs:
+        page.line(f"Proof: {proof.code} no longer fails on {proof.subject.label}", indent=3)
+    page.line(f"Way back: {step.inverse or 'none; it leaves no configuration behind'}", indent=3)
+
+
+def shown(change: Change) -> str:
+    """`max_bytes: 1048576 -> 2097152`."""
+    return f"{change.key}: {value(change.before)} -> {value(change.after)}"
+
+
+def value(of: object) -> str:
+    """A value of a configuration as JSON writes it."""
+    return "(not set)" if of is None else msgspec.json.encode(of).decode()
+
+
+def _write_refused(page: Page, refused: Sequence[Refusal], options: RenderOptions) -> None:
+    if not refused:
+        return
+    page.blank()
+    page.line(f"Not planned ({len(refused)}):")
+    listed = refused[: options.max_examples or None]
+    for refusal in listed:
+        page.line(f"{refusal.code} {refusal.subject.label}: {refusal.reason}", indent=2)
+    if len(listed) < len(refused):
+        page.line(f"and {len(refused) - len(listed):,} more (--format json has all)", indent=2)

@@ -1,0 +1,32 @@
+"""Completion in bash, zsh and fish: options, rules and symptoms, by what each shell's own script asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invoke import jsdoctor
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def offered(shell: str, typed: str, place: Path) -> str:
+    """What is offered for the last word."""
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": typed}
+    words |= {"_JSDOCTOR_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    return jsdoctor(cwd=place, env=words).stdout
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_rules_symptoms_and_options_are_offered(shell: str, tmp_path: Path) -> None:
+    assert "JSD403" in offered(shell, "jsdoctor check --select JSD40", tmp_path)
+    assert "duplicate-messages" in offered(shell, "jsdoctor explain duplicate-m", tmp_path)
+    found = offered(shell, "jsdoctor check --exit-", tmp_path)
+    assert "--exit-zero" in found
+    assert "JSD" not in found
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_for_the_shell_is_printed(shell: str, tmp_path: Path) -> None:
+    assert "_JSDOCTOR_COMPLETE" in jsdoctor("--show-completion", shell, cwd=tmp_path).stdout

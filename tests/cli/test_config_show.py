@@ -1,0 +1,66 @@
+"""`jsdoctor config show`: every value that applies, and the place that decided it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.invoke import jsdoctor
+
+CONFIG = """\
+server = "nats://who:secret-word@n1.example:4222"
+timeout = "9s"
+fail-on = "warning"
+monitor = ["http://ops:secret-word@n1.example:8222"]
+
+[rules.JSD401]
+warn_pending = 77
+"""
+
+
+def settings(place: Path, *arguments: str, env: dict[str, str] | None = None) -> dict[str, tuple[str, str]]:
+    done = jsdoctor("config", "show", "--format", "json", *arguments, cwd=place, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "secret-word" not in done.stdout
+    return {one["name"]: (one["value"], one["origin"]) for one in json.loads(done.stdout)["settings"]}
+
+
+def test_defaults_say_that_they_are_defaults(tmp_path: Path) -> None:
+    found = settings(tmp_path)
+    assert found["server"] == ("nats://127.0.0.1:4222", "default")
+    assert found["timeout"] == ("5s", "default")
+    assert found["samples"] == ("2", "default")
+    assert not [name for name in found if name.startswith("JSD")]
+    assert settings(tmp_path, "--all")["JSD401.warn_pending"][1] == "default"
+
+
+def test_the_file_the_environment_and_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "jsdoctor.toml").write_text(CONFIG)
+    found = settings(tmp_path)
+    assert found["server"] == ("nats://n1.example:4222", "jsdoctor.toml")
+    assert found["timeout"] == ("9s", "jsdoctor.toml")
+    assert found["fail-on"] == ("warning", "jsdoctor.toml")
+    assert found["monitor"] == ("http://n1.example:8222", "jsdoctor.toml")
+    assert found["JSD401.warn_pending"] == ("77", "jsdoctor.toml:7")
+    environment = {"NATS_URL": "nats://n2.example:4222", "NATS_TIMEOUT": "3s"}
+    found = settings(tmp_path, env=environment)
+    assert found["server"] == ("nats://n2.example:4222", "NATS_URL")
+    assert found["timeout"] == ("3s", "NATS_TIMEOUT")
+    found = settings(tmp_path, "-s", "nats://n3.example:4222", "--timeout", "1s", env=environment)
+    assert found["server"] == ("nats://n3.example:4222", "--server")
+    assert found["timeout"] == ("1s", "--timeout")
+
+
+def test_text_for_people(tmp_path: Path) -> None:
+    (tmp_path / "jsdoctor.toml").write_text(CONFIG)
+    done = jsdoctor("config", "show", cwd=tmp_path)
+    assert "configuration file: jsdoctor.toml" in done.stdout
+    assert "secret-word" not in done.stdout + done.stderr
+    assert "(jsdoctor.toml:7)" in done.stdout
+
+
+def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "jsdoctor.toml").write_text("tiemout = '3s'\n")
+    done = jsdoctor("config", "show", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did you mean 'timeout'" in done.stderr

@@ -1,0 +1,182 @@
+"""`jsdoctor diagnose` and `explain` as they are typed: what they say, write and return, without any server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+
+from jsdoctor.cli.app import run
+from tests.diagnosis.book import book
+from tests.servers.binaries import ROOT
+
+SCHEMAS = ROOT / "docs" / "schema"
+REPORT: dict[str, Any] = json.loads((SCHEMAS / "report-v1.json").read_text("utf-8"))
+SCHEMA: dict[str, Any] = json.loads((SCHEMAS / "diagnosis-v1.json").read_text("utf-8"))
+REGISTRY: Registry[Any] = Registry().with_resource(REPORT["$id"], Resource.from_contents(REPORT))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA, registry=REGISTRY)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that was run in this process: starting forty of them would take a minute."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Say = Callable[..., Done]
+
+
+@pytest.fixture
+def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Runs `jsdoctor` in an empty directory, without this machine's contexts and variables."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NATS_URL", "NATS_CONTEXT", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def command(*arguments: str) -> Done:
+        code = run(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return command
+
+
+def document(say: Say, *arguments: str) -> tuple[int, dict[str, Any]]:
+    done = say("diagnose", "--format", "json", *arguments)
+    found: dict[str, Any] = json.loads(done.stdout)
+    VALIDATOR.validate(found)
+    return done.returncode, found
+
+
+def test_offline_only_recognises(say: Say) -> None:
+    code, found = document(say, "--offline", "nats: wrong last sequence: 5123")
+    assert (code, found["symptom"]) == (0, "wrong-last-sequence")
+    assert [cause["code"] for cause in found["causes"]][:2] == ["JSD201", "JSD202"]
+    assert {cause["verdict"] for cause in found["causes"]} == {"undecided"}
+    assert all(cause["next_step"] for cause in found["causes"])
+    assert found["next_step"]["decides"]
+    assert found["sources"] == []
+
+
+def test_what_is_not_known_is_said_with_what_would_help(say: Say) -> None:
+    code, found = document(say, "--offline", "the printer is out of paper")
+    assert (code, found["symptom"], found["causes"]) == (3, None, [])
+    assert found["needs"]
+    done = say("diagnose", "--offline", "the printer is out of paper")
+    assert "Not recognised." in done.stdout
+    assert all(symptom.slug in done.stdout for symptom in book().symptoms)
+
+
+def test_words_need_no_quotes(say: Say) -> None:
+    assert (
+        document(say, "--offline", "duplicate", "orders", "since", "the", "restart")[1]["symptom"]
+        == "duplicate-messages"
+    )
+
+
+def test_code_and_symptom_name_it_as_well(say: Say) -> None:
+    assert document(say, "--offline", "--code", "10077")[1]["symptom"] == "insufficient-resources"
+    assert document(say, "--offline", "--symptom", "consumer-stalled")[1]["symptom"] == "consumer-stalled"
+    code, found = document(say, "--offline", "--code", "10065")
+    assert (code, found["symptom"], found["api_error"]["text"]) == (3, None, "subjects overlap with an existing stream")
+
+
+def test_a_line_on_stdin(tmp_path: Path) -> None:
+    line = b"2026/11/21 16:04:50 publish failed: nats: no responders available for request \xff\n"
+    command = [sys.executable, "-m", "jsdoctor", "diagnose", "--offline", "--format", "json", "-"]
+    done = subprocess.run(command, input=line, capture_output=True, check=False)
+    assert json.loads(done.stdout)["symptom"] == "no-responders"
+
+
+def test_logs_alone_decide_what_they_can(say: Say, tmp_path: Path) -> None:
+    line = "2026-11-21 16:04:5{} ERROR publish failed: nats: wrong last sequence: 5\n"
+    (tmp_path / "app.log").write_text("".join(line.format(second) for second in range(4)))
+    code, found = document(say, "nats: wrong last sequence: 5", "--logs", "app.log", "--stream", "ORDERS")
+    verdicts = {cause["code"]: cause["verdict"] for cause in found["causes"]}
+    assert code == 1
+    assert verdicts["JSD201"] == "confirmed"
+    assert verdicts["JSD713"] == "undecided", "no server wrote these lines"
+    assert found["sources"][0]["kind"] == "logs"
+
+
+def test_text_for_a_person(say: Say) -> None:
+    done = say("diagnose", "--offline", "consumer is stalled")
+    assert done.returncode == 0
+    assert "undecided  JSD403 consumer-ack-pending-at-limit" in done.stdout
+    assert "Next: " in done.stdout
+    quiet = say("diagnose", "-q", "--offline", "consumer is stalled").stdout.splitlines()
+    assert len(quiet) == len(next(one for one in book().symptoms if one.slug == "consumer-stalled").causes)
+
+
+def test_hostile_text_does_not_reach_the_terminal(say: Say) -> None:
+    done = say("diagnose", "--offline", "\x1b[2J nats: no responders [red]x[/red] \u202e")
+    assert "\x1b" not in done.stdout
+    assert "\u202e" not in done.stdout
+
+
+def test_nobody_there(say: Say) -> None:
+    """The differential is written all the same, undecided, and the run is inconclusive."""
+    code, found = document(say, "consumer is stalled", "-s", "nats://127.0.0.1:1", "--timeout", "1s")
+    assert code == 3
+    assert {cause["verdict"] for cause in found["causes"]} == {"undecided"}
+    assert found["gaps"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "there is nothing to diagnose"),
+        (("a", "--code", "10071"), "all name a symptom"),
+        (("--symptom", "consumer-staled"), "did you mean 'consumer-stalled'"),
+        (("consumer is stalled", "--consumer", "c"), "--consumer needs --stream"),
+        (("wrong last sequence", "--expected-seq", "3"), "--expected-seq needs --stream"),
+        (("--offline", "--probe", "a"), "--offline collects nothing"),
+        (("--probe", "orders.>"), "no subject that an application publishes to"),
+        (("--probe", "$JS.API.STREAM.DELETE.ORDERS"), "no subject that an application publishes to"),
+        (("--probe", "orders..new"), "no subject that an application publishes to"),
+        (("wrong last sequence", "--bundle", "x.zip", "-s", "localhost"), "--bundle judges what was captured"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(say: Say, arguments: tuple[str, ...], said: str) -> None:
+    done = say("diagnose", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_explain_knows_rules_symptoms_and_api_errors(say: Say) -> None:
+    symptom = say("explain", "duplicate-messages").stdout
+    assert symptom.startswith("# duplicate-messages\n")
+    assert "## What runbooks claim" in symptom
+    assert "JSD305 duplicates-stored" in symptom
+    error = say("explain", "10071").stdout
+    assert "wrong last sequence: {seq}" in error
+    assert "Symptom: wrong-last-sequence" in error
+    assert "JSD201" in error
+    assert say("explain", "JSD403").stdout.startswith("# JSD403 ")
+    both = say("explain", "wrong-last-sequence").stdout
+    assert both.startswith("# JSD201 wrong-last-sequence")
+    assert "\n# wrong-last-sequence\n" in both
+    wrong = say("explain", "duplicate-mesages")
+    assert wrong.returncode == 2
+    assert "did you mean 'duplicate-messages'" in wrong.stderr
+
+
+def test_every_symptom_can_be_explained_to_a_terminal(say: Say) -> None:
+    done = say("explain", "messages-missing", "--color", "always")
+    assert done.returncode == 0
+    assert "JSD206" in done.stdout

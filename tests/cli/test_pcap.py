@@ -1,0 +1,117 @@
+"""`jsdoctor check --pcap` and `--sniff` as a person types them: reports, exit codes, problems."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invoke import jsdoctor
+from tests.packet_cases import capture_path
+
+PASSWORD = "correct-horse-battery-staple"
+
+
+def test_a_capture_alone_is_judged(tmp_path: Path) -> None:
+    done = jsdoctor("check", "--pcap", str(capture_path("nats-retry.client")), "--format", "json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert report["sources"][0]["kind"] == "pcap"
+    found = {result["code"] for result in report["results"] if result["outcome"] == "fail"}
+    assert found == {"JSD308", "JSD502", "JSD504"}
+    judged = {verdict["code"] for verdict in report["rules"]} if "rules" in report else set()
+    assert not judged & {"JSD403", "JSD601"}, "no rule is named of which packets cannot tell"
+
+
+def test_a_clean_network_is_said_to_be_clean(tmp_path: Path) -> None:
+    done = jsdoctor("check", "--pcap", str(capture_path("nats-clean.client")), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_both_ends_of_a_connection(tmp_path: Path) -> None:
+    files = [str(capture_path(f"nats-retry.{end}")) for end in ("client", "server")]
+    done = jsdoctor(
+        "check", "--pcap", files[0], "--pcap", files[1], "--format", "json", "--select", "JSD502", cwd=tmp_path
+    )
+    messages = [result["message"] for result in json.loads(done.stdout)["results"]]
+    assert len(messages) == 2
+    assert all("as two captures show" in message for message in messages), messages
+
+
+def test_with_a_bundle_or_logs_it_is_one_report(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("2026-11-21 16:04:50,289 ERROR nats: timeout\n")
+    capture = str(capture_path("nats-clean.client"))
+    done = jsdoctor("check", "--pcap", capture, "--logs", "app.log", "--format", "json", cwd=tmp_path)
+    assert {source["kind"] for source in json.loads(done.stdout)["sources"]} == {"pcap", "logs"}
+
+
+def test_a_password_on_the_wire_is_not_in_the_report(tmp_path: Path) -> None:
+    capture = capture_path("own-permissions")
+    assert PASSWORD.encode() in gzip.decompress(capture.read_bytes())
+    done = jsdoctor("check", "--pcap", str(capture), "-vv", "--format", "json", cwd=tmp_path)
+    assert "limited" in done.stdout
+    assert PASSWORD not in done.stdout + done.stderr
+
+
+def test_a_file_that_ends_early_is_judged_as_far_as_it_goes(tmp_path: Path) -> None:
+    raw = gzip.decompress(capture_path("nats-clean.client").read_bytes())
+    (tmp_path / "cut.pcap").write_bytes(raw[:-20])
+    done = jsdoctor("check", "--pcap", "cut.pcap", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0
+    found = [(result["code"], result["outcome"]) for result in json.loads(done.stdout)["results"]]
+    assert found == [("JSD903", "fail")]
+
+
+def test_what_is_no_capture_makes_the_run_inconclusive(tmp_path: Path) -> None:
+    (tmp_path / "x.pcap").write_text("hello, world\n" * 10)
+    done = jsdoctor("check", "--pcap", "x.pcap", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--pcap", "nowhere.pcap"], "no such file"),
+        (["--seconds", "3"], "--sniff"),
+        (["--sniff", "no-such-interface-0"], "no-such-interface-0"),
+    ],
+)
+def test_mistakes_are_said_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = jsdoctor("check", *arguments, cwd=tmp_path)
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+
+
+def test_without_the_privilege_the_command_is_named(tmp_path: Path) -> None:
+    privileged = os.geteuid() == 0
+    if privileged and shutil.which("setpriv") is None:
+        pytest.skip("setpriv (util-linux) is not installed: nothing takes the privilege from root")
+    without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"] if privileged else []
+    done = subprocess.run(
+        [*without, sys.executable, "-m", "jsdoctor", "check", "--sniff", "lo", "--seconds", "7"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "CAP_NET_RAW" in done.stderr
+    assert "sudo timeout 7 tcpdump -i lo --immediate-mode" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_no_capture_no_scapy(tmp_path: Path) -> None:
+    """Captures are read without the extra: only listening and foreign formats need it."""
+    capture = str(capture_path("nats-clean.client"))
+    program = (
+        "import sys; sys.modules['scapy'] = None; from jsdoctor.cli.app import run;"
+        f"sys.exit(run(['check', '--pcap', {capture!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,22 @@
+"""The shipped symptoms, loaded once for all tests."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jsdoctor.collect.rule_pages import api_errors, symptom_pages
+from jsdoctor.engine.recognition import Recogniser
+from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
+from tests.ruleset import rules
+
+
+@cache
+def book() -> SymptomBook:
+    """Every shipped symptom and API error."""
+    return load_symptoms(symptom_pages(), api_errors(), rules())
+
+
+@cache
+def recogniser() -> Recogniser:
+    """Ready to recognise every shipped symptom."""
+    return Recogniser(book(), rules())

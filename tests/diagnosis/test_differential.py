@@ -1,0 +1,204 @@
+"""What rules say becomes a verdict on each cause: never confirmed or ruled out without having looked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jsdoctor.engine.diagnosis import undiagnosed
+from jsdoctor.engine.expectation import AHEAD, STALE, told_by
+from jsdoctor.model.diagnosis import Narrowing, Question, Verdict
+from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.expectation import Expectation, StoredMessage
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.symptom import Symptom
+from tests.diagnosis.book import book
+from tests.diagnosis.differential import STALLED, cause, differential, evaluated
+from tests.evidence import base_names, evidence_of
+from tests.ruleset import checks, rules
+
+BILLING = Narrowing(stream="ORDERS", consumer="billing")
+
+
+def edited(*edits: dict[str, Any]) -> EvidenceSet:
+    return evidence_of({"base": "three-nodes-2.15.1", "edit": list(edits)})
+
+
+def nothing() -> EvidenceSet:
+    gap = Gap("access", CLUSTER, "nothing answered", "see that it runs", requested=False)
+    return EvidenceSet({Gaps: Gaps(())}, {kind: gap for kind in KINDS if kind is not Gaps})
+
+
+def symptom(slug: str) -> Symptom:
+    found = book().symptom(slug)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("base", base_names())
+def test_nothing_is_confirmed_on_a_healthy_deployment(base: str) -> None:
+    evidence = evidence_of({"base": base})
+    everything = evaluated(evidence)
+    for one in book().symptoms:
+        for narrowing in (Narrowing(), BILLING):
+            found = differential(one.slug, evidence, narrowing, evaluation=everything).with_verdict(Verdict.CONFIRMED)
+            assert [(cause.rule.code, cause.message) for cause in found] == [], one.slug
+
+
+@pytest.mark.parametrize("narrowing", [Narrowing(), Narrowing(stream="ORDERS"), BILLING])
+def test_a_fault_confirms_its_cause_and_rules_out_the_others(narrowing: Narrowing) -> None:
+    found = differential("consumer-stalled", evidence_of(STALLED), narrowing)
+    assert [one.rule.code for one in found.with_verdict(Verdict.CONFIRMED)] == ["JSD403"]
+    assert found.with_verdict(Verdict.UNDECIDED) == ()
+    assert cause(found, "JSD403").evidence
+    assert cause(found, "JSD403").results
+    assert found.next_step is None
+
+
+def test_a_fault_of_another_consumer_is_not_this_ones() -> None:
+    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="ORDERS", consumer="notify"))
+    assert cause(found, "JSD403").verdict is Verdict.RULED_OUT
+
+
+def test_a_fault_of_another_stream_is_not_this_ones() -> None:
+    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="EVENTS"))
+    assert cause(found, "JSD403").verdict is Verdict.RULED_OUT
+
+
+def test_a_stream_that_was_not_seen_decides_nothing() -> None:
+    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="NOWHERE"))
+    assert found.notes == ("no stream NOWHERE was seen",)
+    assert cause(found, "JSD403").verdict is Verdict.UNDECIDED
+    assert not found.with_verdict(Verdict.CONFIRMED)
+
+
+def test_a_consumer_that_was_not_seen_decides_nothing() -> None:
+    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="ORDERS", consumer="nobody"))
+    assert found.notes == ("no consumer nobody was seen on ORDERS",)
+    assert cause(found, "JSD403").verdict is Verdict.UNDECIDED
+
+
+def test_a_stream_without_its_leaders_answer_decides_nothing_by_silence() -> None:
+    evidence = edited({"stream": "APP/ORDERS", "remove": ["cluster.leader"]})
+    found = differential("insufficient-resources", evidence, Narrowing(stream="ORDERS"))
+    assert found.notes == ("stream ORDERS was not seen from a leader, so its state says nothing",)
+    assert cause(found, "JSD603").verdict is Verdict.UNDECIDED
+
+
+def test_missing_servers_leave_silence_undecided_where_nothing_is_narrowed() -> None:
+    whole = evidence_of({"base": "three-nodes-2.15.1"})
+    gap = Gap("server", CLUSTER, "n2 did not answer", "see that it runs")
+    partly = EvidenceSet(
+        {kind: value for kind in KINDS if (value := whole.get(kind)) is not None} | {Gaps: Gaps((gap,))},
+        {kind: whole.why_absent(kind) for kind in KINDS if whole.get(kind) is None},
+    )
+    found = differential("consumer-stalled", partly)
+    assert cause(found, "JSD403").verdict is Verdict.UNDECIDED
+    assert cause(found, "JSD403").message == "n2 did not answer"
+    assert cause(differential("consumer-stalled", partly, BILLING), "JSD403").verdict is Verdict.RULED_OUT
+
+
+@pytest.mark.parametrize("one", book().symptoms, ids=lambda one: one.slug)
+def test_without_evidence_everything_is_undecided_and_says_how_to_go_on(one: Symptom) -> None:
+    for found in (differential(one.slug, nothing()), undiagnosed(Question(one), rules(), checks())):
+        assert {cause.verdict for cause in found.causes} == {Verdict.UNDECIDED}
+        assert [cause.rule.code for cause in found.causes] == list(one.causes)
+        assert all(cause.next_step for cause in found.causes)
+        assert found.next_step is not None
+        assert set(found.next_step.decides) <= set(one.causes)
+
+
+def test_a_possibility_confirms_nothing() -> None:
+    """With a filter it cannot be proven that limits removed messages before they were delivered."""
+    evidence = edited(
+        {"stream": "APP/ORDERS", "set": {"state.first_seq": 10_000, "state.last_seq": 20_000}},
+        {
+            "consumer": "APP/ORDERS/billing",
+            "set": {
+                "config.filter_subject": "orders.new",
+                "delivered.stream_seq": 60,
+                "ack_floor.stream_seq": 60,
+                "num_pending": 5,
+            },
+        },
+    )
+    found = cause(differential("messages-missing", evidence, BILLING), "JSD206")
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.message.startswith("possible: ")
+    assert found.next_step
+
+
+def orders() -> Stream:
+    series = evidence_of({"base": "three-nodes-2.15.1"}).get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    return next(stream for stream in series.last.streams if stream.name == "ORDERS")
+
+
+def expected(expectation: Expectation) -> dict[str, Verdict]:
+    found = differential(
+        "wrong-last-sequence",
+        evidence_of({"base": "three-nodes-2.15.1"}),
+        Narrowing(stream="ORDERS", expected_seq=expectation.expected_seq),
+        told_by(expectation, orders()),
+    )
+    return {code: cause(found, code).verdict for code in (STALE, AHEAD)}
+
+
+def test_expected_sequences_against_the_stream() -> None:
+    last = orders().state.last_seq
+    confirmed, ruled_out, undecided = Verdict.CONFIRMED, Verdict.RULED_OUT, Verdict.UNDECIDED
+    assert expected(Expectation(last - 1)) == {STALE: confirmed, AHEAD: ruled_out}
+    assert expected(Expectation(last + 1)) == {STALE: ruled_out, AHEAD: confirmed}
+    assert expected(Expectation(last)) == {STALE: undecided, AHEAD: ruled_out}
+    assert expected(Expectation(None, actual_seq=last + 1)) == {STALE: undecided, AHEAD: confirmed}
+    assert expected(Expectation(last - 1, actual_seq=0)) == {STALE: ruled_out, AHEAD: confirmed}
+    assert expected(Expectation(last - 2, actual_seq=last - 1)) == {STALE: confirmed, AHEAD: ruled_out}
+    assert expected(Expectation(None, actual_seq=last)) == {STALE: undecided, AHEAD: undecided}
+
+
+def test_a_retry_of_a_stored_message_is_told_from_a_conflict() -> None:
+    last = orders().state.last_seq
+    same, other = StoredMessage(last, "orders.new", "id-1"), StoredMessage(last, "orders.new", "id-2")
+    retry = told_by(Expectation(last - 1, "id-1", None, same), orders())[STALE]
+    conflict = told_by(Expectation(last - 1, "id-1", None, other), orders())[STALE]
+    unknown_id = told_by(Expectation(last - 1, "", None, other), orders())[STALE]
+    assert "the first attempt was stored" in retry.message
+    assert "from another writer" in conflict.message
+    assert "from another writer" not in unknown_id.message
+
+
+def test_what_comes_with_another_cause_is_none_of_its_own() -> None:
+    """A server that is away takes the leader of a stream with it."""
+    leaderless = {
+        "stream": "APP/ORDERS",
+        "set": {"created": "2026-01-01T00:00:00Z", "cluster.replicas.0.active": 16_100_000_000},
+        "remove": ["cluster.leader"],
+    }
+    peer = {"name": "n3", "peer": "BXScrY9i", "current": False, "active": 120_000_000_000}
+    away: list[dict[str, Any]] = [
+        {"all_servers": True, "set": {"meta_cluster.leader": "n1"}},
+        {
+            "server": "n1",
+            "set": {"meta_cluster.replicas": [{**peer, "name": "n2", "active": 1, "current": True}, peer]},
+        },
+    ]
+    alone = differential("stream-offline", edited(leaderless), Narrowing(stream="ORDERS"))
+    assert [one.rule.code for one in alone.with_verdict(Verdict.CONFIRMED)] == ["JSD702"]
+    both = differential("stream-offline", edited(leaderless, *away), Narrowing(stream="ORDERS"))
+    assert [one.rule.code for one in both.with_verdict(Verdict.CONFIRMED)] == ["JSD703"]
+    assert cause(both, "JSD702").verdict is Verdict.RULED_OUT
+    assert cause(both, "JSD702").message.startswith("not a cause of its own, it comes with JSD703: ")
+
+
+def test_silence_of_state_does_not_rule_out_what_was() -> None:
+    """No duplicate is stored that the state shows, and how long publishers retry it cannot show."""
+    found = cause(differential("duplicate-messages", evidence_of(STALLED), BILLING), "JSD301")
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.next_step.startswith("read the stored messages: --scan ORDERS")
+    stored = {"base": "three-nodes-2.15.1-account", "edit": [{"stored": "ORDERS", "ages": ["60s", "50s"]}]}
+    assert (
+        cause(differential("duplicate-messages", evidence_of(stored), BILLING), "JSD301").verdict is Verdict.RULED_OUT
+    )

@@ -1,0 +1,83 @@
+"""Texts as people meet them are recognised; texts of other things are not."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from tests.diagnosis.book import book, recogniser
+from tests.evidence import FIXTURES
+from tests.ruleset import rules
+
+KNOWN: dict[str, list[str]] = tomllib.loads((FIXTURES / "symptoms" / "known.toml").read_text("utf-8"))
+UNRELATED = (FIXTURES / "symptoms" / "unrelated.txt").read_text("utf-8").splitlines()
+TEXTS = [(slug, text) for slug, texts in KNOWN.items() for text in texts]
+SIGNATURES = {signature.name: signature for rule in rules() for signature in rule.signatures}
+
+
+def told(text: str) -> str | None:
+    symptom = recogniser().text(text).symptom
+    return symptom.slug if symptom else None
+
+
+def test_there_are_enough_texts_of_every_symptom() -> None:
+    assert len(TEXTS) >= 60
+    assert len(UNRELATED) >= 20
+    assert set(KNOWN) == {symptom.slug for symptom in book().symptoms}
+
+
+@pytest.mark.parametrize(("slug", "text"), TEXTS)
+def test_known_text(slug: str, text: str) -> None:
+    assert told(text) == slug
+
+
+@pytest.mark.parametrize("text", UNRELATED)
+def test_unrelated_text(text: str) -> None:
+    assert told(text) is None
+
+
+@pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
+def test_every_signature_that_a_symptom_names_tells_of_it(symptom) -> None:  # type: ignore[no-untyped-def]
+    for name in symptom.matching.signatures:
+        for line in SIGNATURES[name].examples:
+            found = recogniser().text(line)
+            readings = {reading.symptom.slug for reading in found.also} | {found.symptom and found.symptom.slug}
+            assert symptom.slug in readings, line
+
+
+@pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
+def test_every_code_tells_its_symptom_however_a_client_writes_it(symptom) -> None:  # type: ignore[no-untyped-def]
+    for code in symptom.matching.codes:
+        found = recogniser().code(code)
+        assert found.symptom == symptom
+        assert found.api_error is not None
+        for text in (
+            f"nats: API error: code=400 err_code={code} description=x",
+            f"io.nats.client.JetStreamApiException: x [{code}]",
+            f"nats: error: x ({code})",
+            f"x (code 400, error code {code})",
+            f'{{"error":{{"code":400,"err_code":{code},"description":"x"}}}}',
+        ):
+            assert told(text) == symptom.slug
+
+
+def test_a_code_without_a_symptom_is_still_explained() -> None:
+    found = recogniser().code(10065)
+    assert found.symptom is None
+    assert found.api_error is not None
+    assert found.api_error.text == "subjects overlap with an existing stream"
+
+
+def test_the_last_sequence_is_read_from_the_error() -> None:
+    assert recogniser().text("nats: wrong last sequence: 5123").actual_seq == 5123
+
+
+def test_the_line_among_others_is_found() -> None:
+    log = "\n".join(["starting", "2026/11/21 16:04:50 nats: no responders available for request", "retrying", ""])
+    assert told(log) == "no-responders"
+
+
+@pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "(" * 5000, "a" * 200_000, "10071" * 1000])
+def test_odd_text_is_no_error(text: str) -> None:
+    recogniser().text(text)

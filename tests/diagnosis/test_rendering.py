@@ -1,0 +1,91 @@
+"""A differential as a person and as a machine reads it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from jsdoctor.engine.recognition import Recognition
+from jsdoctor.model.diagnosis import Narrowing
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.probe import Probe
+from jsdoctor.render.diagnosis import Consultation, render_diagnosis
+from jsdoctor.render.diagnosis_json import render_diagnosis_json
+from jsdoctor.render.options import RenderOptions
+from tests.cli.test_diagnose import VALIDATOR
+from tests.diagnosis.book import book
+from tests.diagnosis.differential import STALLED, differential
+from tests.evidence import evidence_of
+from tests.servers.binaries import ROOT
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def consultation(narrowing: Narrowing = Narrowing(), **more: object) -> Consultation:  # noqa: B008 - frozen
+    diagnosis = differential("consumer-stalled", evidence_of(STALLED), narrowing)
+    settings: dict[str, object] = {
+        "version": "1.0",
+        "started": NOON,
+        "finished": NOON,
+        "offline": False,
+        "text": "consumer is stalled",
+        "recognition": Recognition(diagnosis.question.symptom, "the words"),
+        "diagnosis": diagnosis,
+        "book": book(),
+    }
+    return Consultation(**{**settings, **more})  # type: ignore[arg-type]
+
+
+def text(shown: Consultation, **options: object) -> str:
+    return render_diagnosis(shown, RenderOptions(**options))  # type: ignore[arg-type]
+
+
+def test_what_is_confirmed_comes_first_with_its_fix() -> None:
+    shown = text(consultation(), width=100)
+    confirmed, ruled_out = shown.index("confirmed  JSD403"), shown.index("ruled out  JSD405")
+    assert confirmed < ruled_out
+    assert "nats consumer edit ORDERS billing --max-pending=" in shown[confirmed:ruled_out]
+    assert "jsdoctor explain JSD403" in shown[confirmed:ruled_out]
+    assert "13 causes: 1 confirmed, 12 ruled out." in shown
+    assert "Next: mend JSD403, then run this again." in shown
+    assert "maintainers" not in shown
+
+
+def test_without_a_confirmed_cause_it_says_what_maintainers_ask_for() -> None:
+    shown = text(consultation(Narrowing(stream="NOWHERE")))
+    assert "Note: no stream NOWHERE was seen" in shown
+    assert "undecided  JSD403" in shown
+    assert "jsdoctor capture -o FILE.zip" in shown
+
+
+def test_one_line_for_each_cause_when_quiet() -> None:
+    lines = text(consultation(), quiet=True).splitlines()
+    assert len(lines) == 13
+    assert sum(line.startswith("confirmed JSD403") for line in lines) == 1
+
+
+def test_what_servers_say_cannot_move_the_cursor() -> None:
+    gap = Gap("server", CLUSTER, "\x1b[2Jgone\u202e", "look")
+    probe = Probe(subject="a\x1bb", stream="S", error="no\x07")
+    shown = text(consultation(gaps=(gap,), probe=probe), ascii_only=True)
+    assert shown.isascii()
+    assert not set(shown) - {"\n"} - set(map(chr, range(32, 127)))
+
+
+def test_a_machine_gets_all_of_it() -> None:
+    probe = Probe(subject="orders", servers=(("n1", "2.15.1"),), refused="too old", how_to_get="upgrade")
+    document = json.loads(render_diagnosis_json(consultation(probe=probe), RenderOptions()))
+    VALIDATOR.validate(document)
+    confirmed = [cause for cause in document["causes"] if cause["verdict"] == "confirmed"]
+    assert [cause["code"] for cause in confirmed] == ["JSD403"]
+    assert confirmed[0]["evidence"]
+    assert confirmed[0]["findings"][0]["remedy"]["commands"]
+    assert document["probe"]["refused"] == "too old"
+    assert document["next_step"] is None
+
+
+def test_the_docs_list_every_symptom() -> None:
+    page = (ROOT / "docs" / "diagnose.md").read_text("utf-8")
+    for symptom in book().symptoms:
+        assert f"[{symptom.slug}](../rules/symptoms/{symptom.slug}.md)" in page

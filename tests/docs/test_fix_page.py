@@ -1,0 +1,36 @@
+"""docs/fix.md names every action that can be carried out, every ending, and commands that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.remedy.outcome import Ending
+from tests.cli.invoke import jsdoctor
+from tests.ruleset import actions
+
+PAGE = Path("docs/fix.md").read_text("utf-8")
+
+
+def test_every_action_that_can_be_carried_out_is_listed() -> None:
+    rows = " ".join(line for line in PAGE.splitlines() if line.startswith("| `"))
+    named = set(re.findall(r"`((?:stream|consumer|cluster|server)\.[a-z_]+)`", rows))
+    assert named == {name for name, action in actions().items() if action.planner}
+
+
+def test_every_ending_is_explained() -> None:
+    assert [ending.value for ending in Ending if ending.value not in PAGE] == []
+
+
+@pytest.mark.parametrize("command", sorted({*re.findall(r"^jsdoctor (\w+)", PAGE, re.MULTILINE)}))
+def test_its_options_exist(command: str, tmp_path: Path) -> None:
+    known = jsdoctor(command, "--help", cwd=tmp_path, env={"COLUMNS": "200"}).stdout
+    used = {
+        word
+        for line in PAGE.splitlines()
+        if line.startswith(f"jsdoctor {command} ")
+        for word in re.findall(r"(?<!\S)--?[a-z-]+", line.partition("#")[0])
+    }
+    assert {word for word in used if word not in known} == set()

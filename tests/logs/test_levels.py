@@ -1,0 +1,64 @@
+"""What servers log at DBG and TRC is left out before the search, repeated lines are looked up: with equal results."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bench.log_archive import ArchivePlan, write_archive
+from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.model.log import canonical
+from jsdoctor.model.log_scan import ScanSettings
+from tests.logs.corpus import WRAPPINGS, evidence, found
+
+SETTINGS = ScanSettings(signatures=tuple(one for rule in open_rulebook().rules for one in rule.signatures))
+QUIET = [one for one in SETTINGS.signatures if {"DBG", "TRC"} & {*one.levels}]
+ODD = (
+    b"panic: nil map",
+    b"==> n2.log <==",
+    b"[\x1b[36mDBG\x1b[0m] JetStream cluster no metadata leader",
+    b"[7] 2026/11/14 10:00:00.000000 [\x1b[36mTRC\x1b[0m] 1.2.3.4:5 - cid:9 - <<- [PUB a 1]",
+    b"2026/11/14 10:00:00.000000 [DBG] panic: quoted",
+    b"[nats-0/nats] [7] 2026/11/14 10:00:00.000000 [DBG] JetStream out of storage resources, will be DISABLED",
+    b"[" + b"x" * 260 + b"] 2026/11/14 10:00:00.000000 [DBG] nats: timeout",
+    b"[7] 2026/99/14 10:00:00.000000 [TRC] no time, nats: timeout",
+    b"nats: no responders available for request",
+    b'{"level":"error","msg":"nats: timeout","ts":1794650400}',
+    b"",
+)
+
+
+def mixed(directory: Path, wrapping: str | None = None) -> Path:
+    """A storm of errors between lines of DBG and TRC, with real ones of those and lines that no server wrote."""
+    write_archive(directory, ArchivePlan(1, servers=1, days=1, storm=True))
+    (path,) = directory.rglob("*.log")
+    chance = random.Random(7)  # noqa: S311 - the same again is what is wanted
+    odd = [*ODD, *(example.encode() for one in QUIET for example in one.examples)]
+    lines = path.read_bytes().split(b"\n")
+    for _ in range(600):
+        lines.insert(chance.randrange(len(lines)), chance.choice(odd))
+    if wrapping is not None:
+        lines = [WRAPPINGS[wrapping](line) for line in lines]
+    path.write_bytes(b"panic: at once\n" + b"\n".join(lines))
+    return directory
+
+
+def test_levels_are_only_a_shortcut(tmp_path: Path) -> None:
+    """The plain reader of stamps searches the whole text."""
+    logs = mixed(tmp_path)
+    whole = evidence([logs], plain_clock=True, settings=SETTINGS)
+    names = {one for one, _, _ in found(whole)}
+    assert {one.name for one in QUIET} <= names, "what counts at DBG and TRC is found there"
+    for block in (2 << 20, 100_000, 20_000):  # the smaller ones look lines up, after the first of them
+        assert canonical(evidence([logs], block=block, settings=SETTINGS)) == canonical(whole)
+    assert canonical(evidence([logs], block=50_000, use_re2=False, settings=SETTINGS)) == canonical(whole)
+    assert canonical(evidence([logs], block=50_000, plain_clock=True, settings=SETTINGS)) == canonical(whole)
+
+
+@pytest.mark.parametrize("wrapping", ["docker", "kubectl-short", "cri"])
+def test_levels_of_wrapped_lines(wrapping: str, tmp_path: Path) -> None:
+    logs = mixed(tmp_path, wrapping)
+    whole = evidence([logs], plain_clock=True, settings=SETTINGS)
+    assert canonical(evidence([logs], block=100_000, settings=SETTINGS)) == canonical(whole)

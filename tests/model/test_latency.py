@@ -1,0 +1,47 @@
+"""The histogram keeps its promises: quantiles at most 6 % too long, extremes exact, sums of parts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.model.latency import LatencyTally, bin_of, joined, top_of
+
+DURATIONS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
+
+
+def tally(durations: list[int]) -> LatencyTally:
+    found = LatencyTally()
+    for duration in durations:
+        found.add(duration)
+    return found
+
+
+@given(st.integers(0, 10**15))
+def test_a_bin_is_six_percent_wide(duration: int) -> None:
+    top = top_of(bin_of(duration))
+    assert duration <= top <= duration * 17 / 16 + 1
+    assert bin_of(top) == bin_of(duration)
+    assert bin_of(top + 1) == bin_of(duration) + 1
+
+
+@given(DURATIONS, st.floats(0.01, 1))
+def test_quantiles(durations: list[int], share: float) -> None:
+    found = tally(durations).latencies()
+    exact = next(value for rank, value in enumerate(sorted(durations), 1) if rank >= share * len(durations))
+    assert exact <= found.quantile_ns(share) <= exact * 17 / 16 + 1
+    assert (found.count, found.least_ns, found.largest_ns) == (len(durations), min(durations), max(durations))
+
+
+@given(DURATIONS, st.integers(0, 10**13))
+def test_at_least_never_counts_too_many(durations: list[int], limit: int) -> None:
+    found = tally(durations).latencies()
+    exact = sum(duration >= limit for duration in durations)
+    assert found.at_least(limit) <= exact
+    assert bool(found.at_least(limit)) == bool(exact)
+    assert found.at_least(limit) >= sum(duration >= limit * 17 / 16 + 1 for duration in durations)
+
+
+@given(DURATIONS, DURATIONS)
+def test_parts_make_the_whole(one: list[int], other: list[int]) -> None:
+    assert joined([tally(one).latencies(), tally(other).latencies()]) == tally(one + other).latencies()

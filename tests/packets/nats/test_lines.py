@@ -1,0 +1,159 @@
+"""The protocol is read whatever the segments; what is no NATS is recognised; after a gap the place is found again."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.model.nats_traffic import Content, Link
+from tests.packets.nats.speech import CONNECT, INFO, SECRET, Ear, ack, hpub, msg, pieces, pub
+
+FROM_CLIENT = b"".join(
+    (
+        CONNECT,
+        b"PING\r\nSUB _INBOX.> 1\r\n",
+        hpub("orders.new", "_INBOX.1", {"Nats-Msg-Id": "a"}),
+        pub("orders.new", "_INBOX.2", b"PUB evil _INBOX.3 2\r\nhi\r\n"),
+        pub("$JS.ACK.ORDERS.C.1.7.9.1700000000000000000.0", payload=b"+ACK"),
+        b"pub lower.case 0\r\n\r\n",
+    )
+)
+
+
+@given(st.lists(st.integers(0, len(FROM_CLIENT)), max_size=30))
+def test_cuts_change_nothing(cuts: list[int]) -> None:
+    ear = Ear()
+    ear.server(INFO)
+    for _, part in pieces(FROM_CLIENT, cuts):
+        ear.client(part)
+    found = ear.only()
+    assert (found.content, found.who, found.bad_lines, found.resyncs) == (Content.NATS, "billing (go 1.48.0)", 0, 0)
+    assert (found.publishing.messages, found.publishing.requests, found.publishing.identified) == (3, 2, 1)
+
+
+@given(st.integers(0, len(FROM_CLIENT)), st.integers(1, 60))
+def test_after_a_gap_the_rest_is_read(start: int, length: int) -> None:
+    """What comes behind the gap is heard, and the connection is no longer called whole when lines may be missing."""
+    ear = Ear()
+    ear.server(INFO)
+    direction = ear.connection.to_server
+    whole = FROM_CLIENT + b"".join(pub(f"after.{number}") for number in range(4))
+    end = min(start + length, len(FROM_CLIENT))
+    ear.segment(direction, 0, whole[:start])
+    ear.segment(direction, end, whole[end:])
+    ear.observer.lost(direction, start, end)
+    found = ear.only()
+    assert found.content is Content.NATS
+    assert 4 <= found.publishing.messages <= 7
+    assert found.publishing.messages == 7 or not found.whole or end == start
+
+
+def test_the_middle_of_a_connection_is_read_from_its_first_line() -> None:
+    ear = Ear(midstream=True)
+    ear.client(b"ayload of something\r\n", pub("orders.new", "_INBOX.1"))
+    ear.server(msg("_INBOX.1", payload=ack()))
+    found = ear.only()
+    assert (found.publishing.messages, found.publishing.acks, found.whole, found.swapped) == (1, 1, False, False)
+
+
+def test_who_is_the_server_shows_by_what_it_says() -> None:
+    ear = Ear(midstream=True)
+    ear.server(b"\r\n", pub("orders.new"))
+    assert ear.only().swapped
+
+
+def test_bodies_that_the_capture_cut_are_skipped_by_their_length() -> None:
+    ear = Ear()
+    ear.server(INFO)
+    ear.client(CONNECT)
+    body = pub("orders.new", payload=b"x" * 500)
+    ear.say(body, to_server=True, captured=96)
+    ear.client(pub("orders.next"))
+    found = ear.only()
+    assert (found.publishing.messages, found.resyncs, found.whole) == (2, 0, True)
+
+
+def test_lines_that_the_capture_cut_are_missed_and_said_so() -> None:
+    ear = Ear()
+    ear.server(INFO)
+    ear.client(CONNECT)
+    ear.say(pub("orders.new", payload=b"x" * 50) + pub("orders.cut"), to_server=True, captured=40)
+    ear.client(pub("orders.next"))
+    found = ear.only()
+    assert (found.publishing.messages, found.resyncs, found.whole) == (2, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("first", "content"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00", Content.TLS),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", Content.OTHER),
+        (b"GET /varz HTTP/1.1\r\nHost: x\r\n\r\n", Content.OTHER),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", Content.WEBSOCKET),
+        (b"*1\r\n$4\r\nPING\r\n", Content.OTHER),
+        (b"", Content.UNKNOWN),
+    ],
+)
+def test_what_is_no_nats_is_recognised(first: bytes, content: Content) -> None:
+    ear = Ear()
+    ear.client(first)
+    assert ear.only().content is content
+
+
+@pytest.mark.parametrize(
+    ("then", "content"),
+    [(b"\x16\x03\x03\x00\x7a\x02", Content.TLS), (b"\xff\x06\x00\x00S2sTwO\x01\x02", Content.S2)],
+)
+def test_what_turns_unreadable_after_info_is_recognised(then: bytes, content: Content) -> None:
+    ear = Ear()
+    ear.server(INFO)
+    ear.client(then)
+    found = ear.only()
+    assert (found.content, found.server) == (content, "n1")
+
+
+def test_routes_are_recognised() -> None:
+    ear = Ear()
+    ear.server(INFO, b"RS+ APP orders.>\r\n", b"RMSG APP orders.new 1\r\nx\r\n")
+    ear.client(b"RS+ APP x\r\n")
+    found = ear.only()
+    assert (found.link, found.publishing.messages) == (Link.ROUTE, 0)
+
+
+def test_secrets_are_not_kept() -> None:
+    ear = Ear()
+    ear.server(INFO)
+    ear.client(CONNECT[:-20])
+    ear.client(CONNECT[-20:])
+    for talk in ear.observer._captures[0].talks.values():
+        assert SECRET not in bytes(talk.to_server.reader._buffer)
+        assert not any(SECRET.decode() in str(getattr(talk.hello, name)) for name in talk.hello.__struct_fields__)
+    assert SECRET not in msgspec.json.encode(ear.hang_up())
+
+
+@given(st.lists(st.tuples(st.booleans(), st.binary(max_size=80), st.booleans()), max_size=12))
+def test_nothing_raises(said: list[tuple[bool, bytes, bool]]) -> None:
+    ear = Ear()
+    for to_server, data, cut in said:
+        ear.say(data, to_server=to_server, captured=len(data) // 2 if cut else None)
+    ear.hang_up()
+
+
+LINES = st.sampled_from(
+    [
+        *(b"PUB a 1\r\n", b"HPUB a b 12 3\r\n", b"MSG a 1 $JS.ACK.x 0\r\n", b"-ERR 'x'\r\n", b"INFO {\r\n"),
+        *(b"HMSG a 1 99999999999 9\r\n", b"CONNECT []\r\n", b"SUB\r\n", b"MSG\r\n", b"x\r\n", b"\r\n", b"PONG\r\n"),
+        *(b"RMSG a $JS.ACK.S.C.1.2.3.4.5@x 0\r\n\r\n", b"MSG $JS.API.x 1 1\r\n", b"\xff\xfe 1\r\n"),
+        b"PUB $JS.ACK.1.2.3.4 4\r\n+ACK\r\n",
+    ]
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), LINES), max_size=30), st.booleans())
+def test_lines_that_make_no_sense_raise_nothing(said: list[tuple[bool, bytes]], midstream: bool) -> None:
+    ear = Ear(midstream)
+    for to_server, line in said:
+        ear.say(line, to_server=to_server)
+    ear.hang_up()

@@ -1,0 +1,91 @@
+"""Listening on an interface: the same findings as from a capture of the same traffic, and drops that are told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.collect.packets import interface
+from jsdoctor.parse.packets.analysis import Analysis, Analyzed
+from tests.lab import Disturbance, Lab, lab_or_skip
+from tests.lab.namespaces import inside
+from tests.servers import ROOT, wait_until
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(autouse=True)
+def _lab() -> None:
+    lab_or_skip()
+    pytest.importorskip("scapy", reason="listening needs scapy")
+
+
+def findings(report: str) -> set[tuple[str, str, str]]:
+    results = json.loads(report)["results"]
+    return {
+        (one["code"], one["severity"], one["subject"].get("name", "")) for one in results if one["code"] != "JSD903"
+    }
+
+
+def sockets(lab: Lab) -> int:
+    """Packet sockets that are open in the server's namespace."""
+    return len(lab.run(lab.server, "cat", "/proc/net/packet").splitlines())
+
+
+def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json"]
+    with Lab.open(tmp_path / "lab", Disturbance(lost=0.05, delay=2)) as lab:
+        before = sockets(lab)
+        sniffing = subprocess.Popen(
+            ["ip", "netns", "exec", lab.server, *command, "--sniff", "lab0", "--seconds", "600"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        try:
+            wait_until(lambda: sockets(lab) > before, "jsdoctor to listen", timeout=30)
+            lab.publish(150)
+            sniffing.send_signal(signal.SIGINT)
+            heard, said = sniffing.communicate(timeout=60)
+        finally:
+            if sniffing.poll() is None:
+                sniffing.kill()
+                sniffing.wait()
+    captured = subprocess.run(
+        [*command, "--pcap", lab.server_capture], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert findings(heard) == findings(captured.stdout), said
+    assert any(code == "JSD502" for code, _, _ in findings(heard))
+    assert json.loads(heard)["sources"][0]["name"] == "lab0"
+
+
+def test_what_the_kernel_drops_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "_BUFFER_BYTES", 4096)
+    heard: list[Analyzed] = []
+    problems: list[BaseException] = []
+
+    def overrun(namespace: str) -> None:
+        try:
+            with inside(namespace), contextlib.closing(interface._open("lo", 1)) as listener:
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                    for _ in range(500):
+                        sender.sendto(b"x" * 1000, ("127.0.0.1", 9))
+                heard.append(interface._listen(listener, Analysis(0, "lo"), 0.1, lambda _: None))
+        except BaseException as error:  # noqa: BLE001 - told below, in the test's own thread
+            problems.append(error)
+
+    with Lab.open(tmp_path / "lab", Disturbance()) as lab:
+        thread = threading.Thread(target=overrun, args=(lab.server,))
+        thread.start()
+        thread.join(60)
+    assert not problems
+    assert heard[0].capture.kernel_drops

@@ -1,0 +1,103 @@
+"""Every planted fault is what `jsdoctor diagnose` confirms for the symptoms that it makes, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from jsdoctor.cli.app import run
+from tests.diagnosis.book import book
+from tests.diagnosis.run import confirmed, diagnosed, with_verdict
+from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
+
+ONLY_POSSIBLE = {"perhaps_removed_before_delivery"}
+"""Faults that no evidence of a deployment can prove."""
+IN_CI = {"slots_taken", "nobody_subscribed", "full", "shortest_window"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A fault, and a symptom that it makes."""
+
+    version: str
+    topology: str
+    plant: Plant
+    symptom: str
+
+    @property
+    def narrowing(self) -> list[str]:
+        """The options that name what the fault is on."""
+        _, stream, *consumer = self.plant.subject.split("/")
+        return ["--stream", stream, *(("--consumer", consumer[0]) if consumer else ())]
+
+
+def scenarios() -> list[Any]:
+    made = [
+        Scenario(version, topology, plant, symptom.slug)
+        for version in VERSIONS
+        for topology in TOPOLOGIES
+        for plant in PLANTS
+        if plant.fits(version, topology)
+        for symptom in book().caused_by(plant.code)
+    ]
+    return [
+        pytest.param(one, id=f"{one.version}-{one.topology}-{one.plant.work.__name__}-{one.symptom}", marks=marks(one))
+        for one in made
+    ]
+
+
+def marks(scenario: Scenario) -> Any:
+    quick = scenario.version == DEFAULT_VERSION and scenario.topology == "one-node"
+    return () if quick and scenario.plant.work.__name__ in IN_CI else pytest.mark.nightly
+
+
+@pytest.fixture(scope="session")
+def bundles(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPathFactory) -> object:
+    """What was captured of a deployment with faults in it, once for each version, topology and choice of faults."""
+
+    @cache
+    def captured(version: str, topology: str, few: bool) -> Path:
+        cluster = shared_cluster(version, TOPOLOGIES[topology], extra_config="\n# faults of test_diagnose\n")
+        path = tmp_path_factory.mktemp("captured") / f"{version}-{topology}.zip"
+        fitting = [one for one in PLANTS if one.fits(version, topology)]
+        asyncio.run(capture(cluster, version, [one for one in fitting if not few or one.work.__name__ in IN_CI], path))
+        return path
+
+    return captured
+
+
+async def capture(cluster: Cluster, version: str, plants: list[Plant], path: Path) -> None:
+    client = await nats.connect(cluster.servers("app"))
+    site = Site(cluster, version, client)
+    try:
+        await asyncio.gather(*(plant.work(site) for plant in plants))
+        arguments = ["capture", "-o", str(path), "--server", cluster.url("sys"), "--interval", "3s", "-q", "--isolated"]
+        await asyncio.to_thread(run, arguments)
+    finally:
+        await site.rest()
+        await client.close()
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+def test_the_cause_is_confirmed_and_no_other(bundles, tmp_path: Path, scenario: Scenario) -> None:  # type: ignore[no-untyped-def]
+    bundle = bundles(scenario.version, scenario.topology, marks(scenario) == ())
+    code, document = diagnosed(tmp_path, "--symptom", scenario.symptom, "--bundle", str(bundle), *scenario.narrowing)
+    said, possible = confirmed(document), with_verdict(document, "undecided")
+    if scenario.plant.work.__name__ in ONLY_POSSIBLE:
+        assert (said, code) == ({}, 3)
+        assert possible[scenario.plant.code].startswith("possible: ")
+    else:
+        assert scenario.plant.code in said, document["causes"]
+        assert set(said) <= {scenario.plant.code} | scenario.plant.also, said
+        assert code == 1
+    assert with_verdict(document, "ruled_out")
+    assert all(cause["next_step"] for cause in document["causes"] if cause["verdict"] == "undecided")

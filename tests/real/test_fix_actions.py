@@ -1,0 +1,274 @@
+"""Every action of `fix` on real servers: the planted fault is planned for, mended, proved gone, and put back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from tests.cli.invoke import jsdoctor
+from tests.deployment import Json, add_consumer, add_stream, api
+from tests.real.fixing import apply, config_of, fix, info_of, own, rollback, with_client
+from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
+
+SECOND_NS = 1_000_000_000
+MENDED = {
+    "P301": "stream.raise_duplicate_window",
+    "P303": "stream.set_max_age",
+    "P307": "stream.lower_duplicate_window",
+    "P309": "stream.enable_deduplication",
+    "P403/worker": "consumer.raise_max_ack_pending",
+    "P404/worker": "consumer.step_down",
+    "P410/hasty": "consumer.raise_ack_wait",
+    "P4100/backoff": "consumer.raise_ack_wait",
+    "P414/fleeting": "consumer.raise_inactive_threshold",
+    "P4140/paused": "consumer.resume",
+    "P601": "stream.bound",
+    "P602": "stream.raise_limits",
+    "P602_WORK": "stream.raise_limits",
+    "P603": "stream.set_discard",
+    "P603_BYTES": "stream.raise_limits",
+    "P605": "stream.set_replicas",
+    "P605_EVEN": "stream.set_replicas",
+    "P610": "stream.acknowledge",
+    "P612": "stream.limit_message_size",
+}
+"""What mends the plant of that subject. One of each action that a rule's finding can ask for."""
+CLUSTERED = {"P404/worker"}
+"""What another server has to take over."""
+CHOSEN = (
+    *("--remedy", "JSD303=stream.set_max_age,max_age=10m,duplicate_window=2m"),
+    *("--remedy", "JSD414@P4140/paused=consumer.resume"),
+    *("--remedy", "JSD601=stream.bound,max_bytes=1048576"),
+    *("--remedy", "JSD603@P603=stream.set_discard,discard=old"),
+)
+ALL = ("--allow", "disruptive", "--interval", "3s", "--patience", "90s")
+CASES = [(version, topology) for version in VERSIONS for topology in TOPOLOGIES]
+
+
+def fitting(version: str, topology: str) -> dict[str, Plant]:
+    plants = {plant.subject.removeprefix("APP/"): plant for plant in PLANTS if plant.fits(version, topology)}
+    alone = TOPOLOGIES[topology] == 1
+    return {name: plants[name] for name in MENDED if name in plants and not (alone and name in CLUSTERED)}
+
+
+def configs(cluster: Cluster, names: list[str]) -> dict[str, Json]:
+    return {name: own(config_of(cluster, *name.split("/"))) for name in names}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("version", "topology"), CASES)
+def test_every_fault_is_mended_and_put_back(
+    cluster_factory: ClusterFactory, tmp_path: Path, version: str, topology: str
+) -> None:
+    cluster = cluster_factory(version, TOPOLOGIES[topology])
+    asyncio.run(_mend(cluster, tmp_path, version, fitting(version, topology)))
+
+
+async def _mend(cluster: Cluster, cwd: Path, version: str, plants: dict[str, Plant]) -> None:
+    client = await nats.connect(cluster.servers("app"))
+    site = Site(cluster, version, client)
+    codes = ",".join(sorted({plant.code for plant in plants.values()}))
+    try:
+        await asyncio.gather(*(plant.work(site) for plant in plants.values()))
+        before = await asyncio.to_thread(configs, cluster, list(plants))
+        await _until_all_are_planned(cluster, cwd, codes, set(plants))
+        steps = await asyncio.to_thread(_run, cluster, cwd, codes)
+        ended = {_name(step): (step["action"], step["ending"]) for step in steps if _name(step) in plants}
+        assert ended == {name: (MENDED[name], "verified") for name in plants}, steps
+        after = await asyncio.to_thread(configs, cluster, list(plants))
+        moved = {name for name in plants if MENDED[name].endswith("step_down")}
+        assert {name for name in plants if after[name] != before[name]} == set(plants) - moved
+        await site.rest()
+        done = await asyncio.to_thread(rollback, cluster, cwd)
+        assert done.returncode == 0, done.stdout
+        assert await asyncio.to_thread(configs, cluster, list(plants)) == before
+    finally:
+        await site.rest()
+        await client.close()
+
+
+async def _until_all_are_planned(cluster: Cluster, cwd: Path, codes: str, wanted: set[str]) -> None:
+    """On a busy machine some faults show a little later."""
+    where = ("--isolated", "--server", cluster.url("app"), "--interval", "3s", "--format", "json")
+    found: set[str] = set()
+    for _ in range(10):
+        done = await asyncio.to_thread(jsdoctor, "fix", "--select", codes, *CHOSEN, *where, cwd=cwd, timeout=240)
+        found = {_name(step) for step in json.loads(done.stdout)["steps"]}
+        if wanted <= found:
+            return
+    raise AssertionError(f"not planned for: {wanted - found}")
+
+
+def _run(cluster: Cluster, cwd: Path, codes: str) -> list[Json]:
+    where = ("--isolated", "--server", cluster.url("app"), "--journal", "j.jsonl", "--format", "json")
+    done = jsdoctor("fix", "--apply", "--yes", "--select", codes, *CHOSEN, *ALL, *where, cwd=cwd, timeout=900)
+    assert done.stdout, done.stderr
+    steps: list[Json] = json.loads(done.stdout)["steps"]
+    return steps
+
+
+def _name(step: Json) -> str:
+    subject = step["subject"]
+    return "/".join(part for part in (subject.get("stream"), subject.get("name")) if part)
+
+
+def planned(cwd: Path, action: str, operation: str, subject: Json, **more: Any) -> None:
+    """A plan as a person may write it, of one step that no finding asks for."""
+    step = {"id": "1", "action": action, "operation": operation, "subject": subject, "risk": "disruptive", **more}
+    plan = {"schema": "jsdoctor.plan/v1", "version": "0", "created": "2026-01-01T00:00:00Z"}
+    plan["steps"] = [{"effect": "as asked", **step}]  # type: ignore[assignment]
+    (cwd / "plan.json").write_text(json.dumps(plan), "utf-8")
+
+
+def carried_out(cluster: Cluster, cwd: Path, journal: str = "j.jsonl", user: str = "app") -> Json:
+    """How the step of that plan ended."""
+    (step,) = apply(cluster, cwd, "--plan", "plan.json", "--allow", "disruptive", journal=journal, user=user)
+    return step
+
+
+TWICE = ("1.jsonl", "2.jsonl")
+EVERY_VERSION = pytest.mark.parametrize(
+    "version", [pytest.param(v, marks=() if v == DEFAULT_VERSION else pytest.mark.nightly) for v in VERSIONS]
+)
+
+
+@EVERY_VERSION
+def test_leaders_are_moved_once(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Stream, consumer and meta leader; the same plan a second time finds them moved."""
+    cluster = cluster_factory(version, 3)
+
+    async def make(client: Client) -> None:
+        await add_stream(client, "MOVED", subjects=["moved"], num_replicas=3, max_bytes=1 << 20)
+        await add_consumer(client, "MOVED", "worker")
+
+    with_client(cluster, make)
+    stream = {"kind": "stream", "name": "MOVED", "account": "APP"}
+    consumer = {"kind": "consumer", "name": "worker", "stream": "MOVED", "account": "APP"}
+
+    def led(*names: str) -> str:
+        leader: str = info_of(cluster, *names).get("cluster", {}).get("leader", "")
+        return leader
+
+    for names, action, subject in (
+        (("MOVED",), "stream.step_down", stream),
+        (("MOVED", "worker"), "consumer.step_down", consumer),
+    ):
+        wait_until(lambda names=names: bool(led(*names)), "a leader", timeout=20)  # type: ignore[misc]
+        first = led(*names)
+        planned(tmp_path, action, action, subject, base={"cluster": {"leader": first}})
+        journals = [f"{action}.{number}" for number in TWICE]
+        assert carried_out(cluster, tmp_path, journals[0])["ending"] == "verified"
+        second = led(*names)
+        assert second != first
+        assert carried_out(cluster, tmp_path, journals[1])["ending"] == "nothing to do"
+        assert led(*names) == second
+    wait_until(lambda: bool(cluster.meta_leader()), "a meta leader", timeout=20)
+    meta = cluster.meta_leader()
+    planned(
+        tmp_path, "cluster.step_down_meta", "meta.step_down", {"kind": "cluster"}, base={"cluster": {"leader": meta}}
+    )
+    assert carried_out(cluster, tmp_path, "meta.jsonl", user="sys")["ending"] == "verified"
+    wait_until(lambda: cluster.meta_leader() not in (None, meta), "another meta leader", timeout=20)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
+def test_piled_leaders_are_spread(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """The system account sees that one server leads everything; the account that owns the streams moves them."""
+    cluster = cluster_factory(version, 3)
+    names = [f"PILED{number}" for number in range(24)]
+
+    async def pile(client: Client) -> None:
+        for name in names:
+            await add_stream(client, name, subjects=[name.lower()], num_replicas=3, max_bytes=1 << 16)
+        for name in names:
+            for _ in range(60):
+                info = await api(client, f"STREAM.INFO.{name}")
+                leader = info.get("cluster", {}).get("leader")
+                if leader == "n1":
+                    break
+                if leader:
+                    await client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{name}", b"", timeout=10)
+                await asyncio.sleep(0.3)
+            else:
+                raise AssertionError(f"n1 never led {name}")
+
+    with_client(cluster, pile)
+    few = ("--select", "JSD712", "--set", "JSD712.min_assets=20")
+    done = fix(cluster, tmp_path, *few, "-o", "plan.json", user="sys")
+    assert done.returncode == 0, done.stderr
+    steps = json.loads((tmp_path / "plan.json").read_text("utf-8"))["steps"]
+    assert {step["action"] for step in steps} == {"stream.step_down"}
+    ended = apply(cluster, tmp_path, "--plan", "plan.json", "--allow", "disruptive")
+    assert {step["ending"] for step in ended} <= {"verified", "done, not proved", "nothing to do"}, ended
+    again = fix(cluster, tmp_path, *few, "--format", "json", user="sys")
+    assert json.loads(again.stdout)["steps"] == []
+
+
+PAUSES = [v for v in VERSIONS if tuple(map(int, v.split(".")[:2])) >= (2, 11)]
+
+
+@pytest.mark.parametrize("version", [pytest.param(v, marks=pytest.mark.nightly) for v in PAUSES])
+def test_pausing_and_what_it_was_before(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    cluster = cluster_factory(version, 1)
+
+    async def make(client: Client) -> None:
+        await add_stream(client, "HELD", subjects=["held"], max_bytes=1 << 20)
+        await add_consumer(client, "HELD", "worker")
+
+    with_client(cluster, make)
+    subject = {"kind": "consumer", "name": "worker", "stream": "HELD", "account": "APP"}
+    values = {"pause_until": "2199-01-01T00:00:00Z"}
+    planned(tmp_path, "consumer.pause", "consumer.pause", subject, values=values, base={"paused": False})
+    assert carried_out(cluster, tmp_path)["ending"] == "verified"
+    assert info_of(cluster, "HELD", "worker")["paused"]
+    assert carried_out(cluster, tmp_path, "2.jsonl")["ending"] == "nothing to do"
+    assert rollback(cluster, tmp_path).returncode == 0
+    assert not info_of(cluster, "HELD", "worker").get("paused")
+
+
+@pytest.mark.parametrize("version", [pytest.param(v, marks=pytest.mark.nightly) for v in PAUSES])
+def test_a_pinned_client_gives_way(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    cluster = cluster_factory(version, 1)
+
+    async def pin(client: Client, then: Callable[[], Awaitable[None]]) -> None:
+        await add_stream(client, "PINNED", subjects=["pinned"], max_bytes=1 << 20)
+        policy: dict[str, Any] = {
+            "priority_policy": "pinned_client",
+            "priority_groups": ["jobs"],
+            "priority_timeout": 120 * SECOND_NS,
+        }
+        await add_consumer(client, "PINNED", "worker", **policy)
+        inbox = await client.subscribe(client.new_inbox())
+        pull = {"batch": 1, "expires": 60 * SECOND_NS, "group": "jobs"}
+        await client.publish("$JS.API.CONSUMER.MSG.NEXT.PINNED.worker", json.dumps(pull).encode(), reply=inbox.subject)
+        await client.request("pinned", b"x", timeout=10)
+        await inbox.next_msg(timeout=10)
+        await then()
+
+    def pinned_id() -> str:
+        groups = info_of(cluster, "PINNED", "worker").get("priority_groups") or [{}]
+        found: str = groups[0].get("pinned_client_id", "")
+        return found
+
+    async def unpin() -> None:
+        held = await asyncio.to_thread(pinned_id)
+        assert held
+        subject = {"kind": "consumer", "name": "worker", "stream": "PINNED", "account": "APP"}
+        base = {"priority_groups": [{"group": "jobs", "pinned_client_id": held}]}
+        planned(tmp_path, "consumer.unpin", "consumer.unpin", subject, values={"group": "jobs"}, base=base)
+        step = await asyncio.to_thread(carried_out, cluster, tmp_path)
+        assert step["ending"] == "verified"
+        assert await asyncio.to_thread(pinned_id) != held
+
+    with_client(cluster, lambda client: pin(client, unpin))

@@ -1,0 +1,181 @@
+"""What goes wrong in the middle of a fix: denied, no help, a lost server, a lost leader. Nothing is left half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nats.errors
+import pytest
+from nats.aio.client import Client
+
+from tests.deployment import add_stream
+from tests.real.fixing import apply, config_of, events, fix, info_of, rollback, with_client
+from tests.servers import DEFAULT_VERSION, ROOT, VERSIONS, Cluster, ClusterFactory, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
+
+SECOND_NS = 1_000_000_000
+HALF = """
+  HALF {
+    jetstream: enabled
+    users: [
+      {user: half, password: half, permissions: {publish: {deny: ["$JS.API.STREAM.UPDATE.DENIED"]}}}
+    ]
+  }
+"""
+SMALL: dict[str, Any] = {"max_bytes": 1 << 20, "max_msg_size": 1000}
+
+
+async def plant(client: Client) -> None:
+    """Two streams with the same fault."""
+    for name in ("ALLOWED", "DENIED"):
+        await client.request(f"$JS.API.STREAM.DELETE.{name}", b"", timeout=10)
+        await add_stream(client, name, subjects=[name.lower()], duplicate_window=SECOND_NS // 10, **SMALL)
+
+
+@pytest.fixture
+def cluster(shared_cluster: ClusterFactory) -> Cluster:
+    return shared_cluster(DEFAULT_VERSION, 1, accounts=HALF)
+
+
+def test_denied_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
+    """The first step stays, as it was proved; of the second nothing is left, and the journal can take all back."""
+    with_client(cluster, plant, user="half")
+
+    def configs() -> list[bytes]:
+        async def ask(client: Client) -> list[bytes]:
+            replies = [await client.request(f"$JS.API.STREAM.INFO.{s}", timeout=10) for s in ("ALLOWED", "DENIED")]
+            return [json.dumps(json.loads(reply.data)["config"]).encode() for reply in replies]
+
+        return with_client(cluster, ask, user="half")
+
+    before = configs()
+    ended = apply(cluster, tmp_path, "--select", "JSD301", user="half")
+    assert [step["ending"] for step in ended] == ["verified", "taken back"]
+    assert "Permissions Violation" in ended[1]["failure"]
+    after = configs()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+    assert rollback(cluster, tmp_path, user="half").returncode == 0
+    assert configs() == before
+
+
+def test_what_does_not_help_is_taken_back(cluster: Cluster, tmp_path: Path) -> None:
+    """A choice that cures nothing."""
+    with_client(cluster, plant)
+    before = config_of(cluster, "ALLOWED")
+    chosen = ("--select", "JSD301", "--remedy", "JSD301=stream.set_discard,discard=new")
+    ended = apply(cluster, tmp_path, *chosen, "--allow", "disruptive", "--patience", "1s")
+    assert [step["ending"] for step in ended] == ["taken back", "not begun"]
+    assert ended[0]["failure"].startswith("it did not help: JSD301: ids of messages are forgotten")
+    assert config_of(cluster, "ALLOWED") == before
+    assert [event for event, _ in events(tmp_path / "j.jsonl")] == [
+        *("plan", "begin", "written", "failed", "undo", "undone")
+    ]
+
+
+@contextmanager
+def halted(cluster: Cluster, cwd: Path, point: int, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A fix that waits at a point, to be continued by SIGCONT."""
+    command = [sys.executable, "-m", "tests.remedy.halted", f"STOP:{point}", "fix", *arguments, "--isolated"]
+    with subprocess.Popen(
+        [*command, "--server", cluster.url("app"), "--apply", "--yes", "--journal", "j.jsonl", "--format", "json"],
+        cwd=cwd,
+        env={**os.environ, "XDG_CONFIG_HOME": str(cwd), "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            yield process
+        finally:
+            process.kill()
+
+
+BEFORE_THE_WRITE, AFTER_THE_WRITE = 7, 8
+"""Points of `tests.remedy.halted`: three lines' worth of `plan` and `begin`, then the request."""
+
+
+@pytest.mark.nightly
+def test_an_interrupt_leaves_a_journal_to_go_on_with(cluster: Cluster, tmp_path: Path) -> None:
+    with_client(cluster, plant)
+    before = config_of(cluster, "ALLOWED")
+    with halted(cluster, tmp_path, AFTER_THE_WRITE, "--select", "JSD301", "--step", "1", "--samples", "1") as process:
+        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, signal.SIGCONT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "jsdoctor rollback j.jsonl" in said
+    assert rollback(cluster, tmp_path).returncode == 0
+    assert config_of(cluster, "ALLOWED") == before
+
+
+@pytest.mark.parametrize("point", [pytest.param(BEFORE_THE_WRITE, marks=pytest.mark.nightly), AFTER_THE_WRITE])
+def test_the_server_is_lost_in_the_middle(cluster_factory: ClusterFactory, tmp_path: Path, point: int) -> None:
+    cluster = cluster_factory(DEFAULT_VERSION, 1)
+    with_client(cluster, plant)
+    before = config_of(cluster, "ALLOWED")
+    with halted(cluster, tmp_path, point, "--select", "JSD301", "--step", "1", "--samples", "1") as process:
+        cluster.kill("n1")
+        os.kill(process.pid, signal.SIGCONT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 3, said
+    assert "jsdoctor fix --resume --journal j.jsonl" in said
+    cluster.start("n1")
+    done = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(config_of(cluster, "ALLOWED"))["duplicate_window"] == 120 * SECOND_NS
+    untouched = json.loads(config_of(cluster, "DENIED"))["duplicate_window"]
+    assert untouched == SECOND_NS // 10, "a resumed fix takes the steps that were asked for, and no others"
+    assert rollback(cluster, tmp_path).returncode == 0
+    assert config_of(cluster, "ALLOWED") == before
+
+
+def is_led(cluster: Cluster, stream: str) -> bool:
+    try:
+        return bool(info_of(cluster, stream).get("cluster", {}).get("leader"))
+    except nats.errors.TimeoutError:
+        return False
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("point", [BEFORE_THE_WRITE, AFTER_THE_WRITE])
+def test_the_leader_is_lost_in_the_middle(
+    cluster_factory: ClusterFactory, tmp_path: Path, version: str, point: int
+) -> None:
+    """The step waits for the next leader and is proved; where our own server is lost, it is resumed."""
+    cluster = cluster_factory(version, 3)
+
+    async def three(client: Client) -> None:
+        await add_stream(client, "LED", subjects=["led"], duplicate_window=SECOND_NS // 10, num_replicas=3, **SMALL)
+        for _ in range(20):
+            await client.request("led", b"x", timeout=10)
+
+    with_client(cluster, three)
+    leader = info_of(cluster, "LED")["cluster"]["leader"]
+    with halted(cluster, tmp_path, point, "--select", "JSD301", "--samples", "1") as process:
+        cluster.kill(leader)
+        os.kill(process.pid, signal.SIGCONT)
+        _, said = process.communicate(timeout=180)
+    if process.returncode == 3:
+        wait_until(lambda: is_led(cluster, "LED"), "a new leader", timeout=60)
+        done = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl", "--timeout", "10s")
+        assert done.returncode == 0, done.stdout + done.stderr
+    else:
+        assert process.returncode == 0, said
+    assert json.loads(config_of(cluster, "LED"))["duplicate_window"] == 120 * SECOND_NS
+    assert rollback(cluster, tmp_path).returncode == 0
+    after = info_of(cluster, "LED")
+    assert after["config"]["duplicate_window"] == SECOND_NS // 10
+    assert after["state"]["messages"] == 20

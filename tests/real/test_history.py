@@ -1,0 +1,146 @@
+"""`--history`: what only shows over a longer time, from bundles of a real deployment."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from jsdoctor.collect.bundle.history import MOST_BUNDLES, read_history, thinned
+from jsdoctor.collect.problems import UsageProblem
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.real.plants_consumer_lag import fill
+from tests.real.ward import Site, failures, run_check
+from tests.servers import Cluster, ClusterFactory
+
+pytestmark = pytest.mark.real
+
+BOUNDS = {"max_age": 72 * HOUR_NS, "max_bytes": 64 << 20}
+
+
+FEW = "--set=JSD402.min_pending=100"
+
+
+def capture(cluster: Cluster, path: Path, user: str = "sys") -> None:
+    command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(path), "--samples=1", "--server"]
+    done = subprocess.run([*command, cluster.url(user)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def with_site(cluster: Cluster, version: str, work: object) -> None:
+    async def run() -> None:
+        client = await nats.connect(cluster.servers("app"))
+        try:
+            await work(Site(cluster, version, client))  # type: ignore[operator]
+        finally:
+            await client.close()
+
+    asyncio.run(run())
+
+
+async def furnish(site: Site) -> None:
+    for name in ("LAGS", "LOSES", "REMADE", "KEPT", "FORGETS"):
+        limits = {"max_msgs": 400} if name == "LOSES" else {}
+        await add_stream(site.client, name, subjects=[name.lower()], num_replicas=site.replicas, **BOUNDS, **limits)
+        await add_consumer(site.client, name, "worker", max_ack_pending=20)
+    await fill(site, "kept", 10)
+    await fill(site, "remade", 10)
+    await step(site)
+
+
+async def step(site: Site) -> None:
+    """Far more comes in than is worked off."""
+    for name in ("LAGS", "LOSES"):
+        await fill(site, name.lower(), 120)
+        assert await site.fetch(name, "worker", 5) == 5
+
+
+async def change(site: Site) -> None:
+    await step(site)
+    await api(site.client, "CONSUMER.DELETE.FORGETS.worker")
+    await api(site.client, "STREAM.DELETE.REMADE")
+    await add_stream(site.client, "REMADE", subjects=["remade"], num_replicas=site.replicas, **BOUNDS)
+
+
+@pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_earlier_bundles_are_earlier_samples(
+    cluster_factory: ClusterFactory, server_version: str, nodes: int, tmp_path: Path
+) -> None:
+    cluster = cluster_factory(server_version, nodes=nodes)
+    earlier = tmp_path / "bundles"
+    earlier.mkdir()
+    with_site(cluster, server_version, furnish)
+    capture(cluster, earlier / "b.zip")
+    with_site(cluster, server_version, step)
+    capture(cluster, earlier / "a.zip")
+    with_site(cluster, server_version, change)
+
+    look = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", FEW)
+    _, without = run_check(*look)
+    expected = {
+        "APP/LAGS/worker": {"JSD402": "warning"},
+        "APP/LOSES/worker": {"JSD402": "warning", "JSD413": "error"},
+        "APP/FORGETS/worker": {"JSD411": "warning"},
+        "APP/REMADE": {"JSD203": "warning"},
+        "APP/KEPT": {},
+        "APP/KEPT/worker": {},
+    }
+    assert {name: failures(without, name) for name in expected} == {name: {} for name in expected}
+    _, report = run_check(*look, "--history", str(earlier))
+    assert {name: failures(report, name) for name in expected} == expected
+    said = {(r["code"], r["subject"].get("stream")): r["message"] for r in report["results"]}
+    assert "3 looks in" in said["JSD402", "LAGS"]
+    assert ": 115, 230, 345 not done" in said["JSD402", "LAGS"]
+    assert "max_msgs leaves room for 400 messages" in said["JSD413", "LOSES"]
+    assert {source["name"] for source in report["sources"] if source["kind"] == "bundle"} == {
+        str(earlier / name) for name in ("a.zip", "b.zip")
+    }
+
+    if nodes == 1:
+        return
+    # The last look may be a bundle, too; what is in the directory and not older than it does not count.
+    newest = earlier / "now.zip"
+    capture(cluster, newest)
+    _, captured = run_check("--bundle", str(newest), *look[-2:], "--history", str(earlier))
+    assert {name: failures(captured, name) for name in expected} == expected
+
+
+@pytest.mark.nightly
+def test_bundles_of_another_deployment_do_not_count(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    one, other = cluster_factory(), cluster_factory()
+
+    async def same_names(client: Client) -> None:
+        await add_stream(client, "ORDERS", subjects=["orders"], **BOUNDS)
+
+    for cluster in (one, other):
+        with_site(cluster, "2.15.1", lambda site: same_names(site.client))
+    capture(one, tmp_path / "one.zip")
+    (tmp_path / "no.zip").write_bytes(b"not a bundle")
+    code, report = run_check("--server", other.url("sys"), "--select=JSD203,JSD411", "--history", str(tmp_path))
+    assert code == 3
+    assert failures(report, "APP/ORDERS") == {}
+    reasons = [gap["reason"] for gap in report["gaps"] if gap["kind"] == "history"]
+    assert len(reasons) == 3, reasons
+    assert any("one.zip shows no stream that is seen now" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("directory", ["missing", "empty"])
+def test_a_directory_without_bundles_is_a_mistake(directory: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageProblem):
+        read_history(tmp_path / directory, datetime.now(UTC))
+
+
+def test_of_many_bundles_the_first_and_the_last_are_read() -> None:
+    paths = [Path(f"{number}.zip") for number in range(1_000)]
+    assert thinned(paths[:MOST_BUNDLES]) == paths[:MOST_BUNDLES]
+    few = thinned(paths)
+    assert (len(set(few)), few[0], few[-1]) == (MOST_BUNDLES, paths[0], paths[-1])

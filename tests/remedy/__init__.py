@@ -1,0 +1,1 @@
+"""Tests of plans, of applying them, and of backups, on real servers."""

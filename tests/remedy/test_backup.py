@@ -1,0 +1,218 @@
+"""Backups of real streams: every message of them, in the format of the `nats` command, and back again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jsdoctor.remedy.backup.place import data_file, read_meta, stream_dir
+from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.backup.restore import exists, restore
+from jsdoctor.remedy.backup.take import take
+from jsdoctor.remedy.backup.unpack import messages
+from jsdoctor.remedy.backup.verify import content_digest, require_verified, verify
+from jsdoctor.remedy.settings import differences
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
+from tests.deployment import add_consumer, add_stream, api, drain
+from tests.remedy.asking import PlainApi, with_api
+from tests.servers import Cluster, ClusterFactory
+
+pytestmark = pytest.mark.real
+
+COUNT = 400
+
+
+async def stored(to: PlainApi, name: str, **config: Any) -> None:
+    """A stream with messages of every kind: with and without headers, empty, well and badly compressible, deleted."""
+    chance = random.Random(name)  # noqa: S311 - the same messages every time
+    await add_stream(to.client, name, subjects=[f"{name}.>"], **config)
+    await add_consumer(to.client, name, "reader")
+    for number in range(COUNT):
+        headers = {"Nats-Msg-Id": str(number), "Note": "x" * chance.randint(0, 40)} if number % 3 else None
+        words = b"well compressible %d " % number * chance.randint(0, 60)
+        payload = words if number % 2 else chance.randbytes(chance.randint(0, 4000))
+        await to.client.request(f"{name}.{number % 7}", payload, headers=headers, timeout=10)
+    await to.ask(f"STREAM.MSG.DELETE.{name}", {"seq": 150})
+    await to.ask(f"STREAM.MSG.DELETE.{name}", {"seq": 151, "no_erase": True})
+
+
+async def backed_up(to: PlainApi, name: str, parent: Path) -> Path:
+    directory = stream_dir(parent, name, "now")
+    await take(to, name, directory)
+    return directory
+
+
+@pytest.fixture(params=NIGHTLY_UNLESS_DEFAULT)
+def house(shared_cluster: ClusterFactory, request: pytest.FixtureRequest) -> Cluster:
+    return shared_cluster(request.param, extra_config="# backups\n")
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "LIMITS": {},
+    "RING": {"max_msgs": COUNT - 50},
+    "QUEUE": {"retention": "workqueue"},
+    "PACKED": {"compression": "s2"},
+    "SUBJECTS": {"max_msgs_per_subject": 40, "allow_direct": True},
+}
+
+
+def test_every_message_comes_back(house: Cluster, tmp_path: Path) -> None:
+    async def use(to: PlainApi) -> None:
+        for shape, config in SHAPES.items():
+            name = f"{shape}-A"
+            await stored(to, name, **config)
+            before = await to.ask(f"STREAM.INFO.{name}")
+            held = await to.ask(f"CONSUMER.INFO.{name}.reader")
+            directory = await backed_up(to, name, tmp_path)
+            note = await verify(to, directory)
+            assert note.messages == before["state"]["messages"] > 0, name
+            await to.ask(f"STREAM.DELETE.{name}")
+            info = await restore(to, directory)
+            assert differences(before["config"], info["config"]) == (), name
+            after = await to.ask(f"STREAM.INFO.{name}")
+            for key in ("messages", "first_seq", "last_seq", "first_ts", "last_ts"):
+                assert after["state"][key] == before["state"][key], (name, key)
+            again = await to.ask(f"CONSUMER.INFO.{name}.reader")
+            for key in ("num_pending", "num_ack_pending"):
+                assert again[key] == held[key], (name, key)
+            # The restored stream is compared with the backup as the first one was, and has the same content.
+            assert (await verify(to, directory)).digest == note.digest, name
+
+    with_api(house.url(), use)
+
+
+def test_the_nats_command_reads_ours_and_we_read_its(house: Cluster, nats_cli: Path, tmp_path: Path) -> None:
+    def run(*words: str) -> None:
+        done = subprocess.run([nats_cli, "-s", house.url(), *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    async def use(to: PlainApi) -> None:
+        await stored(to, "CLI")
+        ours, theirs = await backed_up(to, "CLI", tmp_path), tmp_path / "theirs"
+        note = await verify(to, ours)
+        await asyncio.to_thread(run, "stream", "backup", "CLI", str(theirs), "--consumers")
+        assert content_digest(messages(data_file(theirs))) == content_digest(messages(data_file(ours)))
+        assert data_file(theirs).name == data_file(ours).name
+        assert read_meta(theirs)["config"].items() <= read_meta(ours)["config"].items()  # ours is whole
+        await to.ask("STREAM.DELETE.CLI")
+        await asyncio.to_thread(run, "stream", "restore", str(ours))
+        assert (await verify(to, ours)).digest == note.digest
+        await to.ask("STREAM.DELETE.CLI")
+        await restore(to, theirs)
+        assert (await verify(to, ours)).digest == note.digest
+
+    with_api(house.url(), use)
+
+
+def test_what_changes_meanwhile_is_told_apart_from_what_is_missing(house: Cluster, tmp_path: Path) -> None:
+    async def use(to: PlainApi) -> None:
+        await stored(to, "MOVING")
+        directory = await backed_up(to, "MOVING", tmp_path)
+        await to.client.request("MOVING.1", b"later", timeout=10)
+        before = await verify(to, directory)
+        await to.ask("STREAM.MSG.DELETE.MOVING", {"seq": 7})
+        after = await verify(to, directory)
+        assert (after.messages, after.removed) == (before.messages - 1, before.removed + 1)
+        # Another stream of the same name, as long: every message of it differs.
+        await to.ask("STREAM.DELETE.MOVING")
+        await add_stream(to.client, "MOVING", subjects=["MOVING.>"])
+        for _ in range(20):
+            await to.client.request("MOVING.1", b"another", timeout=10)
+        with pytest.raises(BackupProblem, match="message 1 of the backup is not that of the stream"):
+            await verify(to, directory)
+
+    with_api(house.url(), use)
+
+
+def test_a_message_that_the_backup_lacks_is_found(house: Cluster, tmp_path: Path) -> None:
+    """A stream with more messages at the backup's places than the backup has: of another life of the same name."""
+
+    async def use(to: PlainApi) -> None:
+        await add_stream(to.client, "HOLED", subjects=["HOLED"])
+        for number in range(5):
+            await to.client.request("HOLED", b"%d" % number, timeout=10)
+        whole = await backed_up(to, "HOLED", tmp_path)
+        await to.ask("STREAM.MSG.DELETE.HOLED", {"seq": 3})
+        holed = stream_dir(tmp_path, "HOLED", "holed")
+        await take(to, "HOLED", holed)
+        assert (await verify(to, holed)).messages == 4
+        await to.ask("STREAM.DELETE.HOLED")
+        await restore(to, whole)
+        with pytest.raises(BackupProblem, match="message 3 of the stream is not in the backup"):
+            await verify(to, holed)
+
+    with_api(house.url(), use)
+
+
+def test_damaged_backups_are_refused(house: Cluster, tmp_path: Path) -> None:
+    async def use(to: PlainApi) -> None:
+        await stored(to, "DAMAGE")
+        directory = await backed_up(to, "DAMAGE", tmp_path)
+        with pytest.raises(BackupProblem, match="never verified"):
+            require_verified(directory)
+        await verify(to, directory)
+        assert require_verified(directory).stream == "DAMAGE"
+        path = data_file(directory)
+        whole = path.read_bytes()
+        for kept in (0, 5, 200, len(whole) // 2, len(whole) - 12):
+            path.write_bytes(whole[:kept])
+            with pytest.raises(BackupProblem):
+                await verify(to, directory)
+            with pytest.raises(BackupProblem, match="has changed since"):
+                require_verified(directory)
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 1
+        path.write_bytes(flipped)
+        with pytest.raises(BackupProblem):
+            await verify(to, directory)
+
+    with_api(house.url(), use)
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_written(house: Cluster, tmp_path: Path) -> None:
+    async def use(to: PlainApi) -> None:
+        await add_stream(to.client, "MEMORY", storage="memory")
+        with pytest.raises(BackupProblem, match="kept in memory"):
+            await backed_up(to, "MEMORY", tmp_path)
+        await add_stream(to.client, "THERE", subjects=["THERE"])
+        directory = await backed_up(to, "THERE", tmp_path)
+        assert (await verify(to, directory)).messages == 0
+        with pytest.raises(BackupProblem, match="stream THERE is there"):
+            await restore(to, directory)
+        assert await exists(to, "THERE")
+        await to.ask("STREAM.DELETE.THERE")
+        data_file(directory).write_bytes(b"\xff\x06\x00\x00S2sTwO")
+        with pytest.raises(BackupProblem, match=r"refused the backup|stream was not restored|does not take"):
+            await restore(to, directory, stalled_s=10.0)
+        assert not await exists(to, "THERE")
+
+    with_api(house.url(), use)
+
+
+@pytest.mark.nightly
+def test_in_a_cluster_with_work_going_on(cluster_factory: ClusterFactory, server_version: str, tmp_path: Path) -> None:
+    cluster = cluster_factory(server_version, nodes=3)
+
+    async def use(to: PlainApi) -> None:
+        await stored(to, "R3", num_replicas=3)
+        await add_stream(to.client, "WORK", subjects=["WORK"], retention="workqueue", num_replicas=3)
+        await add_consumer(to.client, "WORK", "worker")
+        for number in range(50):
+            await to.client.request("WORK", b"%d" % number, timeout=10)
+        directory = await backed_up(to, "WORK", tmp_path)
+        assert await drain(to.client, "WORK", "worker") == 50
+        note = await verify(to, directory)
+        assert (note.messages, note.removed) == (0, 50)
+        directory = await backed_up(to, "R3", tmp_path)
+        note = await verify(to, directory)
+        await to.ask("STREAM.DELETE.R3")
+        await restore(to, directory)
+        assert (await api(to.client, "STREAM.INFO.R3"))["config"]["num_replicas"] == 3
+        assert (await verify(to, directory)).digest == note.digest
+
+    with_api(cluster.url(), use)

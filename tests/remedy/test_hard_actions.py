@@ -1,0 +1,315 @@
+"""The hard actions on real servers: planned, applied, proved by the rule that asked for them; and when they refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from jsdoctor.remedy.backup.place import data_file
+from jsdoctor.remedy.backup.take import take
+from jsdoctor.remedy.backup.unpack import messages
+from jsdoctor.remedy.backup.verify import require_verified, verify
+from tests.cli.invoke import jsdoctor
+from tests.clock import ShiftClock, clock_shifter
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.real.test_consumer_ahead import consume_all, lose_the_tail, publish_five
+from tests.real.ward import Site
+from tests.remedy.asking import PlainApi, with_api
+from tests.remedy.fixing import endings, fix, planned
+from tests.servers import VERSIONS as EVERY_VERSION
+from tests.servers import Cluster, ClusterFactory, wait_until
+
+pytestmark = pytest.mark.real
+SECOND_NS = 1_000_000_000
+BOUNDS = {"max_age": HOUR_NS, "max_bytes": 8 << 20}
+VERSIONS = pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
+    return clock_shifter(tmp_path_factory.mktemp("clock"))
+
+
+def on(cluster: Cluster, use: Callable[[PlainApi], Awaitable[Any]]) -> Any:
+    return with_api(cluster.url(), use)
+
+
+async def publish(to: PlainApi, subject: str, count: int, first: int = 0) -> None:
+    """Acknowledged messages. Tries again while a stream that was just created has no leader."""
+    for number in range(first, first + count):
+        for attempt in range(50):
+            try:
+                await to.client.request(subject, b"message %d" % number, timeout=10)
+                break
+            except nats.errors.NoRespondersError:
+                if attempt == 49:
+                    raise
+                await asyncio.sleep(0.1)
+
+
+async def give_up(to: PlainApi, cluster: Cluster, stream: str, **config: Any) -> None:
+    """Three messages that nobody acknowledges, each delivered twice, which is as often as allowed; then one that is."""
+    site = Site(cluster, "", to.client)
+    await add_stream(to.client, stream, subjects=[stream], **BOUNDS, **config)
+    await add_consumer(to.client, stream, "worker", max_deliver=2, ack_wait=SECOND_NS)
+    await publish(to, stream, 3)
+    for _ in range(2):
+        assert await site.fetch(stream, "worker", 3, ack=False) == 3
+        await asyncio.sleep(1.3)
+    await publish(to, stream, 1, first=3)
+    assert await site.fetch(stream, "worker", 1) == 1
+
+
+@VERSIONS
+def test_future_dated_messages_are_deleted(
+    cluster_factory: ClusterFactory, version: str, shift_clock: ShiftClock, tmp_path: Path
+) -> None:
+    cluster = cluster_factory(version)
+
+    async def plant(to: PlainApi) -> None:
+        await add_stream(to.client, "LATE", subjects=["late"], **BOUNDS)
+        shift_clock(cluster.node("n1").pid, 7200)
+        await publish(to, "late", 3)
+        shift_clock(cluster.node("n1").pid, 0)
+        await publish(to, "late", 4, first=3)
+
+    on(cluster, plant)
+    # Without leave not even the backup is taken.
+    words = ("fix", "--isolated", "--server", cluster.url(), "--select", "JSD108", "--apply", "--yes")
+    assert "there is nothing to apply" in jsdoctor(*words, "--allow", "disruptive", cwd=tmp_path).stderr
+    assert list(tmp_path.glob("backup-*")) == []
+    done = fix(tmp_path, cluster.url(), "--select", "JSD108")
+    assert endings(done) == {"stream.backup": "verified", "stream.delete_first_message": "verified"}, done
+    state = on(cluster, lambda to: to.ask("STREAM.INFO.LATE"))["state"]
+    assert (state["messages"], state["first_seq"], state["last_seq"]) == (4, 4, 7)
+    (backup,) = tmp_path.glob("backup-LATE-*")
+    assert require_verified(backup).messages == 7
+    assert [m.payload for m in messages(data_file(backup))][:3] == [b"message 0", b"message 1", b"message 2"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_dead_letters_of_a_work_queue_are_moved(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
+    cluster = cluster_factory(version)
+
+    async def plant(to: PlainApi) -> None:
+        await add_stream(
+            to.client, "ADVISED", subjects=["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"], no_ack=True, **BOUNDS
+        )
+        await add_stream(to.client, "DEAD", subjects=["dead.>"], **BOUNDS)
+        await give_up(to, cluster, "JOBS", retention="workqueue")
+
+    on(cluster, plant)
+    choice = "JSD409=consumer.keep_dead_letters,into=DEAD,advisories=ADVISED"
+    done = fix(tmp_path, cluster.url(), "--select", "JSD409", "--remedy", choice)
+    assert endings(done) == {"stream.backup": "verified", "consumer.keep_dead_letters": "verified"}, done
+
+    async def look(to: PlainApi) -> None:
+        assert (await to.ask("STREAM.INFO.JOBS"))["state"]["messages"] == 0
+        assert (await to.ask("STREAM.INFO.DEAD"))["state"]["messages"] == 3
+        js = to.client.jetstream()
+        for seq in (1, 2, 3):
+            kept = await js.get_last_msg("DEAD", f"dead.JOBS.worker.{seq}")
+            assert kept.data == b"message %d" % (seq - 1)
+            assert kept.headers is not None
+            assert (kept.headers["Nats-Stream"], kept.headers["Nats-Sequence"]) == ("JOBS", str(seq))
+
+    on(cluster, look)
+
+
+@pytest.mark.nightly
+def test_dead_letters_of_a_stream_are_copied_once(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory()
+
+    async def plant(to: PlainApi) -> None:
+        await add_stream(to.client, "DEAD", subjects=["dead.>"], **BOUNDS)
+        await give_up(to, cluster, "ORDERS")
+
+    on(cluster, plant)
+    words = ("--select", "JSD409", "--remedy", "JSD409=consumer.keep_dead_letters,into=DEAD,seqs=1+3")
+    done = fix(tmp_path, cluster.url(), *words, allow="disruptive")
+    assert [step["ending"] for step in done["steps"]] == ["verified", "for a person"], done
+    again = fix(tmp_path, cluster.url(), *words, allow="disruptive", journal="again.jsonl")
+    assert [step["ending"] for step in again["steps"]] == ["nothing to do", "for a person"], again
+    assert on(cluster, lambda to: to.ask("STREAM.INFO.DEAD"))["state"]["messages"] == 2
+    assert on(cluster, lambda to: to.ask("STREAM.INFO.ORDERS"))["state"]["messages"] == 4
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("version", "nodes", "action"), [("2.10.26", 1, "recreate"), ("2.12.8", 1, "recreate"), ("2.15.1", 3, "reset")]
+)
+def test_a_consumer_ahead_of_its_stream_is_put_back(
+    cluster_factory: ClusterFactory, version: str, nodes: int, action: str, tmp_path: Path
+) -> None:
+    """The stream lost its tail; where to go on, a person says: the first message that was stored since."""
+    cluster = cluster_factory(version, nodes)
+    asyncio.run(consume_all(cluster, nodes))
+    lose_the_tail(cluster)
+    asyncio.run(publish_five(cluster))
+    words = ("--select", "JSD205", "--interval", "1s")
+    plan = planned(tmp_path, cluster.url(), *words, "--remedy", "JSD205=consumer.recreate")
+    assert "say with seq" in plan["refused"][0]["reason"]
+    choice = f"JSD205=consumer.{action},seq=16"
+    done = fix(tmp_path, cluster.url(), *words, "--remedy", choice, allow="disruptive")
+    assert endings(done) == {f"consumer.{action}": "verified"}, done
+    assert on(cluster, lambda to: drain(to.client, "P205", "worker")) == 5
+
+
+@pytest.mark.nightly
+def test_a_consumer_is_reset(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory()
+    on(cluster, lambda to: give_up(to, cluster, "ORDERS"))
+    before = on(cluster, lambda to: to.ask("CONSUMER.INFO.ORDERS.worker"))["config"]
+    done = fix(
+        tmp_path, cluster.url(), "--select", "JSD409", "--remedy", "JSD409=consumer.reset,seq=1", allow="disruptive"
+    )
+    assert endings(done) == {"consumer.reset": "verified"}, done
+    info = on(cluster, lambda to: to.ask("CONSUMER.INFO.ORDERS.worker"))
+    assert (info["config"], info["num_pending"]) == (before, 4)
+    assert on(cluster, lambda to: drain(to.client, "ORDERS", "worker")) == 4
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["2.12.8", "2.10.26"])
+def test_older_servers_cannot_reset_and_make_it_anew(
+    cluster_factory: ClusterFactory, version: str, tmp_path: Path
+) -> None:
+    cluster = cluster_factory(version)
+    on(cluster, lambda to: give_up(to, cluster, "ORDERS"))
+    before = on(cluster, lambda to: to.ask("CONSUMER.INFO.ORDERS.worker"))
+    plan = planned(tmp_path, cluster.url(), "--select", "JSD409", "--remedy", "JSD409=consumer.reset,seq=1")
+    assert [refusal["reason"] for refusal in plan["refused"]] == [
+        "resetting a consumer needs nats-server 2.14 everywhere"
+    ]
+    words = ("--select", "JSD409", "--remedy", "JSD409=consumer.recreate,seq=2")
+    done = fix(tmp_path, cluster.url(), *words, allow="disruptive")
+    assert endings(done) == {"consumer.recreate": "verified"}, done
+    info = on(cluster, lambda to: to.ask("CONSUMER.INFO.ORDERS.worker"))
+    assert info["num_pending"] == 3
+    start = {"deliver_policy": "by_start_sequence", "opt_start_seq": 2}
+    assert info["config"] == {**before["config"], **start}
+    assert on(cluster, lambda to: drain(to.client, "ORDERS", "worker")) == 3
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_a_consumer_with_a_live_push_client_is_left_alone(
+    cluster_factory: ClusterFactory, version: str, tmp_path: Path
+) -> None:
+    """Deleted under it, its numbering restarts, which the client reports as a sequence mismatch."""
+    cluster = cluster_factory(version)
+    action = "reset" if version >= "2.14" else "recreate"
+
+    async def use(to: PlainApi) -> dict[str, Any]:
+        await add_stream(to.client, "PUSHED", subjects=["pushed"], **BOUNDS)
+        config: dict[str, Any] = {"deliver_subject": "to.worker", "max_deliver": 2, "ack_wait": SECOND_NS}
+        await add_consumer(to.client, "PUSHED", "worker", **config)
+        await to.client.subscribe("to.worker")
+        await publish(to, "pushed", 3)
+        await asyncio.sleep(4)  # both deliveries of each, and the time to acknowledge the second
+        choice = f"JSD409=consumer.{action},seq=1"
+        words = ("--select", "JSD409", "--remedy", choice)
+        before = await to.ask("CONSUMER.INFO.PUSHED.worker")
+        done = await asyncio.to_thread(fix, tmp_path, cluster.url(), *words)
+        after = await to.ask("CONSUMER.INFO.PUSHED.worker")
+        assert (after["created"], after["delivered"]) == (before["created"], before["delivered"])
+        return done
+
+    done = on(cluster, use)
+    assert [step["ending"] for step in done["steps"]] == ["refused"], done
+    assert "stop it first" in json.dumps(done["steps"])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_a_stream_is_restored(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
+    cluster = cluster_factory(version)
+
+    async def plant(to: PlainApi) -> None:
+        await add_stream(to.client, "KEPT", subjects=["kept"], max_bytes=8 << 20)
+        await publish(to, "kept", 20)
+        config = (await to.ask("STREAM.INFO.KEPT"))["config"]
+        (tmp_path / "good").mkdir()
+        await take(to, "KEPT", tmp_path / "good")
+        await verify(to, tmp_path / "good")
+        await to.ask("STREAM.UPDATE.KEPT", {**config, "max_bytes": -1})
+        await to.ask("STREAM.PURGE.KEPT", {"keep": 5})
+
+    on(cluster, plant)
+    choice = f"JSD601=stream.restore,backup={tmp_path / 'good'}"
+    done = fix(tmp_path, cluster.url(), "--select", "JSD601", "--remedy", choice)
+    assert endings(done) == {"stream.backup": "verified", "stream.restore": "verified"}, done
+    info = on(cluster, lambda to: to.ask("STREAM.INFO.KEPT"))
+    assert (info["config"]["max_bytes"], info["state"]["messages"]) == (8 << 20, 20)
+    (before,) = tmp_path.glob("backup-KEPT-*")
+    assert require_verified(before).messages == 5
+
+
+@pytest.mark.parametrize("version", [pytest.param("2.10.26", marks=pytest.mark.nightly)])
+def test_frozen_sources_go_on(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
+    """A message id that comes twice from upstream stops the copying before 2.12.8."""
+    cluster = cluster_factory(version)
+
+    async def plant(to: PlainApi) -> None:
+        await add_stream(to.client, "ORIGIN", subjects=["origin"], duplicate_window=100_000_000, **BOUNDS)
+        for _ in range(3):
+            await to.client.request("origin", b"", headers={"Nats-Msg-Id": "1"}, timeout=10)
+            await asyncio.sleep(0.3)
+        window = {"duplicate_window": 120 * SECOND_NS}
+        await add_stream(to.client, "COPY", mirror={"name": "ORIGIN"}, **BOUNDS)
+        await add_stream(to.client, "ALL", sources=[{"name": "ORIGIN"}], **BOUNDS, **window)
+
+    on(cluster, plant)
+    words = ("--select", "JSD607", "--remedy", "JSD607=stream.unfreeze_sources", "--set", "JSD607.min_stall=1s")
+    done = fix(tmp_path, cluster.url(), *words, "--interval", "3s")
+    assert sorted(step["ending"] for step in done["steps"]) == ["for a person", "verified"], done
+    assert on(cluster, lambda to: to.ask("STREAM.INFO.ALL"))["state"]["messages"] == 3
+
+
+def is_missed(cluster: Cluster, victim: str) -> bool:
+    """Whether the meta leader counts this one as offline for two seconds, and has all others.
+
+    It knows of a clean stop at once; a leader that was elected since takes three minutes.
+    """
+    leader = cluster.meta_leader()
+    peers = cluster.monitor(leader, "/jsz")["meta_cluster"].get("replicas", []) if leader else []
+    lacking = {peer["name"] for peer in peers if peer.get("offline") or not peer["current"]}
+    found = [p for p in peers if p["name"] == victim and p.get("offline") and p["active"] > 2 * SECOND_NS]
+    return lacking == {victim} and len(found) == 1
+
+
+@pytest.mark.nightly
+def test_a_server_that_is_gone_is_removed(cluster_factory: ClusterFactory, server_version: str, tmp_path: Path) -> None:
+    cluster = cluster_factory(server_version, nodes=3)
+    on(cluster, lambda to: add_stream(to.client, "R3", subjects=["r3"], num_replicas=3, **BOUNDS))
+    victim = next(name for name in cluster.names if name != cluster.meta_leader())
+    words = ("--select", "JSD703", "--remedy", "JSD703=server.remove_peer,silent_s=1", "--interval", "2s")
+    plan = planned(tmp_path, cluster.url("sys"), *words)
+    assert plan["steps"] == [], "nobody is missing"
+    cluster.stop(victim)
+    wait_until(lambda: is_missed(cluster, victim), f"the meta leader to miss {victim}, and no other", timeout=240)
+    running = ",".join(url for url, name in zip(cluster.servers("sys"), cluster.names, strict=True) if name != victim)
+    plan = planned(tmp_path, running, *words)
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    cluster.start(victim)
+    apply = ("--plan", "plan.json")
+    back = fix(tmp_path, cluster.url("sys"), *apply, journal="back.jsonl")
+    assert set(endings(back).values()) <= {"refused", "nothing to do"}, back
+    cluster.stop(victim)
+    wait_until(lambda: is_missed(cluster, victim), f"the meta leader to miss {victim}, and no other", timeout=240)
+    done = fix(tmp_path, running, *words)
+    assert endings(done).get("server.remove_peer") == "verified", done["steps"]
+    leader = cluster.meta_leader()
+    assert leader
+    assert {peer["name"] for peer in cluster.monitor(leader, "/jsz")["meta_cluster"]["replicas"]} == set(
+        cluster.names
+    ) - {victim, leader}
+    assert on(cluster, lambda to: api(to.client, "STREAM.INFO.R3"))["config"]["num_replicas"] == 3

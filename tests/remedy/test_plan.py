@@ -1,0 +1,203 @@
+"""Plans: nothing that fails is passed over, equal remedies become one, contradictions are refused, order is safe."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.plan import Change, Plan, Proof, Refusal, Request, Step
+from jsdoctor.model.rule import Risk
+from jsdoctor.parse.raw_configs import raw_configs
+from jsdoctor.remedy.merge import merged
+from jsdoctor.remedy.offer import with_offers
+from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft
+from jsdoctor.remedy.planning import CannotPlanError, Target
+from tests.evidence import base_names, cases, evidence_of, samples_of
+from tests.remedy.plan_schema import PLACE, schema
+from tests.ruleset import actions, rules, run_rule
+
+S = Subject(kind="stream", name="S", account="A")
+SECOND_NS = 1_000_000_000
+
+
+def step(key: str = "max_bytes", before: Any = 1, after: Any = 2, code: str = "X1", **more: Any) -> Step:
+    changes = (Change(key, before, after),) if key else ()
+    fields: dict[str, Any] = {
+        "action": "stream.raise_limits",
+        "operation": "stream.update",
+        "subject": S,
+        "risk": Risk.SAFE,
+        "effect": "more room",
+        "id": code,
+        "changes": changes,
+        "findings": (code,),
+        "proofs": (Proof(code, S),),
+        "requests": (Request("STREAM.UPDATE.S", {"name": "S", key: after, "other": 7}),),
+    }
+    return Step(**{**fields, **more})
+
+
+@cache
+def configs_of(base: str) -> dict[Subject, dict[str, Any]]:
+    """The raw configurations of a recording."""
+    return raw_configs([exchange for sample in samples_of(base) for exchange in sample.exchanges])
+
+
+def failing(code: str) -> list[tuple[str, EvidenceSet, Drafted, int]]:
+    """Every case of a rule that fails: its plan, and how many subjects failed."""
+    found = []
+    for case in {case["about"]: case for case in cases(code) if case["kind"] in ("fires", "above")}.values():
+        evidence = evidence_of(case)
+        results = with_offers(run_rule(code, evidence, case.get("params")).results, actions())
+        failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
+        drafted = draft(failures, actions(), evidence, configs_of(case["base"]))
+        found.append((case["about"], evidence, drafted, len(failures)))
+    return found
+
+
+PLANNED = {
+    rule.code
+    for rule in rules()
+    if rule.remedy and actions()[rule.remedy.action].planner and rule.remedy.risk != "manual"
+}
+"""Rules whose remedy jsdoctor can carry out by itself; those of the others are listed for a person."""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(rule.code, marks=() if rule.code in PLANNED else pytest.mark.nightly)
+        for rule in rules()
+        if rule.remedy
+    ],
+)
+def test_every_failure_ends_in_a_step_or_in_a_reason(code: str) -> None:
+    for about, _, drafted, failures in failing(code):
+        told = [finding for one in drafted.steps for finding in one.findings if finding.startswith(code)]
+        assert len(told) + len(drafted.refused) >= failures, about
+        assert all(refusal.reason for refusal in drafted.refused), about
+        assert all(one.commands for one in drafted.steps), about
+        assert [one.id for one in drafted.steps] == [str(n) for n in range(1, len(drafted.steps) + 1)], about
+
+
+def test_a_plan_survives_its_file() -> None:
+    steps = [one for _, _, drafted, _ in failing("JSD602") for one in drafted.steps]
+    assert steps
+    plan = Plan(version="1", created=datetime(2026, 1, 1, tzinfo=UTC), steps=tuple(steps))
+    encoded = msgspec.json.encode(plan)
+    assert msgspec.json.decode(encoded, type=Plan) == plan
+    jsonschema.validate(json.loads(encoded), json.loads(PLACE.read_text("utf-8")))
+
+
+def test_the_schema_is_the_one_of_the_code() -> None:
+    assert PLACE.read_text("utf-8") == schema(), "run python -m tests.remedy.plan_schema"
+
+
+def test_raw_configurations_are_those_that_were_sent() -> None:
+    """From a plain account and from the system account: the same keys, but for what a server adds to its answers."""
+    for base in base_names():
+        configs = configs_of(base)
+        streams = {subject.name for subject in configs if subject.kind == "stream"}
+        assert {"ORDERS", "KV_config"} <= streams, base
+        assert all(config["name"] for subject, config in configs.items() if subject.kind == "stream"), base
+        assert Subject("consumer", "billing", "APP", "ORDERS") in configs, base
+
+
+def test_equal_changes_become_one_step() -> None:
+    steps, name = merged([step(code="X1")], step(code="X2"), "X2")
+    assert name == "X1"
+    assert [(one.findings, one.proofs) for one in steps] == [(("X1", "X2"), (Proof("X1", S), Proof("X2", S)))]
+
+
+def test_the_higher_of_two_raised_limits_wins() -> None:
+    (one,), _ = merged([step(after=20)], step(after=30, code="X2"), "X2")
+    assert one.changes == (Change("max_bytes", 1, 30),)
+    assert one.requests[0].payload == {"name": "S", "max_bytes": 30, "other": 7}
+
+
+@pytest.mark.parametrize(("one", "other"), [((10, 20), (10, 5)), ((False, True), (False, None)), ((10, 5), (10, 4))])
+def test_contradictions_are_refused(one: tuple[Any, Any], other: tuple[Any, Any]) -> None:
+    known = step("k", *one)
+    steps, refusal = merged([known], step("k", *other, code="X2"), "X2")
+    assert steps == [known]
+    assert isinstance(refusal, Refusal)
+    assert "contradicts" in refusal.reason
+
+
+def test_different_keys_are_different_steps() -> None:
+    steps, _ = merged([step()], step("no_ack", True, False, code="X2"), "X2")
+    assert len(steps) == 2
+
+
+def two_findings(*choices: Choice) -> Drafted:
+    """JSD301 and JSD610 of one stream."""
+    base = "one-node-2.15.1" if "one-node-2.15.1" in base_names() else base_names()[0]
+    case = {
+        "kind": "fires",
+        "about": "two",
+        "base": base,
+        "edit": [{"stream": "APP/ORDERS", "set": {"config.no_ack": True, "config.duplicate_window": SECOND_NS // 10}}],
+    }
+    evidence = evidence_of(case)
+    results = [r for code in ("JSD610", "JSD301") for r in with_offers(run_rule(code, evidence).results, actions())]
+    failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
+    configs = {
+        subject: config | ({"no_ack": True, "duplicate_window": SECOND_NS // 10} if subject.name == "ORDERS" else {})
+        for subject, config in configs_of(base).items()
+    }
+    return draft(failures, actions(), evidence, configs, choices)
+
+
+def test_the_mildest_comes_first_and_steps_know_of_each_other() -> None:
+    first, second = two_findings().steps
+    assert [(one.action, one.risk.value) for one in (first, second)] == [
+        ("stream.raise_duplicate_window", "safe"),
+        ("stream.acknowledge", "disruptive"),
+    ]
+    assert first.tolerates == {"no_ack": [True, False]}
+    assert second.tolerates == {"duplicate_window": [SECOND_NS // 10, 120 * SECOND_NS]}
+
+
+def test_a_choice_is_for_one_subject_or_for_all() -> None:
+    aged = {"max_age_s": 600}
+    elsewhere = two_findings(Choice("JSD301", "stream.set_max_age", aged, "OTHER"))
+    assert "stream.set_max_age" not in {one.action for one in elsewhere.steps}
+    here = two_findings(Choice("JSD301", "stream.set_max_age", aged, "ORDERS"))
+    assert "stream.set_max_age" in {one.action for one in here.steps}
+
+
+def test_a_choice_that_does_not_fit_is_refused() -> None:
+    (refusal,) = two_findings(Choice("JSD301", "consumer.resume")).refused
+    assert refusal.reason == "consumer.resume is for a consumer, and this is a stream"
+
+
+def test_what_is_so_already_is_no_step() -> None:
+    (refusal,) = two_findings(Choice("JSD301", "stream.set_discard", {"discard": "old"})).refused
+    assert "it is so already" in refusal.reason
+
+
+def test_a_planner_says_what_it_lacks() -> None:
+    planner = actions()["stream.set_max_age"].planner
+    assert planner
+    target = Target(subject=S, config={"name": "S"}, evidence=evidence_of(cases("JSD602")[0]))
+    with pytest.raises(CannotPlanError, match="it needs max_age"):
+        planner(target, {})
+
+
+def test_a_destructive_step_comes_right_after_a_backup() -> None:
+    plans = [drafted.steps for _, _, drafted, _ in failing("JSD108")]
+    assert any(plans)
+    for steps in plans:
+        known = {one.id: place for place, one in enumerate(steps)}
+        for place, one in enumerate(steps):
+            if one.risk is Risk.DESTRUCTIVE and one.action != BACKUP:
+                assert [steps[known[need]].action for need in one.needs] == [BACKUP]
+                assert all(known[need] < place for need in one.needs)
