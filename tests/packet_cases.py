@@ -24,7 +24,7 @@ Only the checks of packet evidence run on these cases: there is no other evidenc
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,6 @@ def _places(entry: Json, values: Json) -> Iterator[tuple[Json, str, Any]]:
         yield holder, last, value
 
 
-def label_of(parts: Sequence[str]) -> str:
-    """A subject as cases write it: files by name only."""
-    return "/".join(Path(part).name if part.startswith("/") else part for part in parts if part)
+def file_name(label: str) -> str:
+    """A subject's label as cases write it: files by name only."""
+    return Path(label).name if label.startswith("/") else label

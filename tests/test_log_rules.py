@@ -18,8 +18,8 @@ from tests.log_cases import (
     logged_rules,
     takes_logs,
 )
+from tests.rule_case import expected, found, label
 from tests.ruleset import actions, rules, run_all, run_rule
-from tests.test_rules import found, label
 
 CODES = logged_rules()
 CASES = [
@@ -33,19 +33,11 @@ REQUIRED_KINDS = {"fires", "silent"}
 @pytest.mark.parametrize(("code", "case"), CASES)
 def test_case(code: str, case: dict[str, Any]) -> None:
     evaluation = run_rule(code, log_evidence_of(code, case), case.get("params"))
-    rule = next(rule for rule in rules() if rule.code == code)
-    expected = [
-        {
-            "subject": entry["subject"],
-            "severity": entry.get("severity", rule.severity.value),
-            "outcome": entry.get("outcome", "fail"),
-        }
-        for entry in case.get("expect", [])
-    ]
+    wanted = expected(code, case)
     assert case["kind"] in KINDS
-    fails = any(entry["outcome"] == "fail" and entry["severity"] != "info" for entry in expected)
+    fails = any(entry["outcome"] == "fail" and entry["severity"] != "info" for entry in wanted)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect more than info, the others do not"
-    assert found(evaluation.results) == sorted(expected, key=str), (
+    assert found(evaluation.results) == wanted, (
         case["about"],
         [result.finding.message for result in evaluation.results],
     )

@@ -12,8 +12,8 @@ from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.places import places
 from tests.manifest_cases import KINDS, declared_rules, manifest_cases, manifest_evidence_of, takes_manifests
+from tests.rule_case import expected, found, in_order
 from tests.ruleset import actions, rules, run_rule
-from tests.test_rules import found
 
 CODES = declared_rules()
 CASES = [
@@ -28,20 +28,12 @@ REQUIRED_KINDS = {"fires", "silent"}
 @pytest.mark.parametrize(("code", "case"), CASES)
 def test_case(code: str, case: dict[str, Any]) -> None:
     evaluation = run_rule(code, manifest_evidence_of(case), case.get("params"))
-    rule = next(rule for rule in rules() if rule.code == code)
-    expected = [
-        {
-            "subject": entry["subject"],
-            "severity": entry.get("severity", rule.severity.value),
-            "outcome": entry.get("outcome", "fail"),
-        }
-        for entry in case.get("expect", [])
-    ]
+    due = expected(code, case)
     assert case["kind"] in KINDS
-    fails = any(entry["outcome"] == "fail" for entry in expected)
+    fails = any(entry["outcome"] == "fail" for entry in due)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect failures, the others do not"
     seen = [entry | {"subject": DIRECTORY.sub("", entry["subject"])} for entry in found(evaluation.results)]
-    assert sorted(seen, key=str) == sorted(expected, key=str), (
+    assert in_order(seen) == due, (
         case["about"],
         [result.finding.message for result in evaluation.results],
     )

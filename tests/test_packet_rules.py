@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.model.finding import Outcome, Severity, Subject
-from jsdoctor.model.report import Result
+from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.remedy.offer import with_offers
 from tests.packet_cases import (
     CLEAN,
     KINDS,
     captured,
     captured_rules,
-    label_of,
+    file_name,
     only_packets,
     packet_cases,
     packet_evidence_of,
     takes_packets,
 )
+from tests.rule_case import expected, found, in_order, label
 from tests.ruleset import actions, rules, run_all, run_rule
 
 CODES = captured_rules()
@@ -31,39 +31,19 @@ CASES = [
 ONLY_PACKETS = {rule.code for rule in rules() if all(takes_packets(name) for name in rule.checks)}
 
 
-def label(subject: Subject) -> str:
-    return label_of((subject.account, subject.stream, subject.name)) or subject.kind
-
-
-def found(results: tuple[Result, ...]) -> list[dict[str, str]]:
-    return sorted(
-        (
-            {"subject": label(r.finding.subject), "severity": r.severity.value, "outcome": r.finding.outcome.value}
-            for r in results
-        ),
-        key=str,
-    )
-
-
 @pytest.mark.parametrize(("code", "case"), CASES)
 def test_case(code: str, case: dict[str, Any]) -> None:
     evaluation = run_rule(code, packet_evidence_of(case), case.get("params"))
     rule = next(rule for rule in rules() if rule.code == code)
-    expected = [
-        {
-            "subject": entry["subject"],
-            "severity": entry.get("severity", rule.severity.value),
-            "outcome": entry.get("outcome", "fail"),
-        }
-        for entry in case.get("expect", [])
-    ]
+    wanted = expected(code, case)
     assert case["kind"] in KINDS
     loud = any(
         entry["outcome"] == "fail" and (entry["severity"] != "info" or rule.severity is Severity.INFO)
-        for entry in expected
+        for entry in wanted
     )
     assert loud == (case["kind"] in ("fires", "above")), "fires and above expect more than info, the others do not"
-    assert found(evaluation.results) == sorted(expected, key=str), (
+    seen = [entry | {"subject": file_name(entry["subject"])} for entry in found(evaluation.results)]
+    assert in_order(seen) == wanted, (
         case["about"],
         [result.finding.message for result in evaluation.results],
     )

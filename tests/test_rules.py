@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from jsdoctor.engine import runner
-from jsdoctor.model.finding import Outcome, Severity, Subject
+from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.params import Params
-from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
 from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
 from tests.log_cases import log_cases, log_evidence_of, takes_logs
 from tests.manifest_cases import manifest_cases, manifest_evidence_of, takes_manifests
 from tests.packet_cases import packet_cases, packet_evidence_of, takes_packets
+from tests.rule_case import expected, found, label
 from tests.ruleset import actions, checks, rules, run_all, run_rule
 
 CODES = [rule.code for rule in rules()]
@@ -31,36 +31,14 @@ STATE_CODES = [
 REQUIRED_KINDS = {"fires", "silent", "below", "above", "fixed"}
 
 
-def label(subject: Subject) -> str:
-    return "/".join(part for part in (subject.account, subject.stream, subject.name) if part) or subject.kind
-
-
-def found(results: tuple[Result, ...]) -> list[dict[str, str]]:
-    return sorted(
-        (
-            {"subject": label(r.finding.subject), "severity": r.severity.value, "outcome": r.finding.outcome.value}
-            for r in results
-        ),
-        key=str,
-    )
-
-
 @pytest.mark.parametrize(("code", "case"), CASES)
 def test_case(code: str, case: dict[str, Any]) -> None:
     evaluation = run_rule(code, evidence_of(case), case.get("params"))
-    rule = next(rule for rule in rules() if rule.code == code)
-    expected = [
-        {
-            "subject": entry["subject"],
-            "severity": entry.get("severity", rule.severity.value),
-            "outcome": entry.get("outcome", "fail"),
-        }
-        for entry in case.get("expect", [])
-    ]
+    wanted = expected(code, case)
     assert case["kind"] in KINDS
-    fails = any(entry["outcome"] == "fail" for entry in expected)
+    fails = any(entry["outcome"] == "fail" for entry in wanted)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect a failure, the others none"
-    assert found(evaluation.results) == sorted(expected, key=str), case["about"]
+    assert found(evaluation.results) == wanted, case["about"]
 
 
 @pytest.mark.parametrize("code", STATE_CODES)

@@ -27,9 +27,9 @@ from tests.log_cases import evidence_of_files
 from tests.real.load import LOGIN, dial, failed_logins, stalled_reader
 from tests.real.logging_client import application, refused
 from tests.real.outage import check, fill, said, small_disk, with_client
+from tests.rule_case import label
 from tests.ruleset import run_all
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
-from tests.test_rules import label
 
 pytestmark = pytest.mark.real
 

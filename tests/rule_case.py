@@ -1,0 +1,44 @@
+"""One case of a rule, whatever its evidence: what it expects, and what the rule found, written alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.report import Result
+from tests.ruleset import rules
+
+Entry = dict[str, str]
+"""Subject, severity and outcome of one result."""
+
+
+def label(subject: Subject) -> str:
+    """A subject as cases write it: its parts joined by slashes."""
+    return "/".join(part for part in (subject.account, subject.stream, subject.name) if part) or subject.kind
+
+
+def found(results: Iterable[Result]) -> list[Entry]:
+    """What a rule found, in the order of `expected`."""
+    return in_order(
+        {"subject": label(r.finding.subject), "severity": r.severity.value, "outcome": r.finding.outcome.value}
+        for r in results
+    )
+
+
+def expected(code: str, case: dict[str, Any]) -> list[Entry]:
+    """What the case says that the rule finds. Without a severity the rule's own, without an outcome a failure."""
+    rule = next(rule for rule in rules() if rule.code == code)
+    return in_order(
+        {
+            "subject": entry["subject"],
+            "severity": entry.get("severity", rule.severity.value),
+            "outcome": entry.get("outcome", "fail"),
+        }
+        for entry in case.get("expect", [])
+    )
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """Sorted, so that lists of entries can be compared."""
+    return sorted(entries, key=str)
