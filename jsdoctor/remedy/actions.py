@@ -37,9 +37,9 @@ class Action(msgspec.Struct, frozen=True):
 _registry: dict[str, Action] = {}
 _planners: dict[str, Planner] = {}
 _MODULES = (
-    *("consumer", "stream", "cluster", "server"),
-    *("plan_stream", "plan_consumer", "plan_leader"),
-    *("plan_backup", "plan_messages", "plan_position", "plan_origins", "plan_peers"),
+    *("commands.consumer", "commands.stream", "commands.cluster", "commands.server"),
+    *("steps.stream", "steps.consumer", "steps.leader", "steps.backup"),
+    *("steps.messages", "steps.position", "steps.origins", "steps.peers"),
 )
 
 

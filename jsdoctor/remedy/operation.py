@@ -161,14 +161,14 @@ class Operation(ABC):
 
 
 _MODULES = (
-    "operate_config",
-    "operate_leader",
-    "operate_consumer",
-    "operate_backup",
-    "operate_messages",
-    "operate_dead_letters",
-    "operate_position",
-    "operate_peers",
+    "config",
+    "leader",
+    "consumer",
+    "backup",
+    "messages",
+    "dead_letters",
+    "position",
+    "peers",
 )
 _registry: dict[str, Operation] = {}
 
@@ -181,5 +181,5 @@ def register(operation: Operation) -> None:
 def load_operations() -> dict[str, Operation]:
     """All operations by name."""
     for module in _MODULES:
-        importlib.import_module(f"jsdoctor.remedy.{module}")
+        importlib.import_module(f"jsdoctor.remedy.operations.{module}")
     return dict(_registry)

@@ -9,7 +9,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.actions import action, command, plans
-from jsdoctor.remedy.operate_position import starting_at
+from jsdoctor.remedy.operations.position import starting_at
 from jsdoctor.remedy.planning import CannotPlanError, Target, number, require_version
 from jsdoctor.remedy.preconditions import LED
 from jsdoctor.remedy.settings import changed

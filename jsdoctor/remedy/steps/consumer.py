@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.actions import action, command, plans
-from jsdoctor.remedy.consumer import consumer_edit
+from jsdoctor.remedy.commands.consumer import consumer_edit
 from jsdoctor.remedy.planning import CannotPlanError, Target, number, require_version
 from jsdoctor.remedy.preconditions import LED
 from jsdoctor.remedy.settings import changed, is_set, restored, told

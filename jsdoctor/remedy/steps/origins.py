@@ -9,8 +9,8 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import MANUAL, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.actions import action, command, plans
-from jsdoctor.remedy.plan_stream import change, config_step
 from jsdoctor.remedy.planning import CannotPlanError, Target
+from jsdoctor.remedy.steps.stream import change, config_step
 
 _LEAST_WINDOW_NS = 100_000_000
 _MENDED = (2, 12, 8)

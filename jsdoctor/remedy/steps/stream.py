@@ -9,10 +9,10 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.actions import action, command, plans
+from jsdoctor.remedy.commands.stream import stream_edit
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
 from jsdoctor.remedy.preconditions import LED, PEERS_CURRENT, UNSEALED, keeps_all
 from jsdoctor.remedy.settings import changed, is_set, restored, told
-from jsdoctor.remedy.stream import stream_edit
 
 _NS = 1_000_000_000
 _SYNC_S = 600

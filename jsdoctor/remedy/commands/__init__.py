@@ -1,0 +1,1 @@
+"""The commands that actions print, by what they are about."""
