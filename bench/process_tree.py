@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import subprocess
@@ -30,9 +31,16 @@ class TreeRun:
 
 
 def run_tree(
-    command: Sequence[str | Path], accept: Collection[int] = (0,), cores: int | None = None, **variables: str
+    command: Sequence[str | Path],
+    accept: Collection[int] = (0,),
+    cores: int | None = None,
+    limit_s: float = math.inf,
+    **variables: str,
 ) -> TreeRun:
-    """Run *command*, on `cores` cores if that is given. Raises CannotMeasureError for an exit code not in *accept*."""
+    """Run *command*, on `cores` cores if that is given.
+
+    Raises CannotMeasureError for an exit code not in *accept*, and when it took more than `limit_s` of processor time.
+    """
     words = [str(word) for word in command]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NATS_", "PYTHON"))}
     with tempfile.TemporaryFile() as said:
@@ -54,6 +62,10 @@ def run_tree(
         peak, ended_before = 0, _ended_children_s()
         while process.poll() is None:
             peak = max(peak, _sample(process.pid, used))
+            if sum(used.values()) > limit_s:
+                process.kill()
+                process.wait()
+                raise CannotMeasureError(f"it took more than {limit_s:.0f} s of processor time")
             time.sleep(_EVERY_S)
         seconds = time.perf_counter() - started
         if process.returncode not in accept:
