@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page peers lock clean
+.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page man peers lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ record: setup servers ## record fixtures/base anew from real servers
 
 help-page: setup ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page
+
+man: setup ## write docs/man: a manual page for each command
+	$(BIN)/python -m tests.man_pages
 
 peers: setup ## write docs/peers.md: what other tools look at, and what answers it
 	$(BIN)/python -m tests.peers_page

@@ -1,0 +1,21 @@
+"""The manual pages are what the commands say of themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.man_pages import MAN, write
+
+
+def test_they_are_as_the_commands_are(tmp_path: Path) -> None:
+    """After a change that is meant: `make man`."""
+    write(tmp_path)
+    assert {page.name: page.read_text() for page in tmp_path.glob("*.1")} == {
+        page.name: page.read_text() for page in MAN.glob("*.1")
+    }
+
+
+def test_there_is_one_for_each_command() -> None:
+    assert {"jsdoctor.1", "jsdoctor-check.1", "jsdoctor-fix.1", "jsdoctor-baseline-write.1"} <= {
+        page.name for page in MAN.glob("*.1")
+    }
