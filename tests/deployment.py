@@ -21,12 +21,12 @@ Json = dict[str, Any]
 
 
 async def api(client: Client, subject: str, body: Json | None = None, attempts: int = 40) -> Json:
-    """One JetStream API request. Right after creation a clustered asset may not be known everywhere: asks again."""
+    """One JetStream API request. Asks again where an asset is not known everywhere yet, or peers are not all seen."""
     while True:
         attempts -= 1
         reply = await client.request(f"$JS.API.{subject}", json.dumps(body or {}).encode(), timeout=10)
         answer: Json = json.loads(reply.data)
-        if answer.get("error", {}).get("err_code") not in (10059, 10008, 10014) or attempts <= 0:
+        if answer.get("error", {}).get("err_code") not in (10059, 10008, 10014, 10005) or attempts <= 0:
             break
         await asyncio.sleep(0.1)
     if "error" in answer:

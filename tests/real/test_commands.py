@@ -6,12 +6,14 @@ import asyncio
 import os
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import nats
 import pytest
 
 from jsdoctor.remedy.offer import with_offers
-from tests.deployment import furnish
+from tests.deployment import CONSUMERS, add_consumer, api, furnish
 from tests.evidence import cases, evidence_of
 from tests.ruleset import actions, rules, run_rule
 from tests.servers import ClusterFactory
@@ -75,13 +77,32 @@ def furnished(shared_cluster: ClusterFactory) -> str:
     return cluster.url("app")
 
 
+@pytest.fixture
+def as_furnished(furnished: str) -> Iterator[str]:
+    """The deployment, and each consumer as it was afterwards: an edit that adds a backoff would refuse the next one."""
+    yield furnished
+    asyncio.run(_restore_consumers(furnished))
+
+
+async def _restore_consumers(url: str) -> None:
+    client = await nats.connect(url)
+    try:
+        for stream, name, config in CONSUMERS:
+            now = (await api(client, f"CONSUMER.INFO.{stream}.{name}"))["config"]
+            if now.get("backoff") != config.get("backoff"):
+                await api(client, f"CONSUMER.DELETE.{stream}.{name}")
+                await add_consumer(client, stream, name, **config)
+    finally:
+        await client.close()
+
+
 @pytest.mark.parametrize("command", EDITS)
-def test_edits_work_on_a_real_server(nats_cli: Path, furnished: str, command: str) -> None:
+def test_edits_work_on_a_real_server(nats_cli: Path, as_furnished: str, command: str) -> None:
     """The recordings and this deployment have the same streams, so most printed edits can be run as they are.
 
     Edits of what only a case knows (another name, more servers) are refused for that reason and no other.
     """
-    done = run(nats_cli, command, furnished)
+    done = run(nats_cli, command, as_furnished)
     said = (done.stdout + done.stderr).lower()
     not_here = ("not found" in said, "replicas > 1 not supported" in said)
     # A preview ends with 1 when it has differences to show.

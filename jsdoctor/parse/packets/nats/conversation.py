@@ -23,7 +23,12 @@ _BETWEEN_SERVERS = {b"RMSG": Link.ROUTE, b"RS+": Link.ROUTE, b"RS-": Link.ROUTE,
 _BETWEEN_SERVERS |= {b"LS+": Link.LEAF, b"LS-": Link.LEAF, b"A+": Link.GATEWAY, b"A-": Link.GATEWAY}
 _SAID_BY_SERVERS = frozenset((b"INFO", b"MSG", b"HMSG", b"-ERR", b"+OK"))
 _SAID_BY_CLIENTS = frozenset((b"CONNECT", b"PUB", b"HPUB", b"SUB", b"UNSUB"))
+_PUBLISHES = frozenset((b"PUB", b"HPUB"))
+_DELIVERIES = frozenset((b"MSG", b"HMSG"))
 _NEXT = b".CONSUMER.MSG.NEXT."
+_CLIENT = Link.CLIENT
+_OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH = range(4)
+"""Whose body is wanted."""
 
 
 class Conversation:
@@ -94,11 +99,14 @@ class Conversation:
 
 
 class Side:
-    """What one side says: the listener of its reader. A body belongs to what `message` saw last."""
+    """What one side says: the listener of its reader.
+
+    A body belongs to what `message` saw last, if it wanted one: what is remembered of that is set then only.
+    """
 
     __slots__ = (
-        *("_acked", "_answer", "_conversation", "_header_length", "_length", "_reply", "_sid", "_started_ns"),
-        *("_subject", "bytes", "reader", "to_server"),
+        *("_acked", "_answer", "_body_of", "_conversation", "_header_length", "_length", "_reply", "_sid"),
+        *("_started_ns", "_subject", "_usual", "bytes", "reader", "to_server"),
     )
 
     def __init__(self, conversation: Conversation, *, to_server: bool) -> None:
@@ -106,9 +114,8 @@ class Side:
         self.to_server = to_server
         self.reader = LineReader(self, from_start=not conversation.midstream)
         self.bytes = Reassembly(self.reader, None if conversation.midstream else 0)
-        self._forget()
-
-    def _forget(self) -> None:
+        self._usual = _PUBLISHES if to_server else _DELIVERIES
+        self._body_of = _OF_ANSWER
         self._acked: Delivered | None = None
         self._answer = self._subject = self._reply = self._sid = b""
         self._header_length = self._length = self._started_ns = 0
@@ -144,65 +151,69 @@ class Side:
         elif verb in (_SAID_BY_SERVERS if self.to_server else _SAID_BY_CLIENTS):
             self._conversation.swapped += 1
 
-    def message(self, at_ns: int, verb: bytes, arguments: list[bytes], header_length: int, length: int) -> int:
+    def message(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
         """A message begins. Wanted: headers of publishes, answers to publishes, the first letters of acks."""
-        self._forget()
-        self._started_ns, self._header_length, self._length = at_ns, header_length, length
-        self._notice(verb)
-        if self._conversation.link is not Link.CLIENT:
-            return self._between_servers(at_ns, arguments)
-        if verb in (b"PUB", b"HPUB"):
-            return self._publish(at_ns, arguments)
-        return self._deliver(at_ns, arguments)
-
-    def _publish(self, at_ns: int, arguments: list[bytes]) -> int:
-        subject, reply = arguments[0], arguments[1] if len(arguments) > 1 else b""
+        talk, verb = self._conversation, words[0]
+        if verb not in self._usual:
+            self._notice(verb)
+        if talk.link is not _CLIENT:
+            return self._between_servers(at_ns, words, header_length, length)
+        subject = words[1]
+        if verb in _DELIVERIES:
+            if subject in talk.publishing.waiting:
+                self._body_of, self._answer, self._header_length = _OF_ANSWER, subject, header_length
+                return min(header_length, _HEADER_BYTES) + _ANSWER_BYTES
+            return self._deliver(at_ns, words, header_length, length)
         if subject.startswith(b"$JS."):
-            if subject.startswith(PREFIX):
-                self._acked = delivered(subject)
-                return self._ack_bytes()
-            if _NEXT in subject:
-                stream, _, consumer = subject.partition(_NEXT)[2].partition(b".")
-                self._conversation.deliveries.pulled(stream, consumer)
+            return self._to_jetstream(at_ns, subject, header_length, length)
+        reply = words[2] if len(words) > 2 else b""
+        if not header_length:
+            talk.publishing.published(at_ns, subject, reply)
             return 0
-        self._subject, self._reply = subject, reply
-        if self._header_length:
-            return min(self._header_length, _HEADER_BYTES)
-        self._conversation.publishing.published(at_ns, subject, reply, {}, self._length)
+        self._body_of, self._subject, self._reply = _OF_PUBLISH, subject, reply
+        self._started_ns, self._header_length, self._length = at_ns, header_length, length
+        return min(header_length, _HEADER_BYTES)
+
+    def _to_jetstream(self, at_ns: int, subject: bytes, header_length: int, length: int) -> int:
+        if subject.startswith(PREFIX):
+            return self._ack(at_ns, subject, header_length, length)
+        if _NEXT in subject:
+            stream, _, consumer = subject.partition(_NEXT)[2].partition(b".")
+            self._conversation.deliveries.pulled(stream, consumer)
         return 0
 
-    def _ack_bytes(self) -> int:
-        if self._acked is not None and self._length <= self._header_length:
-            self._conversation.deliveries.answered(self._started_ns, self._acked, b"", routed=self._routed)
+    def _ack(self, at_ns: int, subject: bytes, header_length: int, length: int) -> int:
+        acked = delivered(subject)
+        if acked is None:
             return 0
-        return self._header_length + _ACK_BYTES if self._acked is not None else 0
+        if length <= header_length:
+            self._conversation.deliveries.answered(at_ns, acked, b"", routed=self._routed)
+            return 0
+        self._body_of, self._acked = _OF_ACK, acked
+        self._started_ns, self._header_length = at_ns, header_length
+        return header_length + _ACK_BYTES
 
     @property
     def _routed(self) -> bool:
-        return self._conversation.link is not Link.CLIENT
+        return self._conversation.link is not _CLIENT
 
-    def _deliver(self, at_ns: int, arguments: list[bytes]) -> int:
-        subject = arguments[0]
-        if self._conversation.publishing.waits_for(subject):
-            self._answer = subject
-            return min(self._header_length, _HEADER_BYTES) + _ANSWER_BYTES
-        sid = arguments[1] if len(arguments) > 1 else b""
-        if len(arguments) > 2 and arguments[2].startswith(PREFIX):
-            self._delivered(at_ns, delivered(arguments[2]), sid)
-        elif self._header_length and self._header_length == self._length and sid in self._conversation.sids:
-            self._sid = sid
-            return min(self._header_length, _HEADER_BYTES)
+    def _deliver(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
+        sid = words[2] if len(words) > 2 else b""
+        if len(words) > 3 and words[3].startswith(PREFIX):
+            self._delivered(at_ns, delivered(words[3]), sid)
+        elif header_length and header_length == length and sid in self._conversation.sids:
+            self._body_of, self._sid, self._header_length = _OF_STATUS, sid, header_length
+            return min(header_length, _HEADER_BYTES)
         return 0
 
-    def _between_servers(self, at_ns: int, arguments: list[bytes]) -> int:
+    def _between_servers(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
         """`[ACCOUNT] SUBJECT [REPLY]`: a reply of a delivery has the message's subject behind an @."""
-        for place, word in enumerate(arguments[:4]):
+        for place, word in enumerate(words[1:5]):
             if word.startswith(PREFIX):
                 if b"@" in word or place > 1 or (place == 1 and self._conversation.link is Link.LEAF):
                     self._delivered(at_ns, delivered(word), b"")
                     return 0
-                self._acked = delivered(word)
-                return self._ack_bytes()
+                return self._ack(at_ns, word, header_length, length)
         return 0
 
     def _delivered(self, at_ns: int, message: Delivered | None, sid: bytes) -> None:
@@ -220,19 +231,19 @@ class Side:
         """What was wanted of a body."""
         talk = self._conversation
         headers, payload = content[: self._header_length], content[self._header_length :]
-        if self._answer:
+        if self._body_of == _OF_ANSWER:
             talk.publishing.answered(at_ns, self._answer, headers, payload)
-        elif self._acked is not None:
+        elif self._body_of == _OF_PUBLISH:
+            talk.publishing.published_with(
+                self._started_ns, self._subject, self._reply, nats_headers(headers), self._length
+            )
+        elif self._body_of == _OF_ACK and self._acked is not None:
             talk.deliveries.answered(self._started_ns, self._acked, payload, routed=self._routed)
-        elif self._sid:
-            if status(headers)[0] == _HEARTBEAT and (tally := talk.sids.get(self._sid)):
-                last = number(nats_headers(headers).get(b"Nats-Last-Consumer"))
-                if last is not None:
-                    tally.heartbeat(last)
-        elif self._subject:
-            talk.publishing.published(self._started_ns, self._subject, self._reply, nats_headers(headers), self._length)
+        elif self._body_of == _OF_STATUS and status(headers)[0] == _HEARTBEAT and (tally := talk.sids.get(self._sid)):
+            last = number(nats_headers(headers).get(b"Nats-Last-Consumer"))
+            if last is not None:
+                tally.heartbeat(last)
 
     def missed(self, at_ns: int) -> None:  # noqa: ARG002 - the protocol's
         """Lines may have been lost: what was open is no longer waited for."""
-        self._forget()
         self._conversation.pings.forget()

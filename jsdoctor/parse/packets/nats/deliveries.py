@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.parse.packets.nats.ack_subject import Delivered
@@ -87,7 +89,7 @@ class DeliveryBook:
 
     def __init__(self) -> None:
         self._consumers: dict[_Key, ConsumerTally] = {}
-        self._outstanding: dict[tuple[_Key, int], _Outstanding] = {}
+        self._outstanding: OrderedDict[tuple[_Key, int], _Outstanding] = OrderedDict()
         self._pulled: set[tuple[bytes, bytes]] = set()
         self.omitted = 0
 
@@ -118,7 +120,7 @@ class DeliveryBook:
                 _sent_again(tally, known, at_ns)
         if known is None:
             if len(self._outstanding) >= _OUTSTANDING:
-                del self._outstanding[next(iter(self._outstanding))]
+                self._outstanding.popitem(last=False)
             self._outstanding[key, message.stream_seq] = _Outstanding(at_ns, message.delivered)
         else:
             known.before_ns = known.delivered_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from typing import NamedTuple
 
 from jsdoctor.model.nats_traffic import Refusal
@@ -54,14 +55,14 @@ class ExpectationBook:
     """Follows expectations over all connections of a capture."""
 
     def __init__(self) -> None:
-        self._courses: dict[Expectation, _Course] = {}
+        self._courses: OrderedDict[Expectation, _Course] = OrderedDict()
 
     def published(self, expected: Expectation) -> None:
         """One more publish that expects this."""
         course = self._courses.get(expected)
         if course is None:
             if len(self._courses) >= _KEPT:
-                del self._courses[next(iter(self._courses))]
+                self._courses.popitem(last=False)
             course = self._courses[expected] = _Course()
         course.sent += 1
 
@@ -88,7 +89,7 @@ class RefusalTally:
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, str, str], Refusal] = {}
-        self._repeats: dict[tuple[bytes, bytes], int] = {}
+        self._repeats: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
         self.omitted = 0
 
     def add(self, at_ns: int, subject: bytes, answer: PubAck, expected: Expectation | None, after_stored: bool) -> None:
@@ -135,7 +136,7 @@ class RefusalTally:
             return 0
         key = (expected.subject, expected.value)
         if key not in self._repeats and len(self._repeats) >= _KEPT:
-            del self._repeats[next(iter(self._repeats))]
+            self._repeats.popitem(last=False)
         self._repeats[key] = self._repeats.get(key, 0) + 1
         return self._repeats[key]
 

@@ -18,16 +18,17 @@ _GIVE_UP_BYTES = 256 * 1024
 _GIVE_UP_LINES = 4
 """So much without a line, or so many bad ones in a row, and it is not NATS."""
 
-_WITH_BODY = {b"PUB": 0, b"MSG": 0, b"RMSG": 0, b"LMSG": 0, b"HPUB": 1, b"HMSG": 1}
-"""Verbs of messages, and whether they name the length of their headers."""
+_WITH_HEADERS = frozenset((b"HPUB", b"HMSG"))
+"""Verbs of messages that name the length of their headers."""
+_FEWEST_WORDS = {b"PUB": 2, b"MSG": 2, b"RMSG": 2, b"LMSG": 2, b"HPUB": 3, b"HMSG": 3}
+"""Verbs of messages, and how many words there are at least before the last length."""
 _WITHOUT_BODY = frozenset(b"INFO CONNECT SUB UNSUB PING PONG +OK -ERR RS+ RS- LS+ LS- A+ A-".split())
 _FIRST_LETTERS = b"IiCcPpSsHhMm+-"
 """Of what clients and servers say first."""
 _LINE = re.compile(
-    rb"(?:(?<=\r\n)|\A)(?:"
     rb"(?:INFO|CONNECT)[ \t]+\{|(?:PING|PONG|\+OK)[ \t]*\r\n|-ERR[ \t]+'"
     rb"|(?:PUB|MSG|RMSG|LMSG|HPUB|HMSG)[ \t]+[^\r\n]{1,4096}?[ \t]\d+[ \t]*\r\n"
-    rb"|(?:SUB|UNSUB|RS\+|RS-|LS\+|LS-|A\+|A-)[ \t]+[^\r\n]{1,4096}\r\n)",
+    rb"|(?:SUB|UNSUB|RS\+|RS-|LS\+|LS-|A\+|A-)[ \t]+[^\r\n]{1,4096}\r\n",
     re.IGNORECASE,
 )
 _TLS_RECORD = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
@@ -35,6 +36,11 @@ _S2_HEADER = re.compile(rb"\xff\x06\x00\x00(?:S2sTwO|sNaPpY)")
 _HTTP = re.compile(rb"(?:GET [^\r\n]{0,2048}|HTTP/1\.[01] \d{3}[^\r\n]{0,256})\r\n")
 _UPGRADE = re.compile(rb"\r\nUpgrade:[ \t]*websocket\r\n", re.IGNORECASE)
 _END_OF_LINE = 2
+_MOST_DIGITS = 9
+_FOREIGN_LETTERS = b"\x14\x15\x16\x17\xffGH"
+"""How TLS, S2 and HTTP begin."""
+_NATS = Content.NATS
+_READABLE = (Content.UNKNOWN, _NATS)
 
 
 class Listener(Protocol):
@@ -43,8 +49,11 @@ class Listener(Protocol):
     def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
         """A line without a body; the verb in capitals."""
 
-    def message(self, at_ns: int, verb: bytes, arguments: list[bytes], header_length: int, length: int) -> int:
-        """A message begins; `length` is that of headers and payload. Returns how many bytes of these to keep."""
+    def message(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
+        """A message begins: verb and arguments, lengths apart; `length` is that of headers and payload.
+
+        Returns how many bytes of these to keep.
+        """
 
     def body(self, at_ns: int, content: bytes) -> None:
         """The beginning of the body that was asked for: shorter where the capture is cut."""
@@ -56,12 +65,13 @@ class Listener(Protocol):
 class LineReader:
     """Reads one direction: a sink of `reassembly`. `content` says what it is; only NATS reaches the listener.
 
-    `bad_lines` were not understood, `resyncs` counts how often reading had to find its place again.
+    `readable`: what comes may be NATS. `bad_lines` were not understood, `resyncs` counts how often reading had to find
+    its place again. Bytes are read where they come; only what is not whole yet is kept.
     """
 
     __slots__ = (
         *("_bad_row", "_buffer", "_fresh", "_left", "_listener", "_searched", "_synced", "_wanted"),
-        *("bad_lines", "content", "resyncs"),
+        *("bad_lines", "content", "readable", "resyncs"),
     )
 
     def __init__(self, listener: Listener, *, from_start: bool) -> None:
@@ -75,32 +85,38 @@ class LineReader:
         self.bad_lines = 0
         self.resyncs = 0
         self.content = Content.UNKNOWN
-
-    @property
-    def readable(self) -> bool:
-        """Whether what comes may be NATS."""
-        return self.content in (Content.UNKNOWN, Content.NATS)
+        self.readable = True
 
     def data(self, at_ns: int, data: memoryview) -> None:
         """The next bytes."""
         if not self.readable:
             return
-        if not self._buffer and self._left > _END_OF_LINE and not self._wanted:
-            skipped = min(len(data), self._left - _END_OF_LINE)
-            self._left -= skipped
-            data = data[skipped:]
-        self._buffer += data
-        used = self._read(at_ns)
-        self._forget(used)
+        kept = self._buffer
+        if kept:
+            text = bytes(kept) + data
+            self._forget()
+        else:
+            if self._left > _END_OF_LINE and not self._wanted:
+                beyond = len(data) - self._left + _END_OF_LINE
+                if beyond <= 0:
+                    self._left -= len(data)
+                    return
+                self._left = _END_OF_LINE
+                data = data[-beyond:]
+            text = bytes(data)
+        used = self._read(at_ns, text)
+        if used < len(text):
+            kept += text[used:]
 
     def uncaptured(self, at_ns: int, length: int) -> None:
         """So many bytes were cut off: harmless inside of a body."""
         if not self.readable:
             return
         if self._left:
-            self._give_body(at_ns, 0, len(self._buffer))
             self._left -= len(self._buffer) + length
-            self._forget(len(self._buffer))
+            if self._wanted:
+                self._give_body(at_ns, bytes(self._buffer[: self._wanted]))
+            self._forget()
             if self._left >= 0:
                 return
         self._lose_place(at_ns)
@@ -112,131 +128,151 @@ class LineReader:
     def give_up(self, content: Content) -> None:
         """It is not to be read; nothing of it is kept."""
         self.content = content
-        self._forget(len(self._buffer))
+        self.readable = content in _READABLE
+        self._forget()
 
     def _lose_place(self, at_ns: int) -> None:
-        self._forget(len(self._buffer))
-        self._left = self._wanted = 0
+        if self._buffer:
+            self._forget()
+        self._left = self._wanted = self._searched = 0
         if self._synced:
             self.resyncs += 1
         self._synced = self._fresh = False
-        self._searched = 0
         self._listener.missed(at_ns)
 
-    def _forget(self, length: int) -> None:
+    def _forget(self) -> None:
         """Overwritten first: CONNECT carries secrets."""
-        if length:
-            self._buffer[:length] = bytes(length)
-            del self._buffer[:length]
+        self._buffer[:] = bytes(len(self._buffer))
+        self._buffer.clear()
 
-    def _read(self, at_ns: int) -> int:
-        """Everything that is whole. Returns how many bytes of the buffer are done with."""
-        at = 0
-        while self.readable:
+    def _read(self, at_ns: int, text: bytes) -> int:
+        """Everything that is whole. Returns how many bytes are done with."""
+        at, size = 0, len(text)
+        while at < size and self.readable:
             if self._left:
-                used = self._read_body(at_ns, at)
+                used = self._read_body(at_ns, text, at)
             elif self._synced:
-                used = self._read_line(at_ns, at)
+                end = text.find(b"\r\n", at, at + _LONGEST_LINE)
+                if end < 0:
+                    self._judge_beginning(text, at)
+                    break
+                words = text[at:end].split()
+                if words and words[0] in _FEWEST_WORDS:
+                    at = self._read_message(at_ns, text, end + _END_OF_LINE, words)
+                    continue
+                used = self._read_line(at_ns, text, at, end)
             else:
-                used = self._find_line(at)
+                used = self._find_line(text, at)
             if used < 0:
                 break
             at += used
-        return at if self.readable else len(self._buffer)
+        return at if self.readable else size
 
-    def _read_body(self, at_ns: int, at: int) -> int:
+    def _read_body(self, at_ns: int, text: bytes, at: int) -> int:
         """Past the body, or as much of it as is there; -1 when more must come first."""
-        there = len(self._buffer) - at
-        if self._wanted and there < self._wanted:
-            return -1
-        self._give_body(at_ns, at, at + self._wanted)
-        if there < self._left:
-            used = max(0, min(there, self._left - _END_OF_LINE))
-            self._left -= used
-            return used or -1
-        used, self._left = self._left, 0
-        if used >= _END_OF_LINE and self._buffer[at + used - 2 : at + used] != b"\r\n":
+        there, left, wanted = len(text) - at, self._left, self._wanted
+        if wanted:
+            if there < wanted:
+                return -1
+            self._give_body(at_ns, text[at : at + wanted])
+        if there < left:
+            used = min(there, left - _END_OF_LINE)
+            if used <= 0:
+                return -1
+            self._left = left - used
+            return used
+        self._left = 0
+        if left >= _END_OF_LINE and text[at + left - 2 : at + left] != b"\r\n":
             self._bad_line()
-        return used
+        return left
 
-    def _give_body(self, at_ns: int, start: int, end: int) -> None:
-        if self._wanted:
-            end = min(end, start + self._wanted)
-            self._wanted = 0
-            self._listener.body(at_ns, bytes(self._buffer[start:end]))
+    def _give_body(self, at_ns: int, content: bytes) -> None:
+        self._wanted = 0
+        self._listener.body(at_ns, content)
 
-    def _read_line(self, at_ns: int, at: int) -> int:
-        end = self._buffer.find(b"\r\n", at, at + _LONGEST_LINE)
-        if end < 0:
-            self._judge_beginning(at)
-            return -1
-        line = bytes(self._buffer[at:end])
+    def _read_line(self, at_ns: int, text: bytes, at: int, end: int) -> int:
+        """A line that is none of a message, unless its verb is not in capitals."""
+        line = text[at:end].strip()
         words = line.split()
-        given = verb = words.pop(0) if words else b""
-        if verb not in _WITH_BODY:
-            verb = verb.upper()
-        if verb in _WITH_BODY:
-            if not self._begin_message(at_ns, verb, words):
-                self._bad_line()
-        elif verb in _WITHOUT_BODY:
+        verb = words[0].upper() if words else b""
+        if verb in _FEWEST_WORDS:
+            words[0] = verb
+            return self._read_message(at_ns, text, end + _END_OF_LINE, words) - at
+        if verb in _WITHOUT_BODY:
             self._understood()
-            self._listener.line(at_ns, verb, line.strip()[len(given) :].strip())
-        elif not self._judge_beginning(at):
+            self._listener.line(at_ns, verb, line[len(verb) :].strip())
+        elif not self._judge_beginning(text, at):
             self._bad_line()
         return end + _END_OF_LINE - at
 
-    def _begin_message(self, at_ns: int, verb: bytes, arguments: list[bytes]) -> bool:
-        with_headers = _WITH_BODY[verb]
-        if len(arguments) < 2 + with_headers or not arguments[-1].isdigit() or len(arguments[-1]) > 9:
-            return False
-        length, header_length = int(arguments.pop()), 0
-        if with_headers:
-            if not arguments[-1].isdigit():
-                return False
-            header_length = int(arguments.pop())
-            if header_length > length:
-                return False
-        self._understood()
+    def _read_message(self, at_ns: int, text: bytes, start: int, words: list[bytes]) -> int:
+        """A message whose body begins at `start`. Returns where to go on: behind it when all of it is there."""
+        fewest, digits, header_length = _FEWEST_WORDS[words[0]], words.pop(), 0
+        if len(words) < fewest or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+            self._bad_line()
+            return start
+        length = int(digits)
+        if words[0] in _WITH_HEADERS:
+            digits = words.pop()
+            if not digits.isdigit() or len(digits) > _MOST_DIGITS or (header_length := int(digits)) > length:
+                self._bad_line()
+                return start
+        self.content = _NATS
+        self._bad_row = 0
+        wanted = self._listener.message(at_ns, words, header_length, length)
+        end = start + length
+        if text[end : end + _END_OF_LINE] == b"\r\n":
+            if wanted and length:
+                self._listener.body(at_ns, text[start : min(end, start + wanted)])
+            return end + _END_OF_LINE
         self._left = length + _END_OF_LINE
-        self._wanted = min(self._listener.message(at_ns, verb, arguments, header_length, length), length)
-        return True
+        if wanted:
+            self._wanted = min(wanted, length)
+        return start
 
-    def _find_line(self, at: int) -> int:
+    def _find_line(self, text: bytes, at: int) -> int:
         """To the next line that is one beyond doubt; -1 when there is none yet."""
-        if self._judge_beginning(at):
+        if self._judge_beginning(text, at):
             return -1
-        found = _LINE.search(self._buffer, at)
-        if found is None:
-            spare = len(self._buffer) - at - 8192
-            self._searched += max(0, spare)
+        found = _line_in(text, at)
+        if found < 0:
+            spare = len(text) - at - 8192
+            if spare <= 0:
+                return -1
+            self._searched += spare
             if self._searched > _GIVE_UP_BYTES and self.content is Content.UNKNOWN:
                 self.give_up(Content.OTHER)
-            return spare if spare > 0 else -1
+            return spare
         self._synced = True
-        return found.start() - at
+        return found - at
 
-    def _judge_beginning(self, at: int) -> bool:
+    def _judge_beginning(self, text: bytes, at: int) -> bool:
         """Whether what stands here tells that it is not to be read as NATS."""
+        if text[at : at + 1] not in _FOREIGN_LETTERS:
+            stray = self.content is Content.UNKNOWN and self._is_stray(text, at)
+            if stray:
+                self.give_up(Content.OTHER)
+            return stray
         content = None
-        if _TLS_RECORD.match(self._buffer, at) and (self._synced or self.content is Content.UNKNOWN):
+        if _TLS_RECORD.match(text, at) and (self._synced or self.content is Content.UNKNOWN):
             content = Content.TLS
-        elif _S2_HEADER.match(self._buffer, at):
+        elif _S2_HEADER.match(text, at):
             content = Content.S2
-        elif _HTTP.match(self._buffer, at) and self.content is Content.UNKNOWN:
-            upgraded = _UPGRADE.search(self._buffer, at) is not None
-            if not upgraded and b"\r\n\r\n" not in self._buffer:
+        elif _HTTP.match(text, at) and self.content is Content.UNKNOWN:
+            upgraded = _UPGRADE.search(text, at) is not None
+            if not upgraded and b"\r\n\r\n" not in text:
                 return False
             content = Content.WEBSOCKET if upgraded else Content.OTHER
-        elif self.content is Content.UNKNOWN and self._is_stray(at):
+        elif self.content is Content.UNKNOWN and self._is_stray(text, at):
             content = Content.OTHER
         if content is not None:
             self.give_up(content)
         return content is not None
 
-    def _is_stray(self, at: int) -> bool:
+    def _is_stray(self, text: bytes, at: int) -> bool:
         """Whether no line can come of this."""
-        begins_wrong = self._fresh and self._buffer[at : at + 1] not in _FIRST_LETTERS
-        return begins_wrong or len(self._buffer) - at > _LONGEST_LINE
+        begins_wrong = self._fresh and text[at : at + 1] not in _FIRST_LETTERS
+        return begins_wrong or len(text) - at > _LONGEST_LINE
 
     def _understood(self) -> None:
         self.content = Content.NATS
@@ -249,3 +285,16 @@ class LineReader:
         self._searched = 0
         if self.content is Content.UNKNOWN and (self._fresh or self._bad_row >= _GIVE_UP_LINES):
             self.give_up(Content.OTHER)
+
+
+def _line_in(text: bytes, at: int) -> int:
+    """Where the first line beyond doubt begins: with the text or behind CRLF; -1 when there is none."""
+    if at == 0 and _LINE.match(text):
+        return 0
+    place = text.find(b"\r\n", max(at - _END_OF_LINE, 0))
+    while place >= 0:
+        place += _END_OF_LINE
+        if _LINE.match(text, place):
+            return place
+        place = text.find(b"\r\n", place)
+    return -1

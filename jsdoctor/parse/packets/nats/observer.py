@@ -17,25 +17,30 @@ class NatsObserver:
 
     def __init__(self) -> None:
         self._captures: dict[int, _Capture] = {}
+        self._sides: dict[Direction, Side] = {}
 
     def opened(self, connection: Connection) -> None:
         """A connection was seen for the first time."""
-        self._of(connection).open(connection)
+        talk = self._of(connection).open(connection)
+        self._sides[connection.to_server] = talk.to_server
+        self._sides[connection.to_client] = talk.to_client
 
     def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
         """Bytes of a connection."""
-        side = self._side(direction)
+        side = self._sides.get(direction)
         if side is not None and side.reader.readable:
             side.bytes.segment(offset, at_ns, payload, length)
 
     def lost(self, direction: Direction, start: int, end: int) -> None:  # noqa: ARG002 - the protocol's
         """Bytes that will not come."""
-        side = self._side(direction)
+        side = self._sides.get(direction)
         if side is not None and side.reader.readable:
             side.bytes.lost(end)
 
     def closed(self, connection: Connection, at_ns: int) -> None:
         """Nothing more will come."""
+        for direction in (connection.to_server, connection.to_client):
+            self._sides.pop(direction, None)
         self._of(connection).close(connection, at_ns)
 
     def traffic(self) -> tuple[NatsTraffic, ...]:
@@ -47,12 +52,6 @@ class NatsObserver:
         if found is None:
             found = self._captures[connection.capture] = _Capture()
         return found
-
-    def _side(self, direction: Direction) -> Side | None:
-        talk = self._of(direction.connection).talks.get(direction.connection.number)
-        if talk is None:
-            return None
-        return talk.to_server if direction.to_server else talk.to_client
 
 
 class _Capture:
@@ -66,10 +65,11 @@ class _Capture:
         self._omitted = 0
         self.talks: dict[int, Conversation] = {}
 
-    def open(self, connection: Connection) -> None:
-        self.talks[connection.number] = Conversation(
+    def open(self, connection: Connection) -> Conversation:
+        talk = self.talks[connection.number] = Conversation(
             connection.number, self._publishes, self._deliveries, midstream=connection.midstream
         )
+        return talk
 
     def close(self, connection: Connection, at_ns: int) -> None:
         talk = self.talks.pop(connection.number, None)

@@ -30,7 +30,8 @@ class PingTally:
     def forget(self) -> None:
         """Lines were lost: which PONG answers which PING is no longer known."""
         for waiting in self._open:
-            waiting.clear()
+            if waiting:
+                waiting.clear()
 
     @property
     def unanswered(self) -> int:

@@ -23,10 +23,13 @@ class PubAck(msgspec.Struct, frozen=True):
     type: str = ""
 
 
+_DECODER = msgspec.json.Decoder(PubAck)
+
+
 def pub_ack(payload: bytes) -> PubAck | None:
     """None for what is no answer to a publish."""
     try:
-        answer = msgspec.json.decode(payload, type=PubAck)
+        answer = _DECODER.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return answer if not answer.type and (answer.stream or answer.error) else None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from typing import TypeAlias
+
 from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import Publishing, Retry
 from jsdoctor.parse.packets.nats.expectations import Expectation, ExpectationBook, RefusalTally, expectation
@@ -32,17 +35,10 @@ class _Copy:
         self.answer_ns: int | None = None
 
 
-class _Pending:
-    """A publish that waits for its answer."""
-
-    __slots__ = ("at_ns", "copy", "expected", "jetstream", "subject")
-
-    def __init__(self, at_ns: int, subject: bytes) -> None:
-        self.at_ns = at_ns
-        self.subject = subject
-        self.copy: _Copy | None = None
-        self.expected: Expectation | None = None
-        self.jetstream = False
+_Pending: TypeAlias = tuple[int, bytes, _Copy | None, Expectation | None, bool]
+"""A publish that waits for its answer: when, to which subject, its first copy, what it expects, whether its headers
+are JetStream's. A plain tuple, as there is one for every publish.
+"""
 
 
 def _family(subject: bytes) -> bytes:
@@ -58,7 +54,7 @@ class PublishBook:
     def __init__(self, clock: StoreClockBook) -> None:
         self.clock = clock
         self.closed: set[int] = set()
-        self.copies: dict[tuple[bytes, bytes], _Copy] = {}
+        self.copies: OrderedDict[tuple[bytes, bytes], _Copy] = OrderedDict()
         self.expectations = ExpectationBook()
         self.subjects: set[bytes] = set()
 
@@ -68,18 +64,19 @@ class PublishBook:
         if known is not None:
             return known, False
         if len(self.copies) >= _IDS:
-            del self.copies[next(iter(self.copies))]
+            self.copies.popitem(last=False)
         fresh = self.copies[subject, msg_id] = _Copy(at_ns, connection)
         return fresh, True
 
 
 class PublishTally:
-    """What one connection publishes."""
+    """What one connection publishes. `waiting` are publishes that want an answer, by its subject."""
 
     def __init__(self, book: PublishBook, connection: int) -> None:
         self._book = book
         self._connection = connection
-        self._pending: dict[bytes, _Pending] = {}
+        self.waiting: OrderedDict[bytes, _Pending] = OrderedDict()
+        self._messages = self._requests = self._acks = 0
         self._counts: dict[str, int] = {}
         self._ack_ns = LatencyTally()
         self._retry_ns = LatencyTally()
@@ -91,33 +88,43 @@ class PublishTally:
     def _count(self, what: str) -> None:
         self._counts[what] = self._counts.get(what, 0) + 1
 
-    def published(self, at_ns: int, subject: bytes, reply: bytes, headers: dict[bytes, bytes], length: int) -> None:
-        """A publish; `reply` is empty where no answer is wanted."""
-        self._count("messages")
-        pending = _Pending(at_ns, subject)
-        if headers:
-            self._with_headers(pending, headers, length)
+    def published(self, at_ns: int, subject: bytes, reply: bytes) -> None:
+        """A publish without headers; `reply` is empty where no answer is wanted."""
+        self._messages += 1
         if reply:
-            self._count("requests")
-            if len(self._pending) >= _PENDING:
-                del self._pending[next(iter(self._pending))]
-            self._pending[reply] = pending
+            self._requests += 1
+            waiting = self.waiting
+            if len(waiting) >= _PENDING:
+                waiting.popitem(last=False)
+            waiting[reply] = (at_ns, subject, None, None, False)
 
-    def _with_headers(self, pending: _Pending, headers: dict[bytes, bytes], length: int) -> None:
-        pending.jetstream = any(name in headers for name in _JETSTREAM_HEADERS)
+    def published_with(
+        self, at_ns: int, subject: bytes, reply: bytes, headers: dict[bytes, bytes], length: int
+    ) -> None:
+        """A publish with headers."""
+        self._messages += 1
+        copy = None
         if msg_id := headers.get(b"Nats-Msg-Id"):
             self._count("identified")
-            copy, fresh = self._book.first_copy(pending.subject, msg_id, pending.at_ns, self._connection)
-            pending.copy = copy
+            copy, fresh = self._book.first_copy(subject, msg_id, at_ns, self._connection)
             if not fresh:
-                self._retried(pending, copy)
-        pending.expected = expectation(self._connection, pending.subject, headers, length)
-        if pending.expected is not None:
-            self._book.expectations.published(pending.expected)
+                self._retried(at_ns, subject, copy)
+        expected = expectation(self._connection, subject, headers, length)
+        if expected is not None:
+            self._book.expectations.published(expected)
+        if reply:
+            jetstream = any(name in headers for name in _JETSTREAM_HEADERS)
+            self._wait(reply, (at_ns, subject, copy, expected, jetstream))
 
-    def _retried(self, pending: _Pending, copy: _Copy) -> None:
+    def _wait(self, reply: bytes, pending: _Pending) -> None:
+        self._requests += 1
+        if len(self.waiting) >= _PENDING:
+            self.waiting.popitem(last=False)
+        self.waiting[reply] = pending
+
+    def _retried(self, at_ns: int, subject: bytes, copy: _Copy) -> None:
         elsewhere = copy.connection != self._connection
-        soon = pending.at_ns - copy.at_ns < _RECONNECTED_NS
+        soon = at_ns - copy.at_ns < _RECONNECTED_NS
         if elsewhere and soon and copy.connection not in self._book.closed:
             return
         self._count("retries")
@@ -125,44 +132,40 @@ class PublishTally:
             self._count("retries_elsewhere")
         if copy.answer_ns is not None:
             self._count("retries_answered")
-        self._retry_ns.add(pending.at_ns - copy.at_ns)
+        self._retry_ns.add(at_ns - copy.at_ns)
         if len(self._examples) < _EXAMPLES:
-            subject = shortened(text(pending.subject))
-            self._examples.append(Retry(subject, copy.at_ns, pending.at_ns, copy.answer_ns, elsewhere))
-
-    def waits_for(self, inbox: bytes) -> bool:
-        """Whether a message to this subject is the answer to a publish."""
-        return inbox in self._pending
+            self._examples.append(Retry(shortened(text(subject)), copy.at_ns, at_ns, copy.answer_ns, elsewhere))
 
     def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
         """That answer."""
-        pending = self._pending.pop(inbox, None)
+        pending = self.waiting.pop(inbox, None)
         if pending is None:
             return
+        published_ns, subject, copy, expected, _ = pending
         if headers and status(headers)[0] == _NO_RESPONDERS:
             self._count("no_responders")
             if len(self._silent_subjects) < _EXAMPLES:
-                self._silent_subjects.add(shortened(text(pending.subject)))
+                self._silent_subjects.add(shortened(text(subject)))
             return
         answer = pub_ack(payload)
         if answer is None:
             return  # the answer of a service
-        self._count("acks")
-        self._ack_ns.add(at_ns - pending.at_ns)
+        self._acks += 1
+        self._ack_ns.add(at_ns - published_ns)
         if len(self._book.subjects) < _SUBJECTS:
-            self._book.subjects.add(_family(pending.subject))
-        if pending.copy is not None and pending.copy.answer_ns is None:
-            pending.copy.answer_ns = at_ns
+            self._book.subjects.add(_family(subject))
+        if copy is not None and copy.answer_ns is None:
+            copy.answer_ns = at_ns
         if answer.error is not None:
-            again = pending.expected is not None and self._book.expectations.refused(pending.expected)
-            self._refusals.add(at_ns, pending.subject, answer, pending.expected, again)
+            again = expected is not None and self._book.expectations.refused(expected)
+            self._refusals.add(at_ns, subject, answer, expected, again)
             return
-        if pending.expected is not None:
-            self._book.expectations.stored(pending.expected)
+        if expected is not None:
+            self._book.expectations.stored(expected)
         if answer.duplicate:
             self._duplicate(answer.stream, answer.seq)
         else:
-            self._book.clock.stored(answer.stream.encode(), answer.seq, pending.at_ns, at_ns)
+            self._book.clock.stored(answer.stream.encode(), answer.seq, published_ns, at_ns)
 
     def _duplicate(self, stream: str, stream_seq: int) -> None:
         self._count("duplicates")
@@ -173,14 +176,17 @@ class PublishTally:
 
     def publishing(self, end_ns: int) -> Publishing:
         """All of it when the connection or the capture ended: what still waits was not answered."""
-        if self._counts:
+        if self._messages:
             self._book.closed.add(self._connection)
         waiting = LatencyTally()
-        for pending in self._pending.values():
-            if pending.jetstream or _family(pending.subject) in self._book.subjects:
+        for at_ns, subject, _, _, jetstream in self.waiting.values():
+            if jetstream or _family(subject) in self._book.subjects:
                 self._count("unanswered")
-                waiting.add(end_ns - pending.at_ns)
+                waiting.add(end_ns - at_ns)
         return Publishing(
+            messages=self._messages,
+            requests=self._requests,
+            acks=self._acks,
             ack_ns=self._ack_ns.latencies(),
             retry_ns=self._retry_ns.latencies(),
             waiting_ns=waiting.latencies(),

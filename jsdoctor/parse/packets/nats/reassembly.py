@@ -52,6 +52,14 @@ class Reassembly:
 
     def segment(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
         """One segment in the order of the capture. `data` may be shorter than `wire_len`."""
+        if offset == self._next and not self._held:
+            self._next = offset + wire_len
+            captured = len(data)
+            if captured:
+                self._sink.data(at_ns, data)
+            if captured < wire_len:
+                self._sink.uncaptured(at_ns, wire_len - captured)
+            return
         if self._next is None:
             self._next = offset
         if offset > self._next:

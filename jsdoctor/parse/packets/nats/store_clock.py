@@ -6,6 +6,8 @@ delivered. The time it was stored at stands in the reply subject of its delivery
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from jsdoctor.model.nats_traffic import StoreClock
 from jsdoctor.parse.packets.nats.identity import text
 
@@ -28,13 +30,13 @@ class StoreClockBook:
     """Collects from all connections of a capture."""
 
     def __init__(self) -> None:
-        self._stored: dict[tuple[bytes, int], tuple[int, int]] = {}
+        self._stored: OrderedDict[tuple[bytes, int], tuple[int, int]] = OrderedDict()
         self._streams: dict[bytes, _Bounds] = {}
 
     def stored(self, stream: bytes, stream_seq: int, published_ns: int, acknowledged_ns: int) -> None:
         """A publish and its first acknowledgement were both seen; never for a duplicate."""
         if len(self._stored) >= _KEPT:
-            del self._stored[next(iter(self._stored))]
+            self._stored.popitem(last=False)
         self._stored[stream, stream_seq] = (published_ns, acknowledged_ns)
 
     def delivered(self, stream: bytes, stream_seq: int, stored_ns: int, at_ns: int) -> None:
