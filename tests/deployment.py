@@ -20,13 +20,29 @@ GIB = 1 << 30
 Json = dict[str, Any]
 
 
+_NOT_READY = (10059, 10008, 10014, 10005, 10049)
+"""Stream not found, no leader, consumer not found, no suitable peers, no store."""
+
+
 async def api(client: Client, subject: str, body: Json | None = None, attempts: int = 40) -> Json:
-    """One JetStream API request. Asks again where an asset is not known everywhere yet, or peers are not all seen."""
+    """One JetStream API request. Asks again while servers are not ready for it, and once where no answer came.
+
+    A new asset may not be known everywhere yet, peers may not all be seen, and a stream that was just deleted may still
+    have its directory. A cluster that has just formed may lose a request on its way to the leader.
+    """
+    answer: Json = {}
+    waits = 2
     while True:
         attempts -= 1
-        reply = await client.request(f"$JS.API.{subject}", json.dumps(body or {}).encode(), timeout=10)
-        answer: Json = json.loads(reply.data)
-        if answer.get("error", {}).get("err_code") not in (10059, 10008, 10014, 10005) or attempts <= 0:
+        try:
+            reply = await client.request(f"$JS.API.{subject}", json.dumps(body or {}).encode(), timeout=10)
+        except nats.errors.TimeoutError:
+            waits -= 1
+            if not waits:
+                raise
+            continue
+        answer = json.loads(reply.data)
+        if answer.get("error", {}).get("err_code") not in _NOT_READY or attempts <= 0:
             break
         await asyncio.sleep(0.1)
     if "error" in answer:

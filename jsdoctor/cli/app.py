@@ -14,7 +14,7 @@ from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.completion import complete_page
 from jsdoctor.cli.console import Color
-from jsdoctor.cli.fix_commands import FIX_HELP, fix, rollback
+from jsdoctor.cli.fix.commands import FIX_HELP, fix, rollback
 from jsdoctor.cli.help_texts import (
     AUDIT_HELP,
     BASELINE_HELP,
@@ -22,7 +22,7 @@ from jsdoctor.cli.help_texts import (
     CHECK_HELP,
     DIAGNOSE_HELP,
 )
-from jsdoctor.cli.log_engine import Engine
+from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.option_groups import Given, takes
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def audit(given: Given, logs: opt.LogPaths, engine: opt.AuditEngine = Engine.AUT
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.evidence_request import EvidenceRequest
     from jsdoctor.cli.judging import judge_options
-    from jsdoctor.cli.log_options import required_log_options
+    from jsdoctor.cli.logs.options import required_log_options
 
     def work() -> ExitCode | NagiosState:
         asked = required_log_options({**given, "logs": logs, "engine": engine}, batch=True)
@@ -166,8 +166,8 @@ def diagnose(
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.cli.diagnose_request import DiagnoseRequest, read_text
-        from jsdoctor.cli.diagnose_run import run_diagnose
+        from jsdoctor.cli.diagnose.request import DiagnoseRequest, read_text
+        from jsdoctor.cli.diagnose.run import run_diagnose
         from jsdoctor.cli.evidence_request import evidence_options
         from jsdoctor.model.diagnosis import Narrowing
 
@@ -254,7 +254,7 @@ def baseline_write(given: Given, file: opt.BaselinePath, force: opt.Force = Fals
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.cli.baseline_run import run_write
+        from jsdoctor.cli.baseline.run import run_write
         from jsdoctor.cli.evidence_request import evidence_options
         from jsdoctor.cli.judging import judge_options
 
@@ -270,7 +270,7 @@ def baseline_prune(given: Given, file: opt.BaselinePath) -> None:
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.cli.baseline_run import run_prune
+        from jsdoctor.cli.baseline.run import run_prune
         from jsdoctor.cli.evidence_request import evidence_options
         from jsdoctor.cli.judging import judge_options
 

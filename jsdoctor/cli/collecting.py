@@ -93,7 +93,7 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], No
     """What lies beside a deployment, each kind read by a module that is imported when it is wanted."""
     read = []
     if request.logs is not None:
-        from jsdoctor.cli.log_reading import read_logs
+        from jsdoctor.cli.logs.reading import read_logs
 
         read.append(read_logs(request.logs, judging.rulebook.rules, show))
     if request.manifests:
@@ -101,7 +101,7 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], No
 
         read.append(read_manifests(request.manifests, show))
     if request.packets is not None:
-        from jsdoctor.cli.packet_reading import read_packets
+        from jsdoctor.cli.packets.reading import read_packets
 
         read.append(read_packets(request.packets, show))
     return read

@@ -9,8 +9,8 @@ from typing import Any
 
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.connection import connection_options
-from jsdoctor.cli.log_options import LogRequest, log_options
-from jsdoctor.cli.packet_options import PacketRequest, packet_options
+from jsdoctor.cli.logs.options import LogRequest, log_options
+from jsdoctor.cli.packets.options import PacketRequest, packet_options
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import Evidence

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from jsdoctor import __version__
 from jsdoctor.cli import options as opt
-from jsdoctor.cli.baseline_file import load_baseline
+from jsdoctor.cli.baseline.file import load_baseline
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output

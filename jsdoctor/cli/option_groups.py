@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.console import Color
-from jsdoctor.cli.log_engine import Engine
+from jsdoctor.cli.logs.engine import Engine
 
 Given = dict[str, Any]
 """What was given for the options of a command's groups, by name; of the types that the groups declare."""

@@ -11,7 +11,7 @@ import typer
 
 from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
 from jsdoctor.cli.console import Color
-from jsdoctor.cli.log_engine import Engine
+from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import MOST_MESSAGES, ScanTarget
 from jsdoctor.parse.configuration import RuleSetting

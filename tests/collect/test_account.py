@@ -311,12 +311,13 @@ async def _audited(cluster: Cluster) -> tuple[Any, Counter[str]]:
 
 async def _six_r1(cluster: Cluster) -> dict[str, str]:
     client = await nats.connect(cluster.servers("app"))
-    for number in range(6):
-        await add_stream(client, f"R1-{number}", subjects=[f"r1.{number}"])
-        await add_consumer(client, f"R1-{number}", "worker")
-    led = await leaders(client)
-    await client.close()
-    return led
+    try:
+        for number in range(6):
+            await add_stream(client, f"R1-{number}", subjects=[f"r1.{number}"])
+            await add_consumer(client, f"R1-{number}", "worker")
+        return await leaders(client)
+    finally:
+        await client.close()
 
 
 def _survivors(cluster: Cluster, victim: str) -> str:

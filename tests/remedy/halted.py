@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from jsdoctor.cli import app
-from jsdoctor.cli.fix_api import LiveApi
+from jsdoctor.cli.fix.api import LiveApi
 from jsdoctor.remedy.journal import Journal
 
 READING = (".INFO.", ".LIST", ".NAMES", ".MSG.GET.", "$SYS.")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
-from jsdoctor.cli.fix_options import PlanFormat
+from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.model.plan import Plan
 from jsdoctor.remedy.outcome import GOOD, Ending, Outcome
 from jsdoctor.render.json_v1 import dumps

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.packet_options import PacketRequest
+from jsdoctor.cli.packets.options import PacketRequest
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.finding import Subject

@@ -14,12 +14,12 @@ import msgspec
 
 from jsdoctor.cli.connection import resolve_connection
 from jsdoctor.cli.console import progress, say
-from jsdoctor.cli.fix_api import LiveApi
-from jsdoctor.cli.fix_evidence import Look, examiner
-from jsdoctor.cli.fix_options import PlanFormat
-from jsdoctor.cli.fix_output import outcomes_in, plan_in, render_options
-from jsdoctor.cli.fix_plan import make_plan
-from jsdoctor.cli.fix_request import FixRequest, allowed_up_to, check_options, read_plan
+from jsdoctor.cli.fix.api import LiveApi
+from jsdoctor.cli.fix.evidence import Look, examiner
+from jsdoctor.cli.fix.options import PlanFormat
+from jsdoctor.cli.fix.output import outcomes_in, plan_in, render_options
+from jsdoctor.cli.fix.plan import make_plan
+from jsdoctor.cli.fix.request import FixRequest, allowed_up_to, check_options, read_plan
 from jsdoctor.cli.judging import open_judging
 from jsdoctor.cli.output import write_output
 from jsdoctor.collect.connect.connection import connect

@@ -8,8 +8,8 @@ import msgspec
 
 from jsdoctor.cli.collecting import Collected, collect
 from jsdoctor.cli.console import say
-from jsdoctor.cli.diagnose_request import DiagnoseRequest
-from jsdoctor.cli.diagnose_told import Told, told_by_person
+from jsdoctor.cli.diagnose.request import DiagnoseRequest
+from jsdoctor.cli.diagnose.told import Told, told_by_person
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import Judging, open_judging
 from jsdoctor.engine.diagnosis import Looked, diagnose

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from jsdoctor.cli import fix_options as fix_opt
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.console import Color
+from jsdoctor.cli.fix import options as fix_opt
 from jsdoctor.cli.option_groups import Given, takes
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def fix(
 ) -> None:
     """Plan and mend; its help is FIX_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.fix_request import fix_request
-    from jsdoctor.cli.fix_run import run_fix
+    from jsdoctor.cli.fix.request import fix_request
+    from jsdoctor.cli.fix.run import run_fix
 
     def work() -> ExitCode:
         own = {"apply": apply, "yes": yes, "journal": journal, "resume": resume, "plan": plan, "output": output}
@@ -70,7 +70,7 @@ def rollback(
     """Put back what jsdoctor fix has changed, as its journal tells, last step first."""
     from jsdoctor.cli.connection import connection_options
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.rollback_run import RollbackRequest, run_rollback
+    from jsdoctor.cli.fix.rollback import RollbackRequest, run_rollback
 
     def work() -> ExitCode:
         return run_rollback(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from jsdoctor import __version__
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
-from jsdoctor.cli.diagnose_request import DiagnoseRequest, refuse_contradictions
+from jsdoctor.cli.diagnose.request import DiagnoseRequest, refuse_contradictions
 from jsdoctor.cli.output import write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.collect.problems import UsageProblem
@@ -31,13 +31,13 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
     question = Question(recognition.symptom, recognition.by, request.narrowing) if recognition.symptom else None
     probed, collected, diagnosis = None, None, None
     if request.probe:
-        from jsdoctor.cli.diagnose_told import run_probe
+        from jsdoctor.cli.diagnose.told import run_probe
 
         probed = run_probe(request.probe, request.narrowing, request.wanted, request.judge())
     if question is not None and request.offline:
         diagnosis = undiagnosed(question, rulebook.rules, rulebook.checks)
     elif question is not None:
-        from jsdoctor.cli.diagnose_collect import diagnose_collected
+        from jsdoctor.cli.diagnose.collect import diagnose_collected
 
         collected, diagnosis = diagnose_collected(request, question, recognition.actual_seq, probed)
     consultation = Consultation(

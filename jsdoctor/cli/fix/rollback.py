@@ -11,10 +11,10 @@ from pathlib import Path
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.connection import resolve_connection
 from jsdoctor.cli.console import Color, say
-from jsdoctor.cli.fix_api import LiveApi
-from jsdoctor.cli.fix_options import PlanFormat
-from jsdoctor.cli.fix_output import outcomes_in, render_options
-from jsdoctor.cli.fix_run import confirm, exit_code_of
+from jsdoctor.cli.fix.api import LiveApi
+from jsdoctor.cli.fix.options import PlanFormat
+from jsdoctor.cli.fix.output import outcomes_in, render_options
+from jsdoctor.cli.fix.run import confirm, exit_code_of
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.settings import ConnectionOptions, ConnectionSettings
 from jsdoctor.collect.problems import Problem, UsageProblem

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.cli.evidence_request import EvidenceRequest, evidence_options
-from jsdoctor.cli.fix_options import Allow, PlanFormat, plan_format
+from jsdoctor.cli.fix.options import Allow, PlanFormat, plan_format
 from jsdoctor.cli.judging import JudgeRequest, judge_options
 from jsdoctor.cli.options import split
 from jsdoctor.collect.problems import UsageProblem

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.log_engine import EngineChoice, choose_engine
-from jsdoctor.cli.log_options import LogRequest
-from jsdoctor.cli.log_progress import LogProgress
+from jsdoctor.cli.logs.engine import EngineChoice, choose_engine
+from jsdoctor.cli.logs.options import LogRequest
+from jsdoctor.cli.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import Plan, discover
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.collect.logs.split import split

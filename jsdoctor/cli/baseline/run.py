@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from jsdoctor.cli.baseline_file import load_baseline, save_baseline
+from jsdoctor.cli.baseline.file import load_baseline, save_baseline
 from jsdoctor.cli.collecting import collect
 from jsdoctor.cli.console import say
 from jsdoctor.cli.evidence_request import EvidenceRequest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsdoctor.cli.log_engine import Engine
+from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.collect.logs.spark.session import SparkChoice
 from jsdoctor.collect.problems import UsageProblem
 

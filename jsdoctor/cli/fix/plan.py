@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from jsdoctor import __version__
 from jsdoctor.cli.console import say
-from jsdoctor.cli.fix_evidence import Look
-from jsdoctor.cli.fix_request import FixRequest, check_choices
+from jsdoctor.cli.fix.evidence import Look
+from jsdoctor.cli.fix.request import FixRequest, check_choices
 from jsdoctor.cli.headline import headline
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem

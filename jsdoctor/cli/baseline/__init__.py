@@ -1,0 +1,1 @@
+"""`jsdoctor baseline`, and the baseline that `check` takes."""

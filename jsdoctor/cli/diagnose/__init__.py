@@ -1,0 +1,1 @@
+"""`jsdoctor diagnose`."""

@@ -1,0 +1,1 @@
+"""`jsdoctor fix` and `jsdoctor rollback`."""

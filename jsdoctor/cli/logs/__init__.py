@@ -1,0 +1,1 @@
+"""Logs beside a deployment or alone: options, engines, reading."""

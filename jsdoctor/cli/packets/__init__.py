@@ -1,0 +1,1 @@
+"""Packet captures: options and reading."""
