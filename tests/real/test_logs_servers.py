@@ -165,9 +165,11 @@ def test_a_machine_that_is_frozen_again_and_again(version: str, cluster_factory:
 
 
 def publish_until(cluster: Cluster, over: threading.Event) -> None:
-    with dial(cluster, LOGIN) as raw:
-        while not over.is_set():
-            raw.sendall(b"PUB nobody.listens 0\r\n\r\n" * 20_000)
+    """Again and again: a server that was frozen may take its client for stale, and close the connection."""
+    while not over.is_set():
+        with contextlib.suppress(OSError), dial(cluster, LOGIN) as raw:
+            while not over.is_set():
+                raw.sendall(b"PUB nobody.listens 0\r\n\r\n" * 20_000)
 
 
 # --- what is stored -----------------------------------------------------------------------------------------------
