@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
+from jsdoctor.parse.packets.blocks import BlockReader
 from jsdoctor.parse.packets.container import LARGEST_PACKET, Damaged, Interface, Record
 
 MAGICS = {
@@ -18,26 +19,15 @@ MAGICS = {
 _HEADER, _RECORD = 24, 16
 
 
-class PcapReader:
+class PcapReader(BlockReader):
     """Reads blocks of a classic capture file, in memory of one block."""
 
     format = "pcap"
 
     def __init__(self) -> None:
-        self.interfaces: list[Interface] = []
-        self.kernel_drops: int | None = None
-        self.skipped = 0
-        self._buffer = b""
-        self._carry = b""
-        self._read = 0
+        super().__init__()
         self._unpack = Struct("<IIII").unpack_from
         self._unit_ns = 0
-
-    def feed(self, block: bytes) -> bytes:
-        """Take in the next block of the file; what the offsets of the records refer to."""
-        self._buffer = self._carry + block if self._carry else block
-        self._carry = b""
-        return self._buffer
 
     def records(self) -> Iterator[Record]:
         """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
@@ -62,10 +52,6 @@ class PcapReader:
             at = end
         self._carry = buffer[at:]
         self._read += at
-
-    def rest(self) -> int:
-        """How many bytes were left over at the end of the file."""
-        return len(self._carry)
 
     def _begin(self, buffer: bytes) -> None:
         order, self._unit_ns = MAGICS[buffer[:4]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from struct import Struct
 
+from jsdoctor.parse.packets.blocks import BlockReader
 from jsdoctor.parse.packets.container import LARGEST_PACKET, Damaged, Interface, Record
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -15,18 +16,13 @@ _DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM = 5, 7
 _SECOND_NS = 1_000_000_000
 
 
-class PcapngReader:
+class PcapngReader(BlockReader):
     """Reads blocks of a pcapng file, in memory of one block."""
 
     format = "pcapng"
 
     def __init__(self) -> None:
-        self.interfaces: list[Interface] = []
-        self.kernel_drops: int | None = None
-        self.skipped = 0
-        self._buffer = b""
-        self._carry = b""
-        self._read = 0
+        super().__init__()
         self._order = "<"
         self._unpack = Struct("<IIIIIII").unpack_from
         self._pair = Struct("<II").unpack_from
@@ -35,12 +31,6 @@ class PcapngReader:
         self._clocks: list[tuple[int, int]] = []
         self._drops: dict[int, int] = {}
         self._last_ns = 0
-
-    def feed(self, block: bytes) -> bytes:
-        """Take in the next block of the file; what the offsets of the records refer to."""
-        self._buffer = self._carry + block if self._carry else block
-        self._carry = b""
-        return self._buffer
 
     def records(self) -> Iterator[Record]:
         """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
@@ -65,10 +55,6 @@ class PcapngReader:
             at = end
         self._carry = buffer[at:]
         self._read += at
-
-    def rest(self) -> int:
-        """How many bytes were left over at the end of the file."""
-        return len(self._carry)
 
     def _packet(self, room: tuple[int, int], index: int, ticks: int, captured: int, length: int) -> Record | None:
         start, limit = room
