@@ -53,7 +53,34 @@ class Fate(StrEnum):
     DELETED = "deleted"
 
 
-class DeclaredStream(msgspec.Struct, frozen=True, kw_only=True):
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream or consumer of a manifest, and where in it each field is stated."""
+
+    tool: Tool
+    what: str
+    place: Place
+    account: str = ""
+    places: Mapping[str, Place] = {}
+    mistakes: tuple[Mistake, ...] = ()
+    may_update: bool = True
+    fate: Fate = Fate.KEPT
+    unknown: frozenset[str] = frozenset()
+    """Fields whose values are not known before the tool has run."""
+
+    def at(self, *fields: str) -> Place:
+        """Where the first of these fields is stated, else where the asset begins."""
+        return next((self.places[field] for field in fields if field in self.places), self.place)
+
+    def states(self, field: str) -> bool:
+        """Whether the manifest itself says something on this field."""
+        return field in self.places
+
+    def shows(self, field: str, value: object) -> Observation:
+        """A field as evidence, at the line that states it, or at the asset's own when nothing does."""
+        return self.at(field).shows(f"{field}: {value}" if self.states(field) else f"{field} is not set: {value}")
+
+
+class DeclaredStream(Declared, frozen=True, kw_only=True):
     """A stream, key-value bucket or object store of a manifest.
 
     `config` is what the tool sends when it creates the stream. `places` tells by field of the server's configuration
@@ -61,18 +88,8 @@ class DeclaredStream(msgspec.Struct, frozen=True, kw_only=True):
     tool leaves as the server has them when the manifest has no value for them.
     """
 
-    tool: Tool
-    what: str
-    place: Place
     config: StreamConfig
-    account: str = ""
-    places: Mapping[str, Place] = {}
-    mistakes: tuple[Mistake, ...] = ()
     kept_when_unset: frozenset[str] = frozenset()
-    may_update: bool = True
-    fate: Fate = Fate.KEPT
-    unknown: frozenset[str] = frozenset()
-    """Fields whose values are not known before the tool has run."""
 
     @property
     def name(self) -> str:
@@ -94,33 +111,12 @@ class DeclaredStream(msgspec.Struct, frozen=True, kw_only=True):
         kept = {name: getattr(current, name) for name in self.kept_when_unset if not getattr(self.config, name)}
         return stream_as_stored(msgspec.structs.replace(self.config, **kept))
 
-    def at(self, *fields: str) -> Place:
-        """Where the first of these fields is stated, else where the stream begins."""
-        return next((self.places[field] for field in fields if field in self.places), self.place)
 
-    def states(self, field: str) -> bool:
-        """Whether the manifest itself says something on this field."""
-        return field in self.places
-
-    def shows(self, field: str, value: object) -> Observation:
-        """A field as evidence, at the line that states it, or at the stream's own when nothing does."""
-        return self.at(field).shows(f"{field}: {value}" if self.states(field) else f"{field} is not set: {value}")
-
-
-class DeclaredConsumer(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredConsumer(Declared, frozen=True, kw_only=True):
     """A consumer of a manifest. `stream` is empty where the file does not say to which stream it belongs."""
 
-    tool: Tool
-    what: str
-    place: Place
     stream: str
     config: ConsumerConfig
-    account: str = ""
-    places: Mapping[str, Place] = {}
-    mistakes: tuple[Mistake, ...] = ()
-    may_update: bool = True
-    fate: Fate = Fate.KEPT
-    unknown: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -137,18 +133,6 @@ class DeclaredConsumer(msgspec.Struct, frozen=True, kw_only=True):
     def stored(self) -> ConsumerConfig:
         """The configuration as a server stores it."""
         return consumer_as_stored(self.config)
-
-    def at(self, *fields: str) -> Place:
-        """Where the first of these fields is stated, else where the consumer begins."""
-        return next((self.places[field] for field in fields if field in self.places), self.place)
-
-    def states(self, field: str) -> bool:
-        """Whether the manifest itself says something on this field."""
-        return field in self.places
-
-    def shows(self, field: str, value: object) -> Observation:
-        """A field as evidence, at the line that states it, or at the consumer's own when nothing does."""
-        return self.at(field).shows(f"{field}: {value}" if self.states(field) else f"{field} is not set: {value}")
 
 
 class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
