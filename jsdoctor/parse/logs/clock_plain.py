@@ -36,7 +36,7 @@ class PlainClock:
         """See `BlockClock`."""
         return [bisect_left(self._starts, start) for start in starts]
 
-    def loud(self, singly: bool) -> Loud:
+    def loud(self, singly: bool, openings: Sequence[bytes]) -> Loud:  # noqa: ARG002  # nothing is quiet
         """See `BlockClock`. Here that is everything: to look for quiet lines takes longer than to search the text."""
         if singly:
             return Loud((), self._starts, self.lines, whole=True)

@@ -23,6 +23,7 @@ _SUBJECT = frozenset(SUBJECT_FIELDS)
 _LOUD = ("INF", "WRN", "ERR", "FTL")
 _QUIET = frozenset(("DBG", "TRC"))
 _LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
+_BEGINS = re.compile(r"\^([A-Za-z ]{7})[A-Za-z ]")  # a quantifier may follow the last one
 _NUMBERS = re.compile(r"\d+")
 _WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.ASCII)
@@ -68,8 +69,11 @@ class Matcher:
         self.literals = tuple(literal.encode() for literal in literals)
         self._search = literal_search(self.literals, use_re2)
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
-        self.quiet = tuple(dict.fromkeys(one.contains.encode() for one in self.signatures if _QUIET & {*one.levels}))
+        told = [one for one in self.signatures if _QUIET & {*one.levels}]
+        self.quiet = tuple(dict.fromkeys(one.contains.encode() for one in told if not _opening(one)))
         """Literals that count in lines of a server's DBG and TRC. No other does: those quote what clients send."""
+        self.openings = tuple(dict.fromkeys(filter(None, map(_opening, told))))
+        """How messages of other signatures of these levels begin: the space before them and seven bytes."""
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0
         self.known: dict[bytes, Told] = {}
@@ -130,6 +134,12 @@ class Matcher:
                 name = signature.name
                 counted = name not in MARKED or name in AGGREGATED
                 yield Match(number, signature, name in MARKED, counted, subject, others, measures)
+
+
+def _opening(signature: Signature) -> bytes:
+    """How each line of a signature begins, in eight bytes with the space before it; empty when that is not fixed."""
+    found = _BEGINS.match(signature.pattern)
+    return b" " + found[1].encode() if found else b""
 
 
 def wants(signature: Signature, server: bool, level: str) -> bool:

@@ -137,7 +137,7 @@ class PartScan:
     def _search(self, clock: BlockClock) -> None:  # noqa: C901  # it is the innermost loop: calls are what it saves
         """Find what the lines of the block tell. What a speaker wrote before in the same words is counted at once."""
         block, base, zone, touched = self._block, self._base, self._zone, self._speakers.touched
-        loud, find = clock.loud(self._repetitive), self._matcher.finder(block)
+        loud, find = clock.loud(self._repetitive, self._matcher.openings), self._matcher.finder(block)
         speaker = spoken = last = None
         last_at = last_us = repeated = 0
         for begin, end, stamp, native_us in clock.lines_of(candidates(block, loud, self._matcher.quiet, find)):

@@ -70,9 +70,10 @@ class BlockClock(Protocol):
         """The numbers, from 0, of the lines that start at these offsets."""
         ...
 
-    def loud(self, singly: bool) -> Loud:
+    def loud(self, singly: bool, openings: Sequence[bytes]) -> Loud:
         """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
 
+        Those with one of the `openings` between level and message, of eight bytes each, are loud whatever their level.
         `singly`: all of them one by one, which is faster where many are repeated.
         """
         ...
