@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jsdoctor.parse.logs.builtin import BEGINNINGS
-from jsdoctor.parse.logs.engine import Finder, first_in_lines
+from jsdoctor.parse.logs.engine import Finder, Search, first_in_lines
 from jsdoctor.parse.logs.sections import STARTS
 from jsdoctor.parse.logs.stretch import Loud
 
@@ -13,15 +13,13 @@ _NEWLINE = 10
 _AT_ONCE = (*STARTS, *BEGINNINGS)
 
 
-def candidates(block: bytes, loud: Loud, quiet: Sequence[bytes], find: Finder) -> list[int]:
-    """Where these lines are: any offset in each, some more than once, in no order.
+def candidates(block: bytes, loud: Loud, quiet: Sequence[Search], find: Finder) -> list[int]:
+    """Where these lines are, but for single ones: any offset in each, some more than once, in no order.
 
-    Those of loud runs have a literal, single ones have not been looked at. Four lines in five of a debug log are quiet,
-    and few literals count there, so that these are searched one by one, which is many times as fast.
+    Four lines in five of a debug log are quiet, and few literals count there, so that these are searched one by one,
+    which is many times as fast.
     """
-    found = list(loud.single)
-    if begins_at_once(block):
-        found.append(0)
+    found = [0] if begins_at_once(block) else []
     for begin, end in loud.runs:
         position = max(begin - 1, 0)  # some literals begin with the line break
         while position >= 0 and (position := find(position, end)) >= 0:
@@ -29,8 +27,8 @@ def candidates(block: bytes, loud: Loud, quiet: Sequence[bytes], find: Finder) -
             found.append(position)
             position = block.find(b"\n", position, end)
     if not loud.whole:
-        for literal in quiet:
-            found.extend(first_in_lines(block, literal))
+        for search in quiet:
+            found.extend(first_in_lines(block, search))
     return found
 
 

@@ -29,6 +29,9 @@ _ODD_LINES = 2000
 _RUN = 4
 """So many loud lines in a row are searched as one text; fewer are looked at one by one."""
 
+_WHICH_BYTE = np.uint64(0x0001020304050607)
+"""A word with a one in just one byte, times this, has the number of that byte on top."""
+
 _QUIET = tuple(int.from_bytes(level, "little") for level in (b"DBG]", b"TRC]"))
 
 
@@ -69,7 +72,7 @@ class NumpyClock:
         lines = np.flatnonzero(loud)
         whole = len(lines) == self.lines
         if singly or not len(lines):
-            return Loud((), self._starts[lines].tolist(), len(lines), whole)
+            return Loud((), lines.tolist(), len(lines), whole)
         if whole:
             return Loud([(0, len(self._block))], (), len(lines), whole)
         firsts = np.append(0, np.flatnonzero(np.diff(lines) != 1) + 1)
@@ -77,22 +80,25 @@ class NumpyClock:
         long = lengths >= _RUN
         begins = self._starts[lines[firsts[long]]].tolist()
         ends = self._ends[lines[(firsts + lengths - 1)[long]]].tolist()
-        single = self._starts[lines[np.repeat(~long, lengths)]].tolist()
+        single = lines[np.repeat(~long, lengths)].tolist()
         return Loud(list(zip(begins, ends, strict=True)), single, len(lines), whole)
 
-    def lines_of(self, positions: Sequence[int]) -> Iterable[FoundLine]:
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> Iterable[FoundLine]:
         """See `BlockClock`."""
         where = np.asarray(positions, np.int64)
         lines = np.searchsorted(self._starts, where, side="right") - 1
         wanted = np.zeros(self.lines, bool)
         wanted[lines[where - self._starts[lines] < LINE_CAP]] = True
+        wanted[np.asarray(single, np.int64)] = True
         lines = np.flatnonzero(wanted)
-        begins = self._starts[lines]
-        found = np.searchsorted(self._at, begins)
-        known = np.append(self._at, -1)[found] == begins
+        begins, ends = self._starts[lines].tolist(), self._ends[lines].tolist()
+        if len(self._at) == self.lines:
+            return zip(begins, ends, self._stamps[lines].tolist(), self._us[lines].tolist(), strict=True)
+        found = np.searchsorted(self._at, self._starts[lines])
+        known = np.append(self._at, -1)[found] == self._starts[lines]
         stamps, times = np.append(self._stamps, 0)[found], np.append(self._us, 0)[found]
         us = [time if stamped else None for time, stamped in zip(times.tolist(), known.tolist(), strict=True)]
-        return zip(begins.tolist(), self._ends[lines].tolist(), stamps.tolist(), us, strict=True)
+        return zip(begins, ends, stamps.tolist(), us, strict=True)
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
         """See `BlockClock`."""
@@ -108,8 +114,21 @@ class NumpyClock:
         return _stretches(names, numbers, cut, us, at)
 
 
+def _line_ends(raw: NDArray[np.uint8]) -> Ints:
+    """Where the line breaks are. Eight bytes at a time, unless some lines are so short that two of them have breaks."""
+    whole = len(raw) & ~7
+    found = raw == ord("\n")
+    words = found[:whole].view("<u8")
+    where = np.flatnonzero(words.astype(bool))
+    chosen = words[where]
+    if (chosen & (chosen - 1)).any():
+        return np.flatnonzero(found)
+    ends = 8 * where + (chosen * _WHICH_BYTE >> np.uint64(56)).astype(np.int64)
+    return np.append(ends, whole + np.flatnonzero(found[whole:])) if whole < len(raw) else ends
+
+
 def _line_starts(raw: NDArray[np.uint8]) -> Ints:
-    ends = np.flatnonzero(raw == ord("\n"))
+    ends = _line_ends(raw)
     starts = np.empty(len(ends) + 1, np.int64)
     starts[0] = 0
     np.add(ends, 1, out=starts[1:])

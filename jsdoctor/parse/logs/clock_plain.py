@@ -39,13 +39,14 @@ class PlainClock:
     def loud(self, singly: bool, openings: Sequence[bytes]) -> Loud:  # noqa: ARG002  # nothing is quiet
         """See `BlockClock`. Here that is everything: to look for quiet lines takes longer than to search the text."""
         if singly:
-            return Loud((), self._starts, self.lines, whole=True)
+            return Loud((), range(self.lines), self.lines, whole=True)
         return Loud([(0, len(self._block))], (), self.lines, whole=True)
 
-    def lines_of(self, positions: Sequence[int]) -> Iterator[FoundLine]:
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> Iterator[FoundLine]:
         """See `BlockClock`."""
         where = [(position, bisect_right(self._starts, position) - 1) for position in positions]
-        for line in sorted({line for position, line in where if position - self._starts[line] < LINE_CAP}):
+        found = {line for position, line in where if position - self._starts[line] < LINE_CAP}
+        for line in sorted(found.union(single)):
             yield self._found[line]
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:

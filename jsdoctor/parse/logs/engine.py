@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 try:
@@ -18,6 +20,9 @@ _SHORT = 512
 
 Finder = Callable[[int, int], int]
 """From and to which offset of a block to look for a literal; where it begins, or -1."""
+
+Search = Callable[[bytes, int], int]
+"""A block, and from where to look for one literal in it; where it begins, or -1."""
 
 
 class LiteralSearch(Protocol):
@@ -41,6 +46,14 @@ def literal_search(literals: Sequence[bytes], use_re2: bool | None = None) -> Li
     """The fastest search there is here. `use_re2` False: as if google-re2 were not installed."""
     chosen = have_re2() if use_re2 is None else use_re2
     return _Re2Literals(literals) if chosen and literals else _PlainLiterals(literals)
+
+
+def single_search(literal: bytes, use_re2: bool | None = None) -> Search:
+    """The fastest search for one literal: RE2 looks for its first and last byte at once, several times as fast."""
+    if not (have_re2() if use_re2 is None else use_re2):
+        return lambda block, position: block.find(literal, position)
+    search = re2.compile(re.escape(literal), _options()).search
+    return lambda block, position: _start(search(block, position))
 
 
 def _options() -> Any:
@@ -70,13 +83,13 @@ class _Re2Literals:
         return sorted(self._set.Match(text) or ())
 
 
-def first_in_lines(block: bytes, literal: bytes) -> Iterator[int]:
+def first_in_lines(block: bytes, search: Search) -> Iterator[int]:
     """Where a literal stands in a block: for each line that has it, or begins with it, the first place."""
-    at = block.find(literal)
+    at = search(block, 0)
     while at >= 0:
         yield at
         line_end = block.find(b"\n", at + 1)
-        at = block.find(literal, line_end) if line_end >= 0 else -1
+        at = search(block, line_end) if line_end >= 0 else -1
 
 
 def _start(found: Any) -> int:
@@ -90,7 +103,7 @@ class _PlainLiterals:
     def finder(self, block: bytes) -> Finder:
         found: dict[int, int] = {}
         for literal in self._literals:
-            for at in first_in_lines(block, literal):
+            for at in first_in_lines(block, single_search(literal, use_re2=False)):
                 found[at] = min(found.get(at, len(block)), at + len(literal))
         ordered = sorted(found)
 
@@ -105,19 +118,27 @@ class _PlainLiterals:
 
 
 class Pattern:
-    """A portable pattern over bytes. Texts longer than `short` go to RE2, whose time is linear, when it is there."""
+    """A portable pattern over bytes. Texts longer than `short` go to RE2, whose time is linear, when it is there.
+
+    It is compiled when it is first wanted: most logs have lines of few signatures.
+    """
 
     def __init__(self, pattern: str, use_re2: bool | None = None, short: int = _SHORT) -> None:
-        raw = pattern.encode()
-        self._re, self._short = re.compile(raw), short
-        chosen = have_re2() if use_re2 is None else use_re2
-        self._re2 = re2.compile(raw, _options()) if chosen else None
+        self._raw = pattern.encode()
+        self._short = short if (have_re2() if use_re2 is None else use_re2) else sys.maxsize
 
     def groups(self, text: bytes) -> tuple[bytes | None, ...] | None:
         """The groups of the first match, or None."""
-        engine = self._re if self._re2 is None or len(text) <= self._short else self._re2
-        found = engine.search(text)
+        found = (self._quick if len(text) <= self._short else self._linear).search(text)
         return None if found is None else tuple(found.groups())
+
+    @cached_property
+    def _quick(self) -> re.Pattern[bytes]:
+        return re.compile(self._raw)
+
+    @cached_property
+    def _linear(self) -> Any:
+        return re2.compile(self._raw, _options())
 
 
 def portable(pattern: str) -> str | None:

@@ -11,7 +11,7 @@ from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import Signature, Source
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.logs.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, searched
-from jsdoctor.parse.logs.engine import Finder, Pattern, literal_search
+from jsdoctor.parse.logs.engine import Finder, Pattern, literal_search, single_search
 from jsdoctor.parse.logs.sections import LITERALS
 
 TEXT_CAP = 2048
@@ -70,8 +70,9 @@ class Matcher:
         self._search = literal_search(self.literals, use_re2)
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
         told = [one for one in self.signatures if _QUIET & {*one.levels}]
-        self.quiet = tuple(dict.fromkeys(one.contains.encode() for one in told if not _opening(one)))
-        """Literals that count in lines of a server's DBG and TRC. No other does: those quote what clients send."""
+        quiet = dict.fromkeys(one.contains.encode() for one in told if not _opening(one))
+        self.quiet = tuple(single_search(literal, use_re2) for literal in quiet)
+        """Searches for literals that count in a server's DBG and TRC. No other does: those quote what clients send."""
         self.openings = tuple(dict.fromkeys(filter(None, map(_opening, told))))
         """How messages of other signatures of these levels begin: the space before them and seven bytes."""
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}

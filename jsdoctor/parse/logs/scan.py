@@ -138,9 +138,10 @@ class PartScan:
         """Find what the lines of the block tell. What a speaker wrote before in the same words is counted at once."""
         block, base, zone, touched = self._block, self._base, self._zone, self._speakers.touched
         loud, find = clock.loud(self._repetitive, self._matcher.openings), self._matcher.finder(block)
+        found = candidates(block, loud, self._matcher.quiet, find)
         speaker = spoken = last = None
         last_at = last_us = repeated = 0
-        for begin, end, stamp, native_us in clock.lines_of(candidates(block, loud, self._matcher.quiet, find)):
+        for begin, end, stamp, native_us in clock.lines_of(loud.single, found):
             text = b""
             if native_us is not None:
                 prefix = block[begin:stamp]

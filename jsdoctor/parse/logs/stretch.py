@@ -50,8 +50,8 @@ FoundLine = tuple[int, int, int, int | None]
 class Loud(NamedTuple):
     """What of a block may hold more than a message of a server's DBG or TRC.
 
-    `runs` are ranges of whole lines to be searched, `single` the starts of lines to be looked at one by one; `lines` is
-    how many there are in all. `whole`: no line is quiet.
+    `runs` are ranges of whole lines to be searched, `single` the numbers, from 0, of lines to be looked at one by one;
+    `lines` is how many there are in all. `whole`: no line is quiet.
     """
 
     runs: Sequence[tuple[int, int]]
@@ -78,8 +78,8 @@ class BlockClock(Protocol):
         """
         ...
 
-    def lines_of(self, positions: Sequence[int]) -> Iterable[FoundLine]:
-        """The lines of these offsets, each once and in order, but for those too far into a long line."""
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> Iterable[FoundLine]:
+        """The lines of these numbers and offsets, each once and in order. Too far into a long line is not looked."""
         ...
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
