@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.histogram import Bucket, Histogram
 from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
 from jsdoctor.model.log_story import (
     ClockStep,
@@ -26,6 +27,7 @@ __all__ = [
     "ClockStep",
     "CrashLoop",
     "Exemplar",
+    "Histogram",
     "Leadership",
     "LogEvidence",
     "LogFile",
@@ -65,14 +67,6 @@ largest value are kept as a `Measure`.
 """
 
 
-class Bucket(msgspec.Struct, frozen=True, gc=False):
-    """Lines of one span of `Occurrence.bucket_us`: how many, and the first and last of them (microseconds)."""
-
-    first_us: int
-    last_us: int
-    count: int
-
-
 class Measure(msgspec.Struct, frozen=True, gc=False):
     """Extremes of a numeric field: whole numbers as they are, durations in nanoseconds, sizes in bytes."""
 
@@ -96,7 +90,7 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     dated: int
     zoned: bool
     bucket_us: int = MINUTE_US
-    histogram: tuple[Bucket, ...] = ()
+    histogram: Histogram = Histogram()
     measures: tuple[Measure, ...] = ()
     exemplars: tuple[Exemplar, ...] = ()
 
@@ -116,7 +110,7 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def last(self) -> LogTime | None:
         """Time of the last dated line."""
-        return LogTime(max(bucket.last_us for bucket in self.histogram), self.zoned) if self.histogram else None
+        return LogTime(max(self.histogram.lasts()), self.zoned) if self.histogram else None
 
     @property
     def subject(self) -> Subject:
@@ -132,7 +126,7 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def between(self, start_us: int, end_us: int) -> int:
         """Lines in buckets that touch `start_us <= time < end_us`: an upper bound, exact when buckets fit."""
-        return sum(b.count for b in self.histogram if b.last_us >= start_us and b.first_us < end_us)
+        return sum(count for first, last, count in self.histogram.spans() if last >= start_us and first < end_us)
 
 
 class SignatureTotal(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from jsdoctor.checks.logs.windows import most_within
-from jsdoctor.model.log import Bucket, Occurrence
+from jsdoctor.model.log import Histogram, Occurrence
 
 
 def occurrence(user: str, *spans: tuple[int, int, int]) -> Occurrence:
@@ -16,12 +16,12 @@ def occurrence(user: str, *spans: tuple[int, int, int]) -> Occurrence:
         count=sum(count for _, _, count in spans),
         dated=sum(count for _, _, count in spans),
         zoned=True,
-        histogram=tuple(Bucket(*span) for span in spans),
+        histogram=Histogram.of(spans),
     )
 
 
 def one_by_one(found: list[Occurrence], window_us: int, field: str) -> int:
-    starts = {bucket.first_us for one in found for bucket in one.histogram}
+    starts = {first for one in found for first in one.histogram.firsts()}
     users = {one.value(field) for one in found} - {""}
     return max(
         (

@@ -77,9 +77,9 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
     by_subject: dict[Subject, list[tuple[Occurrence, int]]] = defaultdict(list)
     for one in logs.occurrences(*signatures):
         noise = sum(
-            bucket.count
-            for bucket in one.histogram
-            if calm and timeline.noise(one.logged_by, bucket.first_us, bucket.last_us)
+            count
+            for first_us, last_us, count in one.histogram.spans()
+            if calm and timeline.noise(one.logged_by, first_us, last_us)
         )
         if one.count > noise:
             by_subject[subjects(dict(one.fields), one.logged_by)].append((one, one.count - noise))

@@ -15,10 +15,10 @@ def most_within(
 
     An upper bound, as `Occurrence.between`: a bucket counts where it touches the window.
     """
-    buckets = [(bucket, group(one)) for one in found for bucket in one.histogram]
-    starts = sorted({bucket.first_us for bucket, _ in buckets})
-    entering = sorted((bucket.first_us, name, bucket.count) for bucket, name in buckets if name)
-    leaving = sorted((bucket.last_us, name, bucket.count) for bucket, name in buckets if name)
+    buckets = [(*span, group(one)) for one in found for span in one.histogram.spans()]
+    starts = sorted({first for first, _, _, _ in buckets})
+    entering = sorted((first, name, count) for first, _, count, name in buckets if name)
+    leaving = sorted((last, name, count) for _, last, count, name in buckets if name)
     counts: dict[str, int] = defaultdict(int)
     most = entered = left = 0
     for start in starts:

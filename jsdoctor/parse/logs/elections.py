@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from jsdoctor.model.log import Bucket, Leadership, LogTime, Occurrence
+from jsdoctor.model.log import Leadership, LogTime, Occurrence
 from jsdoctor.parse.logs import builtin
 from jsdoctor.parse.logs.folded import Sighting
 from jsdoctor.parse.logs.rows import MarkRow
@@ -112,19 +112,19 @@ def leaderships(found: Sequence[Occurrence]) -> list[Leadership]:
 
 def _leadership(kind: str, same: list[Occurrence]) -> Leadership:
     leaders: Counter[str] = Counter()
-    buckets: list[tuple[Bucket, bool]] = []
+    buckets: list[tuple[int, int, bool, int]] = []
     for found in same:
         leaders[found.logged_by] += found.count
-        buckets.extend((bucket, found.zoned) for bucket in found.histogram)
-    buckets.sort(key=lambda pair: (pair[0].first_us, pair[0].last_us, pair[1], pair[0].count))
+        buckets.extend((first, last, found.zoned, count) for first, last, count in found.histogram.spans())
+    buckets.sort()
     most, most_at, within, end = 0, None, 0, 0
-    for bucket, zoned in buckets:
-        while end < len(buckets) and buckets[end][0].first_us < bucket.first_us + WINDOW_US:
-            within += buckets[end][0].count
+    for first_us, _, zoned, count in buckets:
+        while end < len(buckets) and buckets[end][0] < first_us + WINDOW_US:
+            within += buckets[end][3]
             end += 1
         if within > most:
-            most, most_at = within, LogTime(bucket.first_us, zoned)
-        within -= bucket.count
+            most, most_at = within, LogTime(first_us, zoned)
+        within -= count
     lines = sorted((line for found in same for line in found.exemplars), key=lambda line: (line.file, line.offset))
     firsts = [found.first for found in same if found.first is not None]
     lasts = [found.last for found in same if found.last is not None]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from jsdoctor.model.log import MINUTE_US, Bucket, Exemplar, Measure, Occurrence, SignatureTotal
+from jsdoctor.model.log import MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
 from jsdoctor.parse.logs.rows import HitRow, Seen
 from jsdoctor.parse.logs.series import NO_TIME, File
 from jsdoctor.parse.logs.tally import EXEMPLARS
@@ -64,7 +64,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
         logged_by=server,
         fields=rows[0].hits.subject,
         count=sum(row.hits.count for row in rows),
-        dated=sum(bucket.count for bucket in histogram),
+        dated=sum(count for _, _, count in histogram.spans()),
         zoned=zoned,
         bucket_us=width,
         histogram=histogram,
@@ -99,13 +99,13 @@ def _rank(undated: int) -> Callable[[Exemplar], tuple[int, str, int]]:
     return lambda line: (undated if line.at is None else line.at.us, line.file, line.offset)
 
 
-def _histogram(spans: Iterable[_Span], width: int = MINUTE_US) -> tuple[int, tuple[Bucket, ...]]:
+def _histogram(spans: Iterable[_Span], width: int = MINUTE_US) -> tuple[int, Histogram]:
     """Spans that fell into the same bucket joined; buckets are as narrow as their number allows."""
     spans = list(spans)
     while len({span[0] // width for span in spans}) > BUCKETS:
         width *= 2
     joined = _joined(spans, width)
-    return width, tuple([Bucket(*joined[key]) for key in sorted(joined)])
+    return width, Histogram.of(joined[key] for key in sorted(joined))
 
 
 def _joined(spans: Iterable[_Span], width: int) -> dict[int, _Span]:
@@ -124,7 +124,7 @@ def merged(same: list[Occurrence]) -> Occurrence:
     if len(same) == 1:
         return same[0]
     width, histogram = _histogram(
-        [(bucket.first_us, bucket.last_us, bucket.count) for found in same for bucket in found.histogram],
+        [span for found in same for span in found.histogram.spans()],
         max(found.bucket_us for found in same),
     )
     measures: dict[str, Measure] = {}

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jsdoctor.model.log import SUBJECT_FIELDS, Bucket, LogTime, Occurrence, Spell
+from jsdoctor.model.log import SUBJECT_FIELDS, Histogram, LogTime, Occurrence, Spell
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.offsets import CommonTime
 
@@ -28,7 +28,7 @@ class _Ending(NamedTuple):
     """What may end a trouble: a signature, its buckets with their last times, and what to add to be on its clock."""
 
     signature: str
-    buckets: tuple[Bucket, ...]
+    buckets: Histogram
     lasts: list[int]
     shift: int
 
@@ -43,7 +43,7 @@ class _Resolvers:
         for occurrence in found:
             if occurrence.signature in common:
                 values = tuple(occurrence.value(field) for field in common[occurrence.signature])
-                lasts = [bucket.last_us for bucket in occurrence.histogram]
+                lasts = occurrence.histogram.lasts()
                 self._by_subject[occurrence.signature, values].append((occurrence, lasts))
 
     def of(self, trouble: Occurrence, time: CommonTime) -> list[_Ending]:
@@ -139,15 +139,14 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
 def _of(occurrence: Occurrence, endings: Sequence[_Ending], end_us: int | None) -> Iterator[Spell]:
     """Its spells: a pause, or an end between two of its lines, and the later one begins another."""
     began = last = count = 0
-    for bucket in occurrence.histogram:
-        first_us = bucket.first_us
+    for first_us, last_us, lines in occurrence.histogram.spans():
         if count:
             ended = _after(endings, last)
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
                 yield _spell(occurrence, (began, last, count), ended, end_us)
                 count = 0
         began = began if count else first_us
-        last, count = max(last, bucket.last_us) if count else bucket.last_us, count + bucket.count
+        last, count = max(last, last_us) if count else last_us, count + lines
     if count:
         yield _spell(occurrence, (began, last, count), _after(endings, last), end_us)
 

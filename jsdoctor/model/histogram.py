@@ -1,0 +1,51 @@
+"""How many lines there were when, in little memory: an audit holds some hundred thousand spans of them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+_SPAN = struct.Struct("<qqq")
+
+
+class Bucket(msgspec.Struct, frozen=True, gc=False):
+    """Lines of one span of `Occurrence.bucket_us`: how many, and the first and last of them (microseconds)."""
+
+    first_us: int
+    last_us: int
+    count: int
+
+
+class Histogram(msgspec.Struct, frozen=True, gc=False):
+    """Buckets in their order. They are kept as three numbers of eight bytes each, a seventh of what objects take."""
+
+    packed: bytes = b""
+
+    @classmethod
+    def of(cls, spans: Iterable[tuple[int, int, int]]) -> Self:
+        """From the first time, the last time and the count of each."""
+        return cls(b"".join([_SPAN.pack(*span) for span in spans]))
+
+    def __len__(self) -> int:
+        return len(self.packed) // _SPAN.size
+
+    def __iter__(self) -> Iterator[Bucket]:
+        return (Bucket(*span) for span in self.spans())
+
+    def __getitem__(self, number: int) -> Bucket:
+        return Bucket(*_SPAN.unpack_from(self.packed, number * _SPAN.size))
+
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """First time, last time and count of each, as plain numbers: for those who look at all of them."""
+        return _SPAN.iter_unpack(self.packed)
+
+    def firsts(self) -> list[int]:
+        """The first time of each."""
+        return [first for first, _, _ in self.spans()]
+
+    def lasts(self) -> list[int]:
+        """The last time of each."""
+        return [last for _, last, _ in self.spans()]
