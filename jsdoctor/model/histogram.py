@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
 _SPAN = struct.Struct("<qqq")
+SPAN_BYTES: Final = _SPAN.size
 
 
 class Bucket(msgspec.Struct, frozen=True, gc=False):
@@ -29,14 +30,28 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         """From the first time, the last time and the count of each."""
         return cls(b"".join([_SPAN.pack(*span) for span in spans]))
 
+    @classmethod
+    def joined(cls, spans: Iterable[tuple[int, int, int]], width: int) -> Self:
+        """From spans in any order, those of one multiple of `width` (microseconds) as one."""
+        buckets: dict[int, tuple[int, int, int]] = {}
+        for span in spans:
+            first, last, count = span
+            known = buckets.get(first // width)
+            if known is None:
+                buckets[first // width] = span
+            else:
+                low, high, counted = known
+                buckets[first // width] = (min(low, first), max(high, last), counted + count)
+        return cls.of([buckets[number] for number in sorted(buckets)])
+
     def __len__(self) -> int:
-        return len(self.packed) // _SPAN.size
+        return len(self.packed) // SPAN_BYTES
 
     def __iter__(self) -> Iterator[Bucket]:
         return (Bucket(*span) for span in self.spans())
 
     def __getitem__(self, number: int) -> Bucket:
-        return Bucket(*_SPAN.unpack_from(self.packed, number * _SPAN.size))
+        return Bucket(*_SPAN.unpack_from(self.packed, number * SPAN_BYTES))
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
         """First time, last time and count of each, as plain numbers: for those who look at all of them."""

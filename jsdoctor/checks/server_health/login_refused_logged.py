@@ -48,7 +48,7 @@ def _most(lines: Sequence[Occurrence], params: Params, field: str | None) -> int
     """The most failures within the window: of one address or user where `field` names it, else of all together."""
     if not any(one.histogram for one in lines):
         return sum(one.count for one in lines)
-    return most_within(lines, params.integer("window") // 1000, lambda one: one.value(field) if field else "all")
+    return most_within(lines, params.integer("window") // 1000, (lambda one: one.value(field)) if field else None)
 
 
 def _finding(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Finding:

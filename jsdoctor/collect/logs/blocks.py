@@ -39,9 +39,11 @@ class Blocks:
             newline = fresh.rfind(b"\n")
             if newline >= 0 and (self._end is None or self._base + len(self._rest) + len(fresh) <= self._end):
                 block = b"".join((self._rest, memoryview(fresh)[: newline + 1]))  # this way it is copied only once
-                yield block, self._base
-                self._base += len(block)
                 self._rest = fresh[newline + 1 :]
+                del fresh  # nothing is held that the next one could have the memory of
+                base, self._base = self._base, self._base + len(block)
+                yield block, base
+                del block
                 continue
             text = self._rest + fresh
             ended = not fresh

@@ -26,8 +26,10 @@ Progress = Callable[[int], None]
 Scan = Callable[[ScanSettings, Part, Progress | None], Iterator[Row]]
 """Scans one part, as `scan_part` does; goes to other processes, so it must pickle."""
 
-_IN_MEMORY = 30_000
-"""Rows that are sorted in memory; more go to temporary files in sorted runs."""
+_IN_MEMORY_BYTES = 4 << 20
+"""So much of rows is sorted in memory; more goes to temporary files in sorted runs."""
+
+_ROW_BYTES = 300  # of a row beside its value, roughly
 
 
 def scan_rows(settings: ScanSettings, part: Part, progress: Progress | None) -> Iterator[Row]:
@@ -55,9 +57,11 @@ def _rare_collection() -> Iterator[None]:
     """Rows make many objects and no cycles: looking for cycles as often as usual costs a fifth of the time."""
     usual = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)
+    gc.freeze()  # and what is there already stays as it is: processes that are forked share its memory for longer
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.set_threshold(*usual)
 
 
@@ -133,6 +137,7 @@ class _Sorter:
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
+        self._bytes = 0
         self._runs: list[IO[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -145,17 +150,18 @@ class _Sorter:
     def add(self, rows: Iterable[Row]) -> None:
         for row in rows:
             self._rows.append(row)
-            if len(self._rows) >= _IN_MEMORY:
+            self._bytes += len(row.value) + _ROW_BYTES
+            if self._bytes > _IN_MEMORY_BYTES:
                 self._spill()
 
     def _spill(self) -> None:
         self._rows.sort()
         run = tempfile.TemporaryFile(prefix="jsdoctor-")  # noqa: SIM115  # closed on exit
-        for begin in range(0, len(self._rows), 1000):
-            pickle.dump([tuple(row) for row in self._rows[begin : begin + 1000]], run, pickle.HIGHEST_PROTOCOL)
+        for begin in range(0, len(self._rows), 100):
+            pickle.dump([tuple(row) for row in self._rows[begin : begin + 100]], run, pickle.HIGHEST_PROTOCOL)
         run.seek(0)
         self._runs.append(run)
-        self._rows = []
+        self._rows, self._bytes = [], 0
 
     def rows(self) -> Iterator[Row]:
         """All rows in order."""

@@ -111,6 +111,7 @@ class Scanner:
         scan = self._scan(part, context)
         for block, base in blocks:
             yield from scan.feed(block, base)
+            del block  # before the next one is read
         grown = part.start + reader.read_bytes < part.end
         problem = "the file became shorter while it was read" if grown else ""
         yield from scan.finish(
@@ -145,6 +146,7 @@ class Scanner:
         blocks = Blocks(tape.read, 0, None, self._block)
         for block, base in blocks:
             yield from scan.feed(block, base)
+            del block  # before the next one is read
         skipped = _skipped(part, tape, reader) if tape.problem and part.size else 0
         yield from scan.finish(last=True, torn=blocks.torn, problem=tape.problem, skipped=skipped, read=tape.read_bytes)
 

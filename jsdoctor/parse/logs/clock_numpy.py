@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jsdoctor.parse.logs import repeats_numpy
 from jsdoctor.parse.logs.header import HEADER_WITHIN
 from jsdoctor.parse.logs.line import LINE_CAP
 from jsdoctor.parse.logs.stamp_words import BEFORE, LENGTH, Ints, StampWords, Words, concatenated, read_words
 from jsdoctor.parse.logs.stretch import (
     GAP_US,
     STEP_US,
-    FoundLine,
+    FoundLines,
     Jump,
     Loud,
     Stretch,
@@ -42,6 +44,8 @@ def read_clock(block: bytes) -> NumpyClock:
 
 class NumpyClock:
     """See `BlockClock`. `_at` are the starts of the lines with stamps, `_stamps` where those stand."""
+
+    grouped = staticmethod(repeats_numpy.grouped)
 
     def __init__(self, block: bytes) -> None:
         self._block = block
@@ -83,7 +87,7 @@ class NumpyClock:
         single = lines[np.repeat(~long, lengths)].tolist()
         return Loud(list(zip(begins, ends, strict=True)), single, len(lines), whole)
 
-    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> Iterable[FoundLine]:
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
         """See `BlockClock`."""
         where = np.asarray(positions, np.int64)
         lines = np.searchsorted(self._starts, where, side="right") - 1
@@ -91,14 +95,23 @@ class NumpyClock:
         wanted[lines[where - self._starts[lines] < LINE_CAP]] = True
         wanted[np.asarray(single, np.int64)] = True
         lines = np.flatnonzero(wanted)
-        begins, ends = self._starts[lines].tolist(), self._ends[lines].tolist()
+        begins, ends = self._starts[lines], self._ends[lines]
         if len(self._at) == self.lines:
-            return zip(begins, ends, self._stamps[lines].tolist(), self._us[lines].tolist(), strict=True)
-        found = np.searchsorted(self._at, self._starts[lines])
-        known = np.append(self._at, -1)[found] == self._starts[lines]
-        stamps, times = np.append(self._stamps, 0)[found], np.append(self._us, 0)[found]
-        us = [time if stamped else None for time, stamped in zip(times.tolist(), known.tolist(), strict=True)]
-        return zip(begins, ends, stamps.tolist(), us, strict=True)
+            found, stamped = lines, np.ones(len(lines), bool)
+        else:
+            found = np.searchsorted(self._at, begins)
+            stamped = np.append(self._at, -1)[found] == begins
+        us: list[int | None] = np.append(self._us, 0)[found].tolist()
+        for line in np.flatnonzero(~stamped).tolist():
+            us[line] = None
+        prefix = np.where(stamped, np.searchsorted(self._changes, found, side="right"), -1)
+        edges = np.flatnonzero(prefix[1:] != prefix[:-1]) + 1
+        runs = list(pairwise([0, *edges.tolist(), len(lines)])) if len(lines) else []
+        return FoundLines(begins.tolist(), ends.tolist(), np.append(self._stamps, 0)[found].tolist(), us, runs)
+
+    @cached_property
+    def _changes(self) -> list[int]:
+        return _prefix_changes(self._raw, self._words, self._at, self._stamps) if len(self._at) else []
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
         """See `BlockClock`."""
@@ -108,7 +121,7 @@ class NumpyClock:
             at, stamps, us, words = at[kept], stamps[kept], us[kept], words.of(kept)
         if not len(at):
             return []
-        changes = _prefix_changes(self._raw, words, at, stamps)
+        changes = _prefix_changes(self._raw, words, at, stamps) if skip else self._changes
         names, numbers = _voices(self._block, changes, at, stamps, voices)
         cut = np.searchsorted(np.asarray(cuts, np.int64), at, side="right") if cuts else np.zeros(len(at), np.int64)
         return _stretches(names, numbers, cut, us, at)

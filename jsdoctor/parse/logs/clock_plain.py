@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 
+from jsdoctor.parse.logs import repeats
 from jsdoctor.parse.logs.line import LINE_CAP
 from jsdoctor.parse.logs.stamp import native_second_us
-from jsdoctor.parse.logs.stretch import FoundLine, Loud, Stretch, Tracker, Voices, stamp_start
+from jsdoctor.parse.logs.stretch import FoundLines, Loud, Stretch, Tracker, Voices, stamp_start
+
+_Line = tuple[int, int, int, int | None]
+"""Where a line begins and ends, where its stamp stands, and the time that it tells; None: no stamp."""
 
 
 def read_clock(block: bytes) -> PlainClock:
@@ -18,10 +23,12 @@ def read_clock(block: bytes) -> PlainClock:
 class PlainClock:
     """See `BlockClock`."""
 
+    grouped = staticmethod(repeats.grouped)
+
     def __init__(self, block: bytes) -> None:
         self._block = block
         self._starts: list[int] = []
-        self._found: list[FoundLine] = []
+        self._found: list[_Line] = []
         self.long_lines = at = 0
         while at < len(block):
             end = block.find(b"\n", at)
@@ -42,12 +49,21 @@ class PlainClock:
             return Loud((), range(self.lines), self.lines, whole=True)
         return Loud([(0, len(self._block))], (), self.lines, whole=True)
 
-    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> Iterator[FoundLine]:
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
         """See `BlockClock`."""
         where = [(position, bisect_right(self._starts, position) - 1) for position in positions]
         found = {line for position, line in where if position - self._starts[line] < LINE_CAP}
-        for line in sorted(found.union(single)):
-            yield self._found[line]
+        lines = [self._found[line] for line in sorted(found.union(single))]
+        runs = []
+        at = 0
+        for _, alike in groupby(lines, key=self._before_stamp):
+            runs.append((at, at := at + len(list(alike))))
+        begins, ends, stamps, us = map(list, zip(*lines, strict=True)) if lines else ([], [], [], [])
+        return FoundLines(begins, ends, stamps, us, runs)
+
+    def _before_stamp(self, line: _Line) -> bytes | None:
+        begin, _, stamp, us = line
+        return None if us is None else self._block[begin:stamp]
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
         """See `BlockClock`."""
@@ -59,7 +75,7 @@ class PlainClock:
         return tracker.stretches()
 
 
-def _read(block: bytes, begin: int, end: int) -> FoundLine:
+def _read(block: bytes, begin: int, end: int) -> _Line:
     head = block[begin : min(end, begin + 400)]
     start = stamp_start(head)
     second = native_second_us(head[start : start + 19]) if start >= 0 else None

@@ -56,7 +56,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
         for field, count, low, high in row.hits.measures:
             known = measures.get(field)
             measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
-    width, histogram = _histogram([(first, last, count) for row in rows for _, count, first, last in row.hits.minutes])
+    width, histogram = _histogram([span for row in rows for span in row.hits.minutes.spans()])
     firsts = [(seen, row) for row in rows for seen in row.hits.firsts]
     lasts = [(row.hits.last, row) for row in rows if row.hits.last is not None]
     return Occurrence(
@@ -102,21 +102,11 @@ def _rank(undated: int) -> Callable[[Exemplar], tuple[int, str, int]]:
 def _histogram(spans: Iterable[_Span], width: int = MINUTE_US) -> tuple[int, Histogram]:
     """Spans that fell into the same bucket joined; buckets are as narrow as their number allows."""
     spans = list(spans)
-    while len({span[0] // width for span in spans}) > BUCKETS:
+    keys = {first // width for first, _, _ in spans}
+    while len(keys) > BUCKETS:
+        keys = {key // 2 for key in keys}
         width *= 2
-    joined = _joined(spans, width)
-    return width, Histogram.of(joined[key] for key in sorted(joined))
-
-
-def _joined(spans: Iterable[_Span], width: int) -> dict[int, _Span]:
-    joined: dict[int, _Span] = {}
-    for span in spans:
-        key = span[0] // width
-        known = joined.get(key)
-        if known is not None:
-            span = (min(known[0], span[0]), max(known[1], span[1]), known[2] + span[2])  # noqa: PLW2901
-        joined[key] = span
-    return joined
+    return width, Histogram.joined(spans, width)
 
 
 def merged(same: list[Occurrence]) -> Occurrence:

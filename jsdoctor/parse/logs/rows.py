@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log_scan import Part, Row
 
 PART, MARK, SEGMENT, STEP, GAP, RESTORED, HIT = (
@@ -108,7 +109,7 @@ class JumpRow(msgspec.Struct, frozen=True, array_like=True):
 class HitRow(msgspec.Struct, array_like=True, gc=False):
     """Lines of one signature, subject and voice in one part. `name`: the server, when the part knows it.
 
-    `minutes` are (minute, lines, first, last); `zoned` None: no line of it is dated.
+    `minutes` has the dated ones, minute by minute; `zoned` None: no line of it is dated.
     """
 
     file: str
@@ -118,7 +119,7 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
     zoned: bool | None
     subject: Fields
     count: int
-    minutes: list[tuple[int, int, int, int]]
+    minutes: Histogram
     measures: list[tuple[str, int, int, int]]
     firsts: list[Seen]
     last: Seen | None

@@ -13,17 +13,18 @@ from jsdoctor.parse.logs.header import PID
 from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.parse.logs.processes import Cut, Processes
+from jsdoctor.parse.logs.repeats import Repeats
 from jsdoctor.parse.logs.rows import MARK, PART, MarkRow, PartRow, Seen, VoiceRef, row
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.speakers import Speaker, Speakers
 from jsdoctor.parse.logs.stamp import STAMP_BYTES, Zone
-from jsdoctor.parse.logs.stretch import BlockClock, ClockReader, Voices
+from jsdoctor.parse.logs.stretch import NO_LINES, BlockClock, ClockReader, Voices
 from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
 from jsdoctor.parse.logs.tally import Line, Place, Tally
 from jsdoctor.parse.logs.wrapping import is_partial
 
-BLOCK = 2 << 20
+BLOCK = 3 << 20
 """Bytes of text that are best given to a scan at a time."""
 
 CONTEXT = 128 * 1024
@@ -67,6 +68,9 @@ class PartScan:
         self._by_prefix: dict[bytes, Speaker] = {}
         self._rows: list[Row] = []
         self._dated: tuple[int, int, bool, VoiceRef, bool] | None = None
+        self._lines = NO_LINES
+        self._may_tell: Callable[[int], bool] = bool
+        self._repeats = Repeats()
         self._searched_to = 0
         self._repetitive = False
         self._block, self._base = b"", part.start
@@ -100,6 +104,7 @@ class PartScan:
         self._row.long_lines += clock.long_lines
         self._before = (self._before + block)[-CONTEXT:] if len(block) < CONTEXT else block[-CONTEXT:]
         self._expected = base + len(block)
+        self._block, self._lines = b"", NO_LINES
         if self._speakers.full:
             yield from self._speakers.rows()
         yield from self._rows
@@ -134,54 +139,89 @@ class PartScan:
             first += len(line) + 1
         return kept
 
-    def _search(self, clock: BlockClock) -> None:  # noqa: C901  # it is the innermost loop: calls are what it saves
-        """Find what the lines of the block tell. What a speaker wrote before in the same words is counted at once."""
-        block, base, zone, touched = self._block, self._base, self._zone, self._speakers.touched
+    def _search(self, clock: BlockClock) -> None:
+        """Find what the lines of the block tell."""
+        block, repeated = self._block, 0
         loud, find = clock.loud(self._repetitive, self._matcher.openings), self._matcher.finder(block)
-        found = candidates(block, loud, self._matcher.quiet, find)
-        speaker = spoken = last = None
-        last_at = last_us = repeated = 0
-        for begin, end, stamp, native_us in clock.lines_of(loud.single, found):
-            text = b""
-            if native_us is not None:
-                prefix = block[begin:stamp]
-                if prefix != spoken:
-                    speaker, spoken = self._by_prefix.get(prefix) or self._of_prefix(prefix), prefix
-                if speaker is not None:
-                    text = block[stamp + STAMP_BYTES : end if end - stamp < _TEXT_END else stamp + _TEXT_END]
-                    heard = speaker.heard.get(text)
-                    if heard is not None:
-                        last, last_at, last_us = speaker, begin, native_us if zone is None else zone.utc_us(native_us)
-                        fresh = heard[0].fresh
-                        if not fresh:
-                            touched.append(heard[0])
-                        fresh.append((last_us, base + begin, heard[1]))
-                        repeated += 1
-                        continue
-            if text in self._matcher.known or not loud.single or has_literal(block, begin, end, find):
-                if last is not None:
-                    self._spoke(base + last_at, last_us, last)
-                last = spoken = None
-                if speaker is None or native_us is None or not self._look(begin, text, native_us, speaker):
-                    self._take(block[begin : min(end, begin + LINE_CAP)], begin)
-        if last is not None:
-            self._spoke(base + last_at, last_us, last)
+        self._lines = lines = clock.lines_of(loud.single, candidates(block, loud, self._matcher.quiet, find))
+        self._may_tell = lambda line: not loud.single or has_literal(block, lines.begins[line], lines.ends[line], find)
+        for begin, end in lines.runs:
+            at = begin
+            while at < end:
+                known, at = self._hear(at, end)
+                repeated += known
         self._repetitive = 3 * repeated > loud.lines
 
-    def _look(self, begin: int, text: bytes, native_us: int, speaker: Speaker) -> bool:
+    def _hear(self, begin: int, end: int) -> tuple[int, int]:
+        """Found lines with the same bytes before the stamp, up to one after which it is someone else who speaks so.
+
+        How many of them are in words that were heard before, and are only counted; and where to go on.
+        """
+        lines, prefix = self._lines, b""
+        speaker = None
+        if lines.us[begin] is not None:
+            prefix = self._block[lines.begins[begin] : lines.stamps[begin]]
+            speaker = self._by_prefix.get(prefix) or self._of_prefix(prefix)
+        if speaker is None:
+            for line in filter(self._may_tell, range(begin, end)):
+                self._take(line)
+            return 0, end
+        texts = [
+            self._block[stamp + STAMP_BYTES : stop if stop - stamp < _TEXT_END else stamp + _TEXT_END]
+            for stamp, stop in zip(lines.stamps[begin:end], lines.ends[begin:end], strict=True)
+        ]
+        known = list(map(speaker.heard.get, texts))
+        if None in known:
+            end = self._hear_new(begin, texts, known, speaker, prefix)
+            known = known[: end - begin]
+        heard = [line for line, number in enumerate(known, begin) if number is not None]
+        if heard:
+            numbers = [number for number in known if number is not None]
+            self._repeats.add(numbers, self._utc(heard), [self._base + lines.begins[line] for line in heard])
+            self._spoke(heard[-1], speaker)
+        return len(heard), end
+
+    def _hear_new(
+        self, begin: int, texts: list[bytes], known: list[int | None], speaker: Speaker, prefix: bytes
+    ) -> int:
+        """Look at the lines that are not known, and learn their texts; where to go on."""
+        before = begin - 1
+        for line in [line for line, number in enumerate(known, begin) if number is None]:
+            text = texts[line - begin]
+            number = known[line - begin] = speaker.heard.get(text)
+            if number is None and (text in self._matcher.known or self._may_tell(line)):
+                if line - 1 > before:
+                    self._spoke(line - 1, speaker)
+                if not self._look(line, text, speaker):
+                    self._take(line)
+                if self._by_prefix.get(prefix) is not speaker:
+                    return line + 1
+            if number is None:
+                before = line
+        return begin + len(texts)
+
+    def _utc(self, lines: Sequence[int]) -> list[int]:
+        """The times of found lines that have stamps, in UTC where the zone is known."""
+        native = [us for line in lines if (us := self._lines.us[line]) is not None]
+        return native if self._zone is None else [self._zone.utc_us(us) for us in native]
+
+    def _look(self, line: int, text: bytes, speaker: Speaker) -> bool:
         """A line with nothing but a process id before the stamp; False when no level follows that."""
         told = self._matcher.known.get(text) or self._matcher.match_native(text)
         if told is not None and told.matches:
-            offset, zoned = self._base + begin, self._zone is not None
-            us = native_us if self._zone is None else self._zone.utc_us(native_us)
-            self._spoke(offset, us, speaker)
-            tally = self._hit(told.matches, speaker, (offset, us, zoned), native_us, told.level)
+            self._spoke(line, speaker)
+            at = (self._base + self._lines.begins[line], self._utc([line])[0], self._zone is not None)
+            tally = self._hit(told.matches, speaker, at, self._lines.us[line], told.level)
             if tally is not None:
                 self._speakers.hear(speaker, text, tally, told.matches[0])
         return told is not None
 
-    def _spoke(self, offset: int, us: int, speaker: Speaker) -> None:
-        self._dated, self._searched_to = (offset, us, self._zone is not None, speaker.voice, True), offset
+    def _spoke(self, line: int, speaker: Speaker) -> None:
+        """The last line so far that tells a time, and who says it."""
+        offset = self._base + self._lines.begins[line]
+        if offset > self._searched_to or self._dated is None:
+            self._dated = (offset, self._utc([line])[0], self._zone is not None, speaker.voice, True)
+            self._searched_to = offset
 
     def _of_prefix(self, prefix: bytes) -> Speaker | None:
         """Who speaks in a line with nothing but a process id, or nothing at all, before the stamp."""
@@ -192,7 +232,11 @@ class PartScan:
         speaker = self._by_prefix[prefix] = self._speakers.of(voice)
         return speaker
 
-    def _take(self, raw: bytes, begin: int) -> None:
+    def _take(self, line: int) -> None:
+        begin = self._lines.begins[line]
+        self._take_raw(self._block[begin : min(self._lines.ends[line], begin + LINE_CAP)], begin)
+
+    def _take_raw(self, raw: bytes, begin: int) -> None:
         name = section_name(raw)
         if name is not None:
             self._row.section = name
@@ -294,15 +338,14 @@ class PartScan:
     def _settle(self, clock: BlockClock) -> None:
         """Keep what is to be kept of this block's lines, and pass marks and events on."""
         touched = self._speakers.touched
-        for tally in touched:
-            tally.count_fresh()
+        touched.update(dict.fromkeys(self._repeats.count(self._speakers.known, clock.grouped)))
         lines = [line for tally in touched for line in tally.waiting()]
         lines.extend(line for _, _, line, _ in self._marks)
         lines.extend(line for _, _, line, _ in self._events)
         seen = iter(self._see_all(lines, clock))
         for tally in touched:
             tally.settle(seen)
-        touched.clear()
+        self._speakers.settled()
         for name, voice, line, native in self._marks:
             mark = MarkRow(name, voice, self._part.start, next(seen), native)
             analysis = RESTORED_ROWS if name == RESTORED else MARK

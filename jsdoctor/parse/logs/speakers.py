@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.matcher import Match
 from jsdoctor.parse.logs.rows import HIT, HitRow, VoiceRef, row
-from jsdoctor.parse.logs.tally import Place, Tally
+from jsdoctor.parse.logs.tally import Known, Place, Tally
 
 _TALLIES = 20_000
 _HEARD_BYTES = 8 << 20
+_HEARD_AROUND = 400  # what Python takes for a text and what was found in it, roughly
 
 
 class Speaker:
     """A voice and the name it has from here on, with what was counted of it: by whether it has a zone, or a time.
 
-    `heard` are texts with just one signature, of lines with the server's own stamp, and what they are counted with.
+    `heard` are texts with just one signature, of lines with the server's own stamp: their numbers in `Speakers.known`.
     """
 
     __slots__ = ("heard", "name", "tallies", "voice")
@@ -24,18 +25,23 @@ class Speaker:
     def __init__(self, voice: VoiceRef, name: str) -> None:
         self.voice, self.name = voice, name
         self.tallies: dict[bool | None, dict[int, Tally]] = {False: {}, True: {}, None: {}}
-        self.heard: dict[bytes, tuple[Tally, Match]] = {}
+        self.heard: dict[bytes, int] = {}
 
 
 class Speakers:
-    """All speakers of a part. `touched` are the tallies with lines that are not counted yet."""
+    """All speakers of a part.
+
+    `touched` are the tallies that may have lines to keep of the present block, `known` what texts that were heard are
+    counted with.
+    """
 
     def __init__(self, part: Part) -> None:
         self._part = part
         self._now: dict[VoiceRef, Speaker] = {}
         self._all: list[Speaker] = []
         self._tallied = self._heard_bytes = 0
-        self.touched: list[Tally] = []
+        self.touched: dict[Tally, None] = {}
+        self.known: list[Known] = []
 
     @property
     def full(self) -> bool:
@@ -60,21 +66,27 @@ class Speakers:
         if tally is None:
             tally = tallies[match.number] = Tally(match, zoned)
             self._tallied += 1
-        if not tally.fresh:
-            self.touched.append(tally)
-        tally.fresh.append((us, offset, match))
+        tally.add(us, offset, match)
+        self.touched[tally] = None
         return tally
 
     def hear(self, speaker: Speaker, text: bytes, tally: Tally, match: Match) -> None:
         """Remember a text: repeated lines are the rule."""
-        self._heard_bytes += len(text) + 200
+        if self._heard_bytes <= _HEARD_BYTES:
+            self._heard_bytes += len(text) + _HEARD_AROUND
+            speaker.heard[text] = len(self.known)
+            self.known.append((tally, match))
+
+    def settled(self) -> None:
+        """The lines of a block are counted and kept. Where too many texts are known, others get their turn."""
+        self.touched.clear()
         if self._heard_bytes > _HEARD_BYTES:
             self._forget()
-        speaker.heard[text] = (tally, match)
 
     def _forget(self) -> None:
         for speaker in self._all:
             speaker.heard.clear()
+        self.known.clear()
         self._heard_bytes = 0
 
     def rows(self) -> Iterator[Row]:
@@ -97,10 +109,10 @@ class Speakers:
             zoned,
             match.subject,
             tally.count,
-            [(minute, known[0], known[1], known[2]) for minute, known in sorted(tally.minutes.items())],
+            tally.minutes(),
             [(field, known[0], known[1], known[2]) for field, known in sorted(tally.measures.items())],
             *tally.kept(),
         )
         key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
-        first = hits.minutes[0][2] if hits.minutes else 0
+        first = hits.minutes[0].first_us if hits.minutes else 0
         return row(part, HIT, key, (first, part.start), hits)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from jsdoctor.parse.logs.header import HEADER_WITHIN
+from jsdoctor.parse.logs.repeats import Grouping
 from jsdoctor.parse.logs.wrapping import unwrap_prefix
 
 STEP_US = 250_000
@@ -43,8 +44,21 @@ class Stretch(NamedTuple):
     gaps: tuple[Jump, ...]
 
 
-FoundLine = tuple[int, int, int, int | None]
-"""A line of a block: where it begins and ends, where its stamp stands, and the time that it tells; None: no stamp."""
+class FoundLines(NamedTuple):
+    """Some lines of a block, as columns: where each begins and ends, where its stamp stands, and what time that tells.
+
+    Times are microseconds, the server's own; None: no stamp. `runs` are ranges of neighbouring ones of these that all
+    have a stamp and the same bytes before it, or all have none.
+    """
+
+    begins: list[int]
+    ends: list[int]
+    stamps: list[int]
+    us: Sequence[int | None]
+    runs: list[tuple[int, int]]
+
+
+NO_LINES = FoundLines([], [], [], [], [])
 
 
 class Loud(NamedTuple):
@@ -78,8 +92,13 @@ class BlockClock(Protocol):
         """
         ...
 
-    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> Iterable[FoundLine]:
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
         """The lines of these numbers and offsets, each once and in order. Too far into a long line is not looked."""
+        ...
+
+    @property
+    def grouped(self) -> Grouping:
+        """How lines are grouped."""
         ...
 
     def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
