@@ -104,7 +104,7 @@ class PartScan:
         self._row.long_lines += clock.long_lines
         self._before = (self._before + block)[-CONTEXT:] if len(block) < CONTEXT else block[-CONTEXT:]
         self._expected = base + len(block)
-        self._block, self._lines = b"", NO_LINES
+        self._block, self._lines, self._may_tell = b"", NO_LINES, bool  # what holds a block is not wanted any more
         if self._speakers.full:
             yield from self._speakers.rows()
         yield from self._rows
