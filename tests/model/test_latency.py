@@ -25,6 +25,17 @@ def test_a_bin_is_six_percent_wide(duration: int) -> None:
     assert bin_of(top + 1) == bin_of(duration) + 1
 
 
+@given(st.lists(st.lists(st.integers(-(10**13), 10**13), max_size=20), max_size=4))
+def test_several_at_once_are_as_one_by_one(parts: list[list[int]]) -> None:
+    """A clock that was set back, too: what is negative counts as 0."""
+    together, one_by_one = LatencyTally(), LatencyTally()
+    for durations in parts:
+        together.add_all(durations)
+        for duration in durations:
+            one_by_one.add(duration)
+    assert together.latencies() == one_by_one.latencies()
+
+
 @given(DURATIONS, st.floats(0.01, 1))
 def test_quantiles(durations: list[int], share: float) -> None:
     found = tally(durations).latencies()

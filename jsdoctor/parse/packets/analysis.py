@@ -18,8 +18,8 @@ from jsdoctor.parse.packets.tcp.connections import Connections
 from jsdoctor.parse.packets.tcp.follow import follow
 from jsdoctor.parse.packets.tcp.state import Noticed
 
-BLOCK = 1 << 20
-"""So many bytes of a file are best given at once."""
+BLOCK = 1 << 18
+"""So many bytes of a file are best given at once: larger ones do not stay in the cache of a processor."""
 
 _FORGET_EVERY = 1 << 16
 _MAGIC_SIZE = 4

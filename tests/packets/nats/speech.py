@@ -65,6 +65,10 @@ class Ear:
         self.segment(direction, self._offsets[direction], data, captured)
         self._offsets[direction] += len(data)
 
+    def skip(self, length: int, *, to_server: bool) -> None:
+        """So many bytes are said and not captured."""
+        self._offsets[self.connection.to_server if to_server else self.connection.to_client] += length
+
     def segment(self, direction: Direction, offset: int, data: bytes, captured: int | None = None) -> None:
         """Any segment."""
         self.at_ns += MILLISECOND

@@ -12,8 +12,8 @@ from jsdoctor.parse.packets.nats.lines import LineReader
 from jsdoctor.parse.packets.nats.pings import PingTally
 from jsdoctor.parse.packets.nats.publishing import PublishBook, PublishTally
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
+from jsdoctor.parse.packets.nats.usual import LONGEST_ANSWER, answers, publishes
 
-_ANSWER_BYTES = 4096
 _HEADER_BYTES = 16 * 1024
 _ACK_BYTES = 8
 _QUEUES = 10_000
@@ -40,7 +40,7 @@ class Conversation:
         self.publishing = PublishTally(publishes, number)
         self.deliveries = deliveries
         self.clock = publishes.clock
-        self.link = Link.CLIENT
+        self.link = _CLIENT
         self.greeting = Greeting()
         self.hello = Hello()
         self.errors = ErrorTally()
@@ -51,6 +51,11 @@ class Conversation:
         self.sids: dict[bytes, ConsumerTally] = {}
         self.to_server = Side(self, to_server=True)
         self.to_client = Side(self, to_server=False)
+
+    def is_between_servers(self, link: Link) -> None:
+        """That is what it turned out to be: messages are others than those of clients."""
+        self.link = link
+        self.to_server.reader.usual = self.to_client.reader.usual = None
 
     def settle(self) -> None:
         """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
@@ -113,6 +118,7 @@ class Side:
         self._conversation = conversation
         self.to_server = to_server
         self.reader = LineReader(self, from_start=not conversation.midstream)
+        self.reader.usual = (publishes if to_server else answers)(conversation.publishing)
         self.bytes = Reassembly(self.reader, None if conversation.midstream else 0)
         self._usual = _PUBLISHES if to_server else _DELIVERIES
         self._body_of = _OF_ANSWER
@@ -133,7 +139,8 @@ class Side:
                 said = greeting(rest)
                 if said.server_name and not (talk.greeting.server_name and self.to_server):
                     talk.greeting = said
-                talk.link = said.link or talk.link
+                if said.link is not None:
+                    talk.is_between_servers(said.link)
             case b"CONNECT":
                 talk.hello = hello(rest)
             case b"-ERR":
@@ -147,7 +154,7 @@ class Side:
         """Who speaks so: servers among themselves, a server, a client."""
         if verb in _BETWEEN_SERVERS:
             if self._conversation.link is not Link.GATEWAY:
-                self._conversation.link = _BETWEEN_SERVERS[verb]
+                self._conversation.is_between_servers(_BETWEEN_SERVERS[verb])
         elif verb in (_SAID_BY_SERVERS if self.to_server else _SAID_BY_CLIENTS):
             self._conversation.swapped += 1
 
@@ -162,7 +169,7 @@ class Side:
         if verb in _DELIVERIES:
             if subject in talk.publishing.waiting:
                 self._body_of, self._answer, self._header_length = _OF_ANSWER, subject, header_length
-                return min(header_length, _HEADER_BYTES) + _ANSWER_BYTES
+                return min(header_length, _HEADER_BYTES) + LONGEST_ANSWER
             return self._deliver(at_ns, words, header_length, length)
         if subject.startswith(b"$JS."):
             return self._to_jetstream(at_ns, subject, header_length, length)
@@ -232,7 +239,7 @@ class Side:
         talk = self._conversation
         headers, payload = content[: self._header_length], content[self._header_length :]
         if self._body_of == _OF_ANSWER:
-            talk.publishing.answered(at_ns, self._answer, headers, payload)
+            talk.publishing.answered_with(at_ns, self._answer, headers, payload)
         elif self._body_of == _OF_PUBLISH:
             talk.publishing.published_with(
                 self._started_ns, self._subject, self._reply, nats_headers(headers), self._length

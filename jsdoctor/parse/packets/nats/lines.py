@@ -8,7 +8,8 @@ Sources: docs.nats.io client protocol; nats-server parser.go (routes, gateways, 
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from jsdoctor.model.nats_traffic import Content
 
@@ -43,6 +44,13 @@ _NATS = Content.NATS
 _READABLE = (Content.UNKNOWN, _NATS)
 
 
+Usual: TypeAlias = Callable[[int, bytes, int], int]
+"""A short cut for messages that are whole: `(at_ns, text, at)`, and lines begin at `at`.
+
+Returns where to go on; that lies beyond the text where a body ends there that nobody wants.
+"""
+
+
 class Listener(Protocol):
     """Who understands the lines. `at_ns` is when the receiver could read them."""
 
@@ -66,12 +74,12 @@ class LineReader:
     """Reads one direction: a sink of `reassembly`. `content` says what it is; only NATS reaches the listener.
 
     `readable`: what comes may be NATS. `bad_lines` were not understood, `resyncs` counts how often reading had to find
-    its place again. Bytes are read where they come; only what is not whole yet is kept.
+    its place again. Bytes are read where they come; only what is not whole yet is kept. `usual` is asked first.
     """
 
     __slots__ = (
         *("_bad_row", "_buffer", "_fresh", "_left", "_listener", "_searched", "_synced", "_wanted"),
-        *("bad_lines", "content", "readable", "resyncs"),
+        *("bad_lines", "content", "readable", "resyncs", "usual"),
     )
 
     def __init__(self, listener: Listener, *, from_start: bool) -> None:
@@ -86,26 +94,32 @@ class LineReader:
         self.resyncs = 0
         self.content = Content.UNKNOWN
         self.readable = True
+        self.usual: Usual | None = None
 
     def data(self, at_ns: int, data: memoryview) -> None:
         """The next bytes."""
         if not self.readable:
             return
-        kept = self._buffer
+        kept, at, left = self._buffer, 0, self._left
         if kept:
             text = bytes(kept) + data
             self._forget()
-        else:
-            if self._left > _END_OF_LINE and not self._wanted:
-                beyond = len(data) - self._left + _END_OF_LINE
-                if beyond <= 0:
-                    self._left -= len(data)
-                    return
+        elif left > _END_OF_LINE and not self._wanted:
+            at = left - _END_OF_LINE
+            if at >= len(data):
+                self._left -= len(data)
+                return
+            text = data.tobytes()
+            if text[at:left] == b"\r\n":
+                at, self._left = left, 0
+            else:
                 self._left = _END_OF_LINE
-                data = data[-beyond:]
-            text = bytes(data)
-        used = self._read(at_ns, text)
-        if used < len(text):
+        else:
+            text = data.tobytes()
+        if not self._left and self._synced:
+            at = self._read_usual(at_ns, text, at)
+        size = len(text)
+        if at < size and (used := self._read(at_ns, text, at)) < size:
             kept += text[used:]
 
     def uncaptured(self, at_ns: int, length: int) -> None:
@@ -145,9 +159,25 @@ class LineReader:
         self._buffer[:] = bytes(len(self._buffer))
         self._buffer.clear()
 
-    def _read(self, at_ns: int, text: bytes) -> int:
-        """Everything that is whole. Returns how many bytes are done with."""
-        at, size = 0, len(text)
+    def _read_usual(self, at_ns: int, text: bytes, at: int) -> int:
+        """What the short cut understands, from the beginning of a line; where the long way goes on."""
+        size = len(text)
+        if self.usual is None or size > _LONGEST_LINE:
+            return at
+        behind = self.usual(at_ns, text, at)
+        if behind > at:
+            self._understood()
+        if behind <= size:
+            return behind
+        if behind == size + 1:  # the end of its line is looked at whole
+            self._left = _END_OF_LINE
+            return size - 1
+        self._left = behind - size
+        return size
+
+    def _read(self, at_ns: int, text: bytes, at: int) -> int:
+        """Everything that is whole, from `at`. Returns how many bytes are done with."""
+        size = len(text)
         while at < size and self.readable:
             if self._left:
                 used = self._read_body(at_ns, text, at)

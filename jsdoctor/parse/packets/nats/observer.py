@@ -28,8 +28,14 @@ class NatsObserver:
     def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
         """Bytes of a connection."""
         side = self._sides.get(direction)
-        if side is not None and side.reader.readable:
-            side.bytes.segment(offset, at_ns, payload, length)
+        if side is None:
+            return
+        stream, reader = side.bytes, side.reader
+        if offset == stream.next and length == len(payload) and not stream.held:  # as most do, with few calls
+            stream.next = offset + length
+            reader.data(at_ns, payload)
+        elif reader.readable:
+            stream.segment(offset, at_ns, payload, length)
 
     def lost(self, direction: Direction, start: int, end: int) -> None:  # noqa: ARG002 - the protocol's
         """Bytes that will not come."""

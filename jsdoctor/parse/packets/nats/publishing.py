@@ -13,8 +13,10 @@ from jsdoctor.parse.packets.nats.identity import shortened, text
 from jsdoctor.parse.packets.nats.pub_ack import pub_ack
 from jsdoctor.parse.packets.nats.store_clock import StoreClockBook
 
-_PENDING = 20_000
+MOST_WAITING = 20_000
 """Of one connection: nobody has more publishes under way."""
+_TOOK = 64
+"""So many durations are summed up at once: that costs less than one by one."""
 _IDS = 100_000
 _SUBJECTS = 50_000
 _EXAMPLES = 5
@@ -76,7 +78,9 @@ class PublishTally:
         self._book = book
         self._connection = connection
         self.waiting: OrderedDict[bytes, _Pending] = OrderedDict()
-        self._messages = self._requests = self._acks = 0
+        self.messages = self.requests = self._acks = 0
+        self._stored_subject = b""
+        self._took: list[int] = []
         self._counts: dict[str, int] = {}
         self._ack_ns = LatencyTally()
         self._retry_ns = LatencyTally()
@@ -90,11 +94,11 @@ class PublishTally:
 
     def published(self, at_ns: int, subject: bytes, reply: bytes) -> None:
         """A publish without headers; `reply` is empty where no answer is wanted."""
-        self._messages += 1
+        self.messages += 1
         if reply:
-            self._requests += 1
+            self.requests += 1
             waiting = self.waiting
-            if len(waiting) >= _PENDING:
+            if len(waiting) >= MOST_WAITING:
                 waiting.popitem(last=False)
             waiting[reply] = (at_ns, subject, None, None, False)
 
@@ -102,7 +106,7 @@ class PublishTally:
         self, at_ns: int, subject: bytes, reply: bytes, headers: dict[bytes, bytes], length: int
     ) -> None:
         """A publish with headers."""
-        self._messages += 1
+        self.messages += 1
         copy = None
         if msg_id := headers.get(b"Nats-Msg-Id"):
             self._count("identified")
@@ -117,8 +121,8 @@ class PublishTally:
             self._wait(reply, (at_ns, subject, copy, expected, jetstream))
 
     def _wait(self, reply: bytes, pending: _Pending) -> None:
-        self._requests += 1
-        if len(self.waiting) >= _PENDING:
+        self.requests += 1
+        if len(self.waiting) >= MOST_WAITING:
             self.waiting.popitem(last=False)
         self.waiting[reply] = pending
 
@@ -136,24 +140,29 @@ class PublishTally:
         if len(self._examples) < _EXAMPLES:
             self._examples.append(Retry(shortened(text(subject)), copy.at_ns, at_ns, copy.answer_ns, elsewhere))
 
-    def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
-        """That answer."""
+    def answered_with(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
+        """That answer, which may have headers."""
         pending = self.waiting.pop(inbox, None)
         if pending is None:
             return
-        published_ns, subject, copy, expected, _ = pending
         if headers and status(headers)[0] == _NO_RESPONDERS:
             self._count("no_responders")
             if len(self._silent_subjects) < _EXAMPLES:
-                self._silent_subjects.add(shortened(text(subject)))
+                self._silent_subjects.add(shortened(text(pending[1])))
             return
+        self.answered(at_ns, pending, payload)
+
+    def answered(self, at_ns: int, pending: _Pending, payload: bytes) -> None:
+        """A publish and the payload of its answer."""
+        published_ns, subject, copy, expected, _ = pending
         answer = pub_ack(payload)
         if answer is None:
             return  # the answer of a service
-        self._acks += 1
-        self._ack_ns.add(at_ns - published_ns)
-        if len(self._book.subjects) < _SUBJECTS:
-            self._book.subjects.add(_family(subject))
+        self._took.append(at_ns - published_ns)
+        if len(self._took) > _TOOK:
+            self._sum_up()
+        if subject != self._stored_subject:
+            self._is_stored(subject)
         if copy is not None and copy.answer_ns is None:
             copy.answer_ns = at_ns
         if answer.error is not None:
@@ -165,7 +174,19 @@ class PublishTally:
         if answer.duplicate:
             self._duplicate(answer.stream, answer.seq)
         else:
-            self._book.clock.stored(answer.stream.encode(), answer.seq, published_ns, at_ns)
+            self._book.clock.stored(answer.stream, answer.seq, published_ns, at_ns)
+
+    def _is_stored(self, subject: bytes) -> None:
+        """JetStream answers for this subject. The same as the last time, which most are, is no news."""
+        self._stored_subject = subject
+        if len(self._book.subjects) < _SUBJECTS:
+            self._book.subjects.add(_family(subject))
+
+    def _sum_up(self) -> None:
+        """Put durations until answers where they need little room."""
+        self._acks += len(self._took)
+        self._ack_ns.add_all(self._took)
+        self._took.clear()
 
     def _duplicate(self, stream: str, stream_seq: int) -> None:
         self._count("duplicates")
@@ -176,7 +197,8 @@ class PublishTally:
 
     def publishing(self, end_ns: int) -> Publishing:
         """All of it when the connection or the capture ended: what still waits was not answered."""
-        if self._messages:
+        self._sum_up()
+        if self.messages:
             self._book.closed.add(self._connection)
         waiting = LatencyTally()
         for at_ns, subject, _, _, jetstream in self.waiting.values():
@@ -184,8 +206,8 @@ class PublishTally:
                 self._count("unanswered")
                 waiting.add(end_ns - at_ns)
         return Publishing(
-            messages=self._messages,
-            requests=self._requests,
+            messages=self.messages,
+            requests=self.requests,
             acks=self._acks,
             ack_ns=self._ack_ns.latencies(),
             retry_ns=self._retry_ns.latencies(),

@@ -40,80 +40,80 @@ class Reassembly:
     `held_back` counts segments that had to wait for a hole, `longest_hold_ns` is the longest such wait.
     """
 
-    __slots__ = ("_held", "_held_bytes", "_next", "_sink", "held_back", "longest_hold_ns")
+    __slots__ = ("_held_bytes", "_sink", "held", "held_back", "longest_hold_ns", "next")
 
     def __init__(self, sink: Sink, start: int | None = None) -> None:
         self._sink = sink
-        self._next = start
-        self._held: list[_Held] = []
+        self.next = start
+        self.held: list[_Held] = []
         self._held_bytes = 0
         self.held_back = 0
         self.longest_hold_ns = 0
 
     def segment(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
         """One segment in the order of the capture. `data` may be shorter than `wire_len`."""
-        if offset == self._next and not self._held:
-            self._next = offset + wire_len
+        if offset == self.next and not self.held:
+            self.next = offset + wire_len
             captured = len(data)
             if captured:
                 self._sink.data(at_ns, data)
             if captured < wire_len:
                 self._sink.uncaptured(at_ns, wire_len - captured)
             return
-        if self._next is None:
-            self._next = offset
-        if offset > self._next:
+        if self.next is None:
+            self.next = offset
+        if offset > self.next:
             self._hold(offset, at_ns, data, wire_len)
             return
         self._pass_on(offset, at_ns, data, wire_len)
-        if self._held:
+        if self.held:
             self._release(at_ns)
 
     def lost(self, end: int) -> None:
         """What is missing before `end` will not come: the receiver has acknowledged it, and read what waits."""
-        if self._next is not None and end > self._next:
+        if self.next is not None and end > self.next:
             self._skip_to(end, 0)
             self._release(0)
 
     def finish(self, at_ns: int) -> None:
         """Nothing will come any more: pass on what waits, with its gaps."""
-        while self._held:
-            self._skip_to(self._held[0].offset, at_ns)
+        while self.held:
+            self._skip_to(self.held[0].offset, at_ns)
             self._release(at_ns)
 
     def _hold(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
-        insort(self._held, _Held(offset, at_ns, wire_len, bytes(data)))
+        insort(self.held, _Held(offset, at_ns, wire_len, bytes(data)))
         self._held_bytes += len(data)
         self.held_back += 1
-        if self._held_bytes > HELD_BYTES or len(self._held) > _HELD_SEGMENTS:
-            self._skip_to(self._held[0].offset, at_ns)
+        if self._held_bytes > HELD_BYTES or len(self.held) > _HELD_SEGMENTS:
+            self._skip_to(self.held[0].offset, at_ns)
             self._release(at_ns)
 
     def _release(self, at_ns: int) -> None:
-        while self._held and self._held[0].offset <= (self._next or 0):
-            held = self._held.pop(0)
+        while self.held and self.held[0].offset <= (self.next or 0):
+            held = self.held.pop(0)
             self._held_bytes -= len(held.data)
             self.longest_hold_ns = max(self.longest_hold_ns, at_ns - held.at_ns)
             self._pass_on(held.offset, max(at_ns, held.at_ns), memoryview(held.data), held.wire_len)
 
     def _skip_to(self, offset: int, at_ns: int) -> None:
         """Declare the bytes up to `offset` missing, but for those that wait."""
-        while self._held and self._held[0].offset < offset:
-            first = self._held[0]
+        while self.held and self.held[0].offset < offset:
+            first = self.held[0]
             self._gap(first.offset, at_ns)
             self._release(at_ns)
         self._gap(offset, at_ns)
 
     def _gap(self, offset: int, at_ns: int) -> None:
-        if self._next is not None and offset > self._next:
-            length, self._next = offset - self._next, offset
+        if self.next is not None and offset > self.next:
+            length, self.next = offset - self.next, offset
             self._sink.gap(at_ns, length)
 
     def _pass_on(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
-        known = (self._next or 0) - offset
+        known = (self.next or 0) - offset
         if known >= wire_len:
             return
-        self._next = offset + wire_len
+        self.next = offset + wire_len
         fresh = data[known:] if known else data
         if fresh:
             self._sink.data(at_ns, fresh)

@@ -6,7 +6,7 @@ delivered. The time it was stored at stands in the reply subject of its delivery
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 
 from jsdoctor.model.nats_traffic import StoreClock
 from jsdoctor.parse.packets.nats.identity import text
@@ -30,17 +30,28 @@ class StoreClockBook:
     """Collects from all connections of a capture."""
 
     def __init__(self) -> None:
+        self._news: deque[tuple[str, int, int, int]] = deque(maxlen=_KEPT)
         self._stored: OrderedDict[tuple[bytes, int], tuple[int, int]] = OrderedDict()
         self._streams: dict[bytes, _Bounds] = {}
 
-    def stored(self, stream: bytes, stream_seq: int, published_ns: int, acknowledged_ns: int) -> None:
-        """A publish and its first acknowledgement were both seen; never for a duplicate."""
-        if len(self._stored) >= _KEPT:
-            self._stored.popitem(last=False)
-        self._stored[stream, stream_seq] = (published_ns, acknowledged_ns)
+    def stored(self, stream: str, stream_seq: int, published_ns: int, acknowledged_ns: int) -> None:
+        """A publish and its first acknowledgement were both seen; never for a duplicate.
+
+        Only a delivery asks for them, and many captures have none: until one does they are left as they came.
+        """
+        self._news.append((stream, stream_seq, published_ns, acknowledged_ns))
+
+    def _sort_in(self) -> None:
+        for stream, stream_seq, published_ns, acknowledged_ns in self._news:
+            if len(self._stored) >= _KEPT:
+                self._stored.popitem(last=False)
+            self._stored[stream.encode(), stream_seq] = (published_ns, acknowledged_ns)
+        self._news.clear()
 
     def delivered(self, stream: bytes, stream_seq: int, stored_ns: int, at_ns: int) -> None:
         """A delivery says when the message was stored."""
+        if self._news:
+            self._sort_in()
         bounds = self._streams.get(stream)
         if bounds is None:
             if len(self._streams) >= _STREAMS:

@@ -1,0 +1,73 @@
+"""The usual messages in a row: publishes without headers, and what answers them. Most of a capture is nothing else.
+
+`conversation` understands these as well, one call after another; a capture has hundreds of thousands of them, and calls
+are what they cost. Here each kind is one loop over the bytes. What is unusual in any way (headers, another spelling, a
+subject of the server, a body that is wanted and not all there, damage) ends the loop and goes the long way.
+
+Both kinds return where to go on: behind the last message that was understood. That lies beyond the text where the body
+of a publish does, as nothing in there is wanted.
+"""
+
+from __future__ import annotations
+
+from jsdoctor.parse.packets.nats.lines import Usual
+from jsdoctor.parse.packets.nats.publishing import MOST_WAITING, PublishTally
+
+LONGEST_ANSWER = 4096
+_MOST_DIGITS = 9
+_DOLLAR = ord("$")
+
+
+def publishes(tally: PublishTally) -> Usual:
+    """Reads `PUB SUBJECT [REPLY] LENGTH`, from the beginning of a line."""
+    waiting = tally.waiting
+
+    def read(at_ns: int, text: bytes, at: int) -> int:
+        size, find = len(text), text.find
+        while at < size and (end := find(b"\r\n", at)) > 0:
+            words = text[at:end].split()
+            if len(words) == 4:
+                verb, subject, reply, digits = words
+            elif len(words) == 3:
+                verb, subject, digits = words
+                reply = b""
+            else:
+                break
+            if verb != b"PUB" or subject[0] == _DOLLAR or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+                break
+            behind = end + 4 + int(digits)
+            if behind <= size and text[behind - 2 : behind] != b"\r\n":
+                break
+            at = behind
+            tally.messages += 1
+            if reply:
+                tally.requests += 1
+                if len(waiting) >= MOST_WAITING:
+                    waiting.popitem(last=False)
+                waiting[reply] = (at_ns, subject, None, None, False)
+        return at
+
+    return read
+
+
+def answers(tally: PublishTally) -> Usual:
+    """Reads `MSG SUBJECT SID LENGTH` and its body, where a publish waits for it, from the beginning of a line."""
+    waiting, answered = tally.waiting, tally.answered
+
+    def read(at_ns: int, text: bytes, at: int) -> int:
+        if text[at + 4 : text.find(b" ", at + 4)] not in waiting:
+            return at
+        parts = iter((text[at:] if at else text).split(b"\r\n")[:-1])
+        for line, body in zip(parts, parts, strict=False):
+            words = line.split()
+            length = len(body)
+            if len(words) != 4 or words[0] != b"MSG" or words[3] != b"%d" % length or not 0 < length <= LONGEST_ANSWER:
+                break
+            pending = waiting.pop(words[1], None)
+            if pending is None:
+                break
+            at += len(line) + length + 4
+            answered(at_ns, pending, body)
+        return at
+
+    return read
