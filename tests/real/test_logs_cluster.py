@@ -16,6 +16,7 @@ from jsdoctor.demo.server import NatsServer
 from tests.deployment import add_consumer, add_stream, api
 from tests.real.outage import Json, check, said, small_disk, with_client
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+from tests.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 OTHERS = pytest.mark.nightly
@@ -68,7 +69,7 @@ def test_lost_majority_is_found_and_so_is_its_return(
         await add_stream(client, "P702", subjects=["p702"], num_replicas=3)
         await add_consumer(client, "P702", "worker")
         for _ in range(10):
-            await client.request("p702", b"x", timeout=10)
+            await store(client, "p702")
         return str((await api(client, "STREAM.INFO.P702"))["cluster"]["leader"])
 
     survivor = with_client(cluster, make)
@@ -169,7 +170,7 @@ def test_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path, ver
             await client.flush()
 
         with_client(cluster, fill_up)
-        wait_until(lambda: logged(cluster, "n1", "no space left on device"), "the disk to be full")
+        wait_until(lambda: logged(cluster, "n1", "no space left on device"), "the disk to be full", timeout=60)
         report = judge(cluster, tmp_path)
         assert said(report, "JSD713") == {"APP/P713": "critical" if version >= "2.14" else "error"}
         cluster.close()
@@ -208,7 +209,7 @@ def test_stopped_reloaded_and_started_servers_are_healthy(
         await add_stream(client, "CALM", subjects=["calm"], num_replicas=3)
         await add_consumer(client, "CALM", "worker")
         for _ in range(20):
-            await client.request("calm", b"x", timeout=10)
+            await store(client, "calm")
 
     with_client(cluster, make)
     for name in cluster.names:

@@ -18,13 +18,15 @@ from nats.aio.client import Client
 
 from tests.deployment import add_stream, api
 from tests.real.outage import said, with_client
-from tests.real.test_logs_cluster import judge, logged, loud, times
+from tests.real.test_logs_cluster import ON_2_10, ON_2_12, ON_2_15, judge, logged, loud, times
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.stored import store
 
-pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("logs-cluster")]
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 STREAM = "P704"
 COMPLETE = f"Catchup for stream 'APP > {STREAM}' complete"
 MESSAGES = 800
+LEADS = "JetStream cluster new stream leader for 'APP > P207'"
 
 
 @contextlib.contextmanager
@@ -64,6 +66,7 @@ async def fill(client: Client) -> str:
     """A stream of 200 MB; its leader."""
     await add_stream(client, STREAM, subjects=["p704"], num_replicas=3, max_bytes=1 << 30)
     body = os.urandom(250_000)
+    await store(client, "p704")
     for _ in range(MESSAGES // 4):
         await asyncio.gather(*(client.request("p704", body, timeout=30) for _ in range(4)))
     return str((await api(client, f"STREAM.INFO.{STREAM}"))["cluster"]["leader"])
@@ -71,7 +74,7 @@ async def fill(client: Client) -> str:
 
 async def add_small(client: Client) -> None:
     for _ in range(200):
-        await client.request("p704", b"x", timeout=10)
+        await store(client, "p704")
 
 
 def lose_copy(cluster: Cluster, name: str) -> None:
@@ -107,6 +110,7 @@ def with_lost_copy(cluster: Cluster) -> tuple[str, str]:
     return leader, copy
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", ["2.12.8", "2.15.1"])
 def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     """First its leader is too slow, then both others stand still; in the end all is well."""
@@ -132,6 +136,7 @@ def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: 
         told.wait(code, stream, "info", "warning", None)
 
 
+@pytest.mark.nightly
 def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     """2.10 throws its copy away when nobody is there to complete it; what waits for the copy is a backlog meanwhile."""
     cluster = cluster_factory("2.10.26", 3)
@@ -140,7 +145,9 @@ def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) 
     with in_background(probe, cluster, copy):
         with in_background(crawl, cluster, leader):
             cluster.start(copy, wait=False)
-            wait_until(lambda: logged(cluster, copy, "Falling behind in health check"), "a copy that is behind")
+            wait_until(
+                lambda: logged(cluster, copy, "Falling behind in health check"), "a copy that is behind", timeout=90
+            )
         assert not times(cluster, COMPLETE)
         told.still = [name for name in cluster.names if name != copy]
         for name in told.still:
@@ -149,6 +156,7 @@ def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) 
         told.wait("JSD707", copy, "warning")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
 def test_indexes_and_snapshots_that_are_thrown_away(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str
@@ -159,7 +167,7 @@ def test_indexes_and_snapshots_that_are_thrown_away(
     async def make(client: Client) -> tuple[str, str]:
         await add_stream(client, "P208", subjects=["p208"], num_replicas=3)
         for _ in range(100):
-            await client.request("p208", b"x" * 800, timeout=10)
+            await store(client, "p208", body=b"x" * 800)
         about = (await api(client, "STREAM.INFO.P208"))["cluster"]
         return str(about["leader"]), str(about["raft_group"])
 
@@ -170,7 +178,7 @@ def test_indexes_and_snapshots_that_are_thrown_away(
 
     async def more(client: Client) -> None:
         for _ in range(30):
-            await client.request("p208", b"x" * 800, timeout=10)
+            await store(client, "p208", body=b"x" * 800)
 
     with_client(cluster, more)
     cluster.kill(name)
@@ -184,5 +192,152 @@ def test_indexes_and_snapshots_that_are_thrown_away(
         path.mkdir()
     cluster.start(name, wait=False)
     if snapshots:
-        wait_until(lambda: logged(cluster, name, "Error reading snapshot"), "the snapshot to be missed")
+        wait_until(lambda: logged(cluster, name, "Error reading snapshot"), "the snapshot to be missed", timeout=60)
         assert [one for one in loud(judge(cluster, tmp_path)) if one[:2] == ("JSD208", "warning")]
+
+
+class Parted:
+    """Three servers with a stream of which they do not hold the same any more. Nobody has said so yet."""
+
+    def __init__(self, cluster: Cluster, directory: Path) -> None:
+        self.cluster, self._directory = cluster, directory
+        leader, self._group = with_client(cluster, self._make)
+        self.follower = next(name for name in cluster.names if name not in {leader, cluster.meta_leader()})
+        self.others = [name for name in cluster.names if name != self.follower]
+
+    @staticmethod
+    async def _make(client: Client) -> tuple[str, str]:
+        await add_stream(client, "P207", subjects=["p207"], num_replicas=3)
+        await publish(client)
+        about = (await api(client, "STREAM.INFO.P207"))["cluster"]
+        return str(about["leader"]), str(about["raft_group"])
+
+    def messages(self, name: str) -> Path:
+        return next(self.cluster.store_dir(name).rglob("streams/P207"))
+
+    def log(self, name: str) -> Path:
+        return next(self.cluster.store_dir(name).rglob(f"_js_/{self._group}"))
+
+    def held(self) -> list[int]:
+        """How many messages each copy of the stream has."""
+        accounts = [self.cluster.monitor(name, "/jsz?accounts=true&streams=true") for name in self.cluster.names]
+        details = [detail for jsz in accounts for detail in jsz["account_details"]]
+        return [stream["state"]["messages"] for detail in details for stream in detail.get("stream_detail") or []]
+
+    def lose_log(self, name: str, pattern: str = "*") -> None:
+        """Its snapshots, and those files of its Raft log. What it knows of its peers and its vote stays."""
+        shutil.rmtree(self.log(name) / "snapshots", ignore_errors=True)
+        for path in (self.log(name) / "msgs").glob(pattern):
+            path.unlink()
+
+    def back_up(self, name: str, *sources: Path) -> dict[Path, Path]:
+        """Copies of these directories of a server, as a snapshot of its disk has them, and what they are copies of."""
+        self.cluster.pause(name)
+        copies = {source: self._directory / "backup" / name / source.name for source in sources}
+        for source, copy in copies.items():
+            shutil.copytree(source, copy)
+        self.cluster.resume(name)
+        return copies
+
+    def silent(self) -> None:
+        assert said(judge(self.cluster, self._directory), "JSD207") == {}
+
+    def told(self, words: str, what: str) -> dict[str, str]:
+        """What JSD207 says once a server has logged those words; one of it is about them."""
+        wait_until(lambda: times(self.cluster, words) > 0, words, timeout=90)
+        report = judge(self.cluster, self._directory)
+        failed = [one for one in report["results"] if one["code"] == "JSD207" and one["outcome"] == "fail"]
+        assert [one for one in failed if one["message"].startswith(what)], failed
+        return said(report, "JSD207")
+
+
+async def publish(client: Client) -> None:
+    for _ in range(20):
+        await store(client, "p207", body=b"x" * 100)
+
+
+async def publish_and_be_refused(client: Client) -> None:
+    """What the servers refuse together makes those of 2.10 take a snapshot."""
+    await publish(client)
+    answer = await client.request("p207", b"x", timeout=10, headers={"Nats-Expected-Last-Sequence": "7"})
+    assert b"wrong last sequence" in answer.data
+
+
+async def publish_through(client: Client, leaders: list[str]) -> None:
+    """Publish once one of those servers leads the stream."""
+    for _ in range(100):
+        leader = (await api(client, "STREAM.INFO.P207"))["cluster"].get("leader")
+        if leader in leaders:
+            return await publish(client)
+        if leader:
+            await api(client, "STREAM.LEADER.STEPDOWN.P207")
+        await asyncio.sleep(0.3)
+    raise AssertionError(f"none of {leaders} leads")
+
+
+async def scale(client: Client, replicas: int) -> None:
+    config = (await api(client, "STREAM.INFO.P207"))["config"]
+    await api(client, "STREAM.UPDATE.P207", {**config, "num_replicas": replicas})
+
+
+def put_back(copies: dict[Path, Path]) -> None:
+    for source, copy in copies.items():
+        shutil.rmtree(source)
+        shutil.copytree(copy, source)
+
+
+@pytest.mark.parametrize("version", ON_2_15)
+def test_raft_log_that_lost_its_entries(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Its index is still there and tells where it ended; what the leader sends again begins at the beginning."""
+    parted = Parted(cluster_factory(version, 3), tmp_path)
+    parted.cluster.stop(parted.follower)
+    parted.lose_log(parted.follower, "*.blk")
+    parted.silent()
+    parted.cluster.start(parted.follower, wait=False)
+    with_client(parted.cluster, publish)
+    assert set(parted.told("Wrong index, ae is ", "the Raft log on disk did not end")) == {parted.follower}
+    wait_until(lambda: parted.held() == [40] * 3, "three copies of everything", timeout=60)
+
+
+@pytest.mark.parametrize("version", ON_2_12)
+def test_leader_of_an_older_backup(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Two servers were put back; the third lost its copy, and knows that it had more than they have."""
+    parted = Parted(cluster_factory(version, 3), tmp_path)
+    backups = [parted.back_up(name, parted.messages(name), parted.log(name)) for name in parted.others]
+    with_client(parted.cluster, publish_and_be_refused)
+    for name in parted.cluster.names:
+        parted.cluster.stop(name)
+    assert list((parted.log(parted.follower) / "snapshots").iterdir())
+    shutil.rmtree(parted.messages(parted.follower) / "msgs")
+    for copies in backups:
+        put_back(copies)
+    parted.silent()
+    before = times(parted.cluster, LEADS)
+    for name in parted.others:
+        parted.cluster.start(name, wait=False)
+    wait_until(lambda: times(parted.cluster, LEADS) > before, "one of two to lead", timeout=60)
+    parted.cluster.start(parted.follower, wait=False)
+    assert set(parted.told("requested sequence ", "a follower asked for messages beyond")) == {"APP/P207"}
+
+
+@pytest.mark.parametrize("version", ON_2_10)
+def test_older_copy_after_the_raft_logs_are_lost(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Nothing tells the server what its copy lacks: the next message does not fit."""
+    parted = Parted(cluster_factory(version, 3), tmp_path)
+    copies = parted.back_up(parted.follower, parted.messages(parted.follower))
+    with_client(parted.cluster, publish)
+    for name in parted.cluster.names:
+        parted.cluster.stop(name)
+    put_back(copies)
+    for name in parted.cluster.names:
+        parted.lose_log(name)
+    for name in parted.cluster.names:
+        parted.cluster.start(name, wait=False)
+    parted.cluster.wait_ready()
+    parted.silent()
+    with_client(parted.cluster, lambda client: publish_through(client, parted.others))
+    assert parted.told("last sequence mismatch", "what the leader sent did not fit") == {"APP/P207": "error"}
+    with_client(parted.cluster, lambda client: scale(client, 1))
+    wait_until(lambda: len(parted.held()) == 1, "one copy", timeout=60)
+    with_client(parted.cluster, lambda client: scale(client, 3))
+    wait_until(lambda: parted.held() == [60] * 3, "three copies of everything", timeout=60)
