@@ -1,5 +1,6 @@
 """Fixtures for every test: real servers and the real `nats` command. `tests/servers/__init__.py` is their manual."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from tests.servers.natscli import require_nats_cli
 # No deadline: how long one example takes says more about the machine than about the code.
 settings.register_profile("jsdoctor", deadline=None)
 settings.load_profile("jsdoctor")
+
+
+def pytest_configure() -> None:
+    """Shells start what runs in the background deaf to SIGINT; so would be what tests start, and interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from tests.deployment import add_stream
 from tests.real.outage import check, said, with_client
 from tests.record_archives import capture, gather
 from tests.servers import VERSIONS, ClusterFactory
+from tests.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("archived-servers")]
 
@@ -21,7 +22,7 @@ WIDE, NARROW = "max_file_store: 8MB", "max_file_store: 2MB"
 async def _fill(client: Client) -> None:
     await add_stream(client, "FULL", subjects=["full"], num_replicas=3)
     for _ in range(20):
-        await client.request("full", b"x" * 200_000, timeout=10)
+        await store(client, "full", body=b"x" * 200_000)
 
 
 @pytest.mark.parametrize("version", [NEWEST, *(pytest.param(version, marks=pytest.mark.nightly) for version in OLDER)])

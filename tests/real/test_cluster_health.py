@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from tests.deployment import add_consumer, add_stream, api
 from tests.real.outage import Json, check, fill, peers_of, requested, said, small_disk, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-health")]
 
@@ -34,7 +35,7 @@ async def _furnish(client: Client, spared: str) -> str:
     await add_stream(client, "ALL", subjects=["all"], num_replicas=3, **bounded)
     await add_consumer(client, "ALL", "worker")
     for _ in range(5):
-        await client.request("all", b"x", timeout=5)
+        await store(client, "all")
     for _ in range(20):
         owner: str = (await add_stream(client, "ONE", subjects=["one"], num_replicas=1, **bounded))["cluster"]["leader"]
         if owner != spared:
@@ -176,7 +177,7 @@ async def _halt(client: Client) -> None:
     """The publish that halts a stream: 2.14 and newer check this header only after the message went to all replicas."""
     for name in ("P713", "HEALTHY"):
         await add_stream(client, name, subjects=[name.lower()], num_replicas=3, max_bytes=1 << 20)
-    await client.request("p713", b"x", timeout=5, headers={"Nats-Msg-Id": "m1"})
+    await store(client, "p713", "m1")
     reply = await client.request("p713", b"x", timeout=5, headers={"Nats-Expected-Last-Msg-Id": "zz"})
     assert b'"err_code":10070' in reply.data, reply.data
 
@@ -184,7 +185,7 @@ async def _halt(client: Client) -> None:
 def test_halted_stream_is_found(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory("2.15.1", 3)
     with_client(cluster, _halt)
-    wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader")
+    wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader", timeout=60)
     code, report = check("--server", cluster.url("sys"))
     assert said(report, "JSD713") == {"APP/P713": "critical"}
     assert set(said(report, "JSD801")) == {"n1", "n2", "n3"}
@@ -194,7 +195,9 @@ def test_halted_stream_is_found(cluster_factory: ClusterFactory) -> None:
     assert said(report, "JSD702") == {"APP/P713": "critical"}
     assert said(check("--server", cluster.url("app"))[1], "JSD702") == {"APP/P713": "critical"}
     with_client(cluster, lambda client: api(client, "STREAM.DELETE.P713"))
-    wait_until(lambda: all(_is_healthy(cluster, name) for name in cluster.names), "all servers to be healthy")
+    wait_until(
+        lambda: all(_is_healthy(cluster, name) for name in cluster.names), "all servers to be healthy", timeout=60
+    )
     code, report = check("--server", cluster.url("sys"))
     assert (code, said(report, "JSD713"), said(report, "JSD702"), said(report, "JSD801")) == (0, {}, {}, {})
 
@@ -228,7 +231,12 @@ def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_pa
     """One server of three runs out of disk. Since 2.14 only its replica stops; the others take what is published."""
     with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
         cluster = cluster_factory("2.15.1", 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
-        with_client(cluster, lambda client: fill(client, "FULL", "n2", lambda: not _is_healthy(cluster, "n2")))
+
+        def is_stuck() -> bool:
+            """Its disk is full, and it lacks more than a tenth of all: for a moment every follower may be behind."""
+            return not _is_healthy(cluster, "n2") and peers_of(cluster, "FULL").get("n2", {}).get("lag", 0) > 100
+
+        with_client(cluster, lambda client: fill(client, "FULL", "n2", is_stuck))
         code, report = check("--server", cluster.url("sys"))
         assert said(report, "JSD713") == {"APP/FULL": "error"}
         assert said(report, "JSD704") == {"APP/FULL": "warning"}

@@ -17,6 +17,7 @@ from tests.deployment import HOUR_NS, add_consumer, add_stream, drain
 from tests.real.plants_consumer_config import recreate
 from tests.real.ward import failures, run_check
 from tests.servers import Cluster, ClusterFactory
+from tests.stored import store
 
 pytestmark = pytest.mark.real
 CONSUMER = "APP/P205/worker"
@@ -30,7 +31,7 @@ async def consume_all(cluster: Cluster, replicas: int) -> None:
         await add_stream(client, "P205", subjects=["p205"], num_replicas=replicas, **bounds)
         await add_consumer(client, "P205", "worker")
         for _ in range(30):
-            await client.request("p205", b"x" * 100, timeout=10)
+            await store(client, "p205", body=b"x" * 100)
         got = 0
         while got < 30:  # the consumer's leader may see the last ones a moment later
             got += await drain(client, "P205", "worker")
@@ -43,7 +44,7 @@ async def publish_five(cluster: Cluster) -> dict[str, Any]:
     client = await nats.connect(cluster.servers("app"))
     try:
         for _ in range(5):
-            await client.request("p205", b"x" * 100, timeout=10)
+            await store(client, "p205", body=b"x" * 100)
         # Before its leader is elected a consumer answers with a follower's state, or not at all.
         for _ in range(60):
             with contextlib.suppress(nats.errors.TimeoutError):

@@ -15,6 +15,7 @@ from tests.real.outage import peers_of, with_client
 from tests.real.test_cluster_health import SILENCE_NS, _halt, _quiet_ns
 from tests.real.test_consumer_ahead import consume_all, lose_the_tail, publish_five
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.stored import store, store_again
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 
@@ -27,7 +28,7 @@ def test_halted_stream(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     """One wrong expected message id, and nobody can publish any more (2.14 and newer, replicated)."""
     cluster = cluster_factory("2.15.1", 3)
     with_client(cluster, _halt)
-    wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader")
+    wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader", timeout=60)
     wait_until(lambda: _quiet_ns(cluster, "P713") > SILENCE_NS, "the members to be silent for ten seconds", timeout=30)
     for symptom in ("publish-not-acknowledged", "stream-offline", "healthcheck-failing"):
         code, document = about(tmp_path, cluster, symptom, "--stream", "P713")
@@ -43,7 +44,7 @@ def test_servers_away(cluster_factory: ClusterFactory, tmp_path: Path, version: 
 
     async def furnish(client: Client) -> None:
         await add_stream(client, "DOWN", subjects=["down"], num_replicas=3, max_bytes=1 << 20)
-        await client.request("down", b"x", timeout=10)
+        await store(client, "down")
 
     with_client(cluster, furnish)
     for name in cluster.names[1:]:
@@ -80,9 +81,8 @@ def test_duplicates_beyond_the_window(cluster_factory: ClusterFactory, tmp_path:
     async def twice(client: Client) -> Any:
         settings = {"max_age": 3_600_000_000_000, "max_bytes": 1 << 20}
         await add_stream(client, "TWICE", subjects=["twice"], duplicate_window=100_000_000, **settings)
-        for _ in range(2):
-            await client.request("twice", b"x", timeout=10, headers={"Nats-Msg-Id": "same"})
-            await asyncio.sleep(1)
+        await store(client, "twice", "same")
+        await store_again(client, "twice", "same")
         return await api(client, "STREAM.INFO.TWICE")
 
     assert with_client(cluster, twice)["state"]["messages"] == 2

@@ -19,6 +19,7 @@ from nats.aio.client import Client
 from tests.deployment import add_stream
 from tests.real.fixing import apply, config_of, events, fix, info_of, rollback, with_client
 from tests.servers import DEFAULT_VERSION, ROOT, VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 
@@ -160,7 +161,7 @@ def test_the_leader_is_lost_in_the_middle(
     async def three(client: Client) -> None:
         await add_stream(client, "LED", subjects=["led"], duplicate_window=SECOND_NS // 10, num_replicas=3, **SMALL)
         for _ in range(20):
-            await client.request("led", b"x", timeout=10)
+            await store(client, "led")
 
     with_client(cluster, three)
     leader = info_of(cluster, "LED")["cluster"]["leader"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
+from jsdoctor.collect.scan.take import date_ns
 from tests.cli.invoke import jsdoctor
 from tests.deployment import add_stream, api
 from tests.real.manifest_changes import HELD, Change, Fate, Json, consumer_changes, stream_changes
@@ -62,6 +63,17 @@ async def prepare_streams(client: Client, changes: list[Change]) -> None:
             await client.request(f"{change.name}.{'ab'[number % 2]}", b"x" * 64, timeout=5)
         if change.before.get("sealed"):
             await api(client, f"STREAM.UPDATE.{change.name}", change.before)
+    for change in changes:
+        await outlive(client, change)
+
+
+async def outlive(client: Client, change: Change) -> None:
+    """Wait until the last message of the stream is older than the change allows, where it is to delete them all."""
+    while change.fate is DELETES and "max_age" in change.after:
+        info = await api(client, f"STREAM.INFO.{change.name}")
+        if date_ns(info["ts"]) - date_ns(info["state"]["last_ts"]) > change.after["max_age"]:
+            return
+        await asyncio.sleep(0.1)
 
 
 async def fate_of(client: Client, change: Change, version: str) -> Fate:

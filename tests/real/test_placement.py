@@ -10,6 +10,7 @@ from nats.aio.client import Client
 from tests.deployment import add_stream
 from tests.real.outage import check, said, with_client
 from tests.servers import VERSIONS, ClusterFactory
+from tests.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("placement")]
 
@@ -49,9 +50,10 @@ def test_writes_that_a_power_cut_can_take_are_said_once(cluster_factory: Cluster
     async def fill(client: Client) -> None:
         for name in ("ONE", "TWO"):
             await add_stream(client, name, subjects=[name.lower()], num_replicas=1, max_bytes=1 << 24)
+            await store(client, name.lower())
             for _ in range(1000):
                 await client.publish(name.lower(), b"x")
-            await client.request(name.lower(), b"x", timeout=10)
+            await store(client, name.lower())
 
     cluster = cluster_factory(version, 3)
     assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}

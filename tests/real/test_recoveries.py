@@ -13,6 +13,7 @@ from nats.aio.client import Client
 from tests.deployment import HOUR_NS, add_stream, api
 from tests.real.ward import Json, failures, run_check
 from tests.servers import Cluster, ClusterFactory
+from tests.stored import store, store_again
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 
@@ -40,12 +41,10 @@ async def repeat_ids(cluster: Cluster) -> None:
     """An origin with one id twice, a mirror of it, and a stream that sources it."""
     client = await nats.connect(cluster.servers("app"))
     await add_stream(client, "ORIGIN", subjects=["origin"], duplicate_window=SECOND_NS // 10, **BOUNDS)
-    for stored, message_id in enumerate(("1", "1", "2", "3"), 1):
-        while True:  # until the window is over and the id is taken again
-            reply = await client.request("origin", b"x", headers={"Nats-Msg-Id": message_id}, timeout=10)
-            if json.loads(reply.data)["seq"] == stored:
-                break
-            await asyncio.sleep(0.05)
+    await store(client, "origin", "1")
+    await store_again(client, "origin", "1")
+    for message_id in ("2", "3"):
+        await store(client, "origin", message_id)
     await add_stream(client, "MIRROR", mirror={"name": "ORIGIN"}, **BOUNDS)
     await add_stream(client, "SOURCED", sources=[{"name": "ORIGIN"}], **BOUNDS)
     for name in ("MIRROR", "SOURCED"):
@@ -90,13 +89,15 @@ async def halt(cluster: Cluster) -> None:
     client = await nats.connect(cluster.servers("app"))
     await add_stream(client, "P713", subjects=["p713"], num_replicas=3, **BOUNDS)
     for number in range(5):
-        await client.request("p713", b"x", timeout=10, headers={"Nats-Msg-Id": f"m{number}"})
+        await store(client, "p713", f"m{number}")
     reply = await client.request("p713", b"x", timeout=10, headers={"Nats-Expected-Last-Msg-Id": "zz"})
     assert json.loads(reply.data)["error"]["err_code"] == 10070
     for _ in range(100):
         if not (await api(client, "STREAM.INFO.P713"))["cluster"].get("leader"):
             break
         await asyncio.sleep(0.2)
+    else:
+        raise AssertionError("the stream keeps its leader")
     await client.close()
 
 

@@ -18,6 +18,7 @@ from tests.real.two_looks import once
 from tests.real.two_looks import said as said_of
 from tests.real.ward import run_check
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.stored import store
 
 pytestmark = pytest.mark.real
 STREAM = "P207"
@@ -28,7 +29,7 @@ async def fill(client: Client, size: int) -> None:
     """A hundred messages of that size on three servers. So small a limit makes blocks of 32 kB."""
     await add_stream(client, STREAM, subjects=["p207"], num_replicas=3, max_age=HOUR_NS, max_bytes=120_000)
     for _ in range(100):
-        await client.request("p207", b"x" * size, timeout=10)
+        await store(client, "p207", body=b"x" * size)
 
 
 def copies(cluster: Cluster) -> dict[str, dict[str, Any]]:

@@ -46,7 +46,7 @@ def test_stuck_expiry_is_found(cluster_factory: ClusterFactory, tmp_path: Path, 
 
     assert left() == 5
     with_client(cluster, lambda c: api(c, "STREAM.MSG.DELETE.STUCK", {"seq": 1, "no_erase": True}))
-    wait_until(lambda: left() == 0, "the others to expire")
+    wait_until(lambda: left() == 0, "the others to expire", timeout=60)
     _, report = check("--server", cluster.url("app"))
     assert said(report, "JSD611") == {}
 
@@ -64,7 +64,7 @@ def test_more_replicas_than_servers_are_found(cluster_factory: ClusterFactory, v
     _, report = check("--server", cluster.url("sys"))
     assert said(report, "JSD605") == {}
     cluster.stop("n3")
-    wait_until(lambda: cluster.meta_leader() in ("n1", "n2"), "a meta leader among the others")
+    wait_until(lambda: cluster.meta_leader() in ("n1", "n2"), "a meta leader among the others", timeout=60)
     with_client(cluster, remove, user="sys")
     cluster.wait_ready()
     _, report = check("--server", cluster.url("sys"))

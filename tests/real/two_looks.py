@@ -15,6 +15,7 @@ from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.outage import with_client
 from tests.ruleset import run_rule
 from tests.servers import Cluster, wait_until
+from tests.stored import store
 
 Looks = tuple[Sample, ...]
 NAME = "P20"
@@ -52,7 +53,7 @@ def publish(cluster: Cluster, count: int) -> None:
     async def send(client: Client) -> None:
         before = (await api(client, f"STREAM.INFO.{NAME}"))["state"]["last_seq"]
         for _ in range(count):
-            await client.request("p20", b"x" * 100, timeout=10)
+            await store(client, "p20", body=b"x" * 100)
         for _ in range(100):
             if (await api(client, f"STREAM.INFO.{NAME}"))["state"]["last_seq"] == before + count:
                 return

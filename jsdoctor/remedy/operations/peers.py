@@ -46,23 +46,7 @@ class RemovePeer(Operation):
 
     async def look(self, step: Step, api: Api) -> Json:
         """`leader` and `replicas` of the meta group as its leader has them, who is `answering`, and the `peer`."""
-        name = step.subject.name
-        replies = await _everyone(api)
-        answering = sorted({str((reply.get("server") or {}).get("name")) for reply in replies})
-        metas = [(reply.get("data") or {}).get("meta_cluster") or {} for reply in replies]
-        leaders = {meta["leader"] for meta in metas if meta.get("leader")}
-        led = [meta for meta in metas if meta.get("leader") in answering and meta.get("replicas")]
-        if len(leaders) != 1 or not led:
-            raise SilentError("the servers do not agree on one meta leader that answers")
-        meta = max(led, key=lambda one: len(one["replicas"]))
-        peer: Json = next((peer for peer in meta["replicas"] if peer["name"] == name), {})
-        return {
-            "name": name,
-            "leader": meta["leader"],
-            "replicas": meta["replicas"],
-            "answering": answering,
-            "peer": peer,
-        }
+        return as_its_leader_has_it(step.subject.name, await everyone(api))
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """No member of the group: there is nothing to remove."""
@@ -87,7 +71,30 @@ class RemovePeer(Operation):
         raise RefusedError(f"{name} was removed: a server joins again when it is started with an empty store")
 
 
-async def _everyone(api: Api) -> list[Json]:
+def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
+    """The meta group by the word of its leader; raises `SilentError` where there is not one that answers.
+
+    On 2.15 all members list their peers: of one that is gone the others do not know when it was last heard.
+    """
+    metas = {
+        str((reply.get("server") or {}).get("name")): (reply.get("data") or {}).get("meta_cluster") or {}
+        for reply in replies
+    }
+    leaders = {meta["leader"] for meta in metas.values() if meta.get("leader")}
+    own = [meta for server, meta in metas.items() if meta.get("leader") == server and meta.get("replicas")]
+    if len(leaders) != 1 or not own:
+        raise SilentError("the servers do not agree on one meta leader that answers")
+    (meta,) = own
+    return {
+        "name": name,
+        "leader": meta["leader"],
+        "replicas": meta["replicas"],
+        "answering": sorted(metas),
+        "peer": next((peer for peer in meta["replicas"] if peer["name"] == name), {}),
+    }
+
+
+async def everyone(api: Api) -> list[Json]:
     """Every server's JSZ. Ends when none has come for a second."""
     replies: list[Json] = []
     inbox = await api.client.subscribe(api.client.new_inbox(), pending_bytes_limit=0)
