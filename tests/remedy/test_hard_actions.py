@@ -341,3 +341,33 @@ def test_a_server_that_is_gone_is_removed(cluster_factory: ClusterFactory, serve
         cluster.names
     ) - {victim, leader}
     assert on(cluster, lambda to: api(to.client, "STREAM.INFO.R3"))["config"]["num_replicas"] == 3
+
+
+@pytest.mark.nightly
+def test_the_meta_leader_that_is_gone_is_removed_when_one_knows(
+    cluster_factory: ClusterFactory, server_version: str, tmp_path: Path
+) -> None:
+    """The next leader has never heard it, and does not know since when it is silent."""
+    cluster = cluster_factory(server_version, nodes=3)
+    on(cluster, lambda to: add_stream(to.client, "R3", subjects=["r3"], num_replicas=3, **BOUNDS))
+    victim = wait_until(cluster.meta_leader, "a meta leader")
+    running = ",".join(url for url, name in zip(cluster.servers("sys"), cluster.names, strict=True) if name != victim)
+    cluster.stop(victim)
+    wait_until(lambda: is_offline(cluster, victim), f"the next meta leader to count {victim} as offline", timeout=300)
+    words = ("--select", "JSD703", "--interval", "2s", "--remedy")
+    refused = fix(tmp_path, running, *words, "JSD703=server.remove_peer", journal="asked.jsonl")
+    assert endings(refused).get("server.remove_peer") == "refused", json.dumps(refused["steps"])
+    (step,) = refused["steps"]
+    # A server of 2.10 has heard all others from the beginning.
+    assert step["text"].startswith(
+        f"the meta leader {'heard' if server_version < '2.11' else 'has not heard'} {victim}"
+    )
+    done = fix(tmp_path, running, *words, "JSD703=server.remove_peer,silent_s=0", journal="known.jsonl")
+    assert endings(done).get("server.remove_peer") == "verified", json.dumps(done["steps"])
+
+
+def is_offline(cluster: Cluster, victim: str) -> bool:
+    """Whether another server leads, and has flagged this one."""
+    leader = cluster.meta_leader()
+    peers = cluster.monitor(leader, "/jsz")["meta_cluster"].get("replicas", []) if leader not in {None, victim} else []
+    return {peer["name"] for peer in peers if peer.get("offline") or not peer["current"]} == {victim}

@@ -24,7 +24,7 @@ from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
 from jsdoctor.parse.logs.tally import Line, Place, Tally
 from jsdoctor.parse.logs.wrapping import is_partial
 
-BLOCK = 3 << 20
+BLOCK = 4 << 20
 """Bytes of text that are best given to a scan at a time."""
 
 CONTEXT = 128 * 1024

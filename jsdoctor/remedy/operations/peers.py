@@ -14,6 +14,8 @@ from jsdoctor.remedy.preconditions import precondition
 _PING = "$SYS.REQ.SERVER.PING.JSZ"
 _QUIET_S = 1.0
 _NS = 1_000_000_000
+_LONGEST_NS = 100_000_000 * _NS
+"""Longer than that is no time: 2.10 tells the time since the year 1, and later ones zero, of a peer never heard."""
 
 
 @precondition("peer_is_gone")
@@ -24,9 +26,12 @@ def _peer_is_gone(state: Json, silent_s: Any) -> str:
         return f"{name} answers: it is not gone"
     if not peer.get("offline"):
         return f"the meta leader does not count {name} as offline (yet): after a crash that takes three minutes"
-    heard_s = int(peer.get("active") or 0) // _NS
-    if heard_s < silent_s:
-        return f"the meta leader heard {name} {heard_s} s ago, less than the {silent_s} s that were asked for"
+    heard_ns = int(peer.get("active") or 0)
+    if not 0 < heard_ns < _LONGEST_NS:
+        unknown = f"the meta leader has not heard {name} since it leads, and cannot tell how long it has been silent"
+        return f"{unknown}: when you know that it is gone for good, say silent_s=0" if silent_s else ""
+    if heard_ns < silent_s * _NS:
+        return f"the meta leader heard {name} {heard_ns // _NS} s ago, less than the {silent_s} s that were asked for"
     return ""
 
 

@@ -24,7 +24,10 @@ def _remove_peer(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]
 
 @plans("server.remove_peer")
 def remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Values: `silent_s`, for how long nobody must have heard it (ten minutes). Never for a server that may return."""
+    """Values: `silent_s`, for how long nobody must have heard it (ten minutes); 0: it is known to be gone.
+
+    Never for a server that may return.
+    """
     name = target.subject.name
     if target.subject.kind != "server":
         raise CannotPlanError("it is for a server that is gone")
@@ -32,7 +35,9 @@ def remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         raise CannotPlanError("no server knows its name any more: nats server cluster peer-remove takes its id")
     silent_s = number(values, "silent_s") if "silent_s" in values else _SILENT_S
     gone = Precondition(
-        "peer_is_gone", f"{name} answers nobody, and was not heard by the meta leader for {silent_s} s", silent_s
+        "peer_is_gone",
+        f"{name} answers nobody, and was not heard by the meta leader" + (f" for {silent_s} s" if silent_s else ""),
+        silent_s,
     )
     step = Step(
         action="server.remove_peer",
