@@ -350,7 +350,7 @@ def test_the_meta_leader_that_is_gone_is_removed_when_one_knows(
     """The next leader has never heard it, and does not know since when it is silent."""
     cluster = cluster_factory(server_version, nodes=3)
     on(cluster, lambda to: add_stream(to.client, "R3", subjects=["r3"], num_replicas=3, **BOUNDS))
-    victim = wait_until(cluster.meta_leader, "a meta leader")
+    victim = str(wait_until(cluster.meta_leader, "a meta leader"))
     running = ",".join(url for url, name in zip(cluster.servers("sys"), cluster.names, strict=True) if name != victim)
     cluster.stop(victim)
     wait_until(lambda: is_offline(cluster, victim), f"the next meta leader to count {victim} as offline", timeout=300)
