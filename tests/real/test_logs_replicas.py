@@ -221,7 +221,7 @@ class Parted:
     def held(self) -> list[int]:
         """How many messages each copy of the stream has."""
         accounts = [self.cluster.monitor(name, "/jsz?accounts=true&streams=true") for name in self.cluster.names]
-        details = [detail for jsz in accounts for detail in jsz["account_details"]]
+        details = [detail for jsz in accounts for detail in jsz.get("account_details") or []]
         return [stream["state"]["messages"] for detail in details for stream in detail.get("stream_detail") or []]
 
     def lose_log(self, name: str, pattern: str = "*") -> None:
@@ -333,7 +333,9 @@ def test_older_copy_after_the_raft_logs_are_lost(cluster_factory: ClusterFactory
         parted.lose_log(name)
     for name in parted.cluster.names:
         parted.cluster.start(name, wait=False)
-    parted.cluster.wait_ready()
+    # A meta leader of 2.10 may count a peer as not current for as long as nothing is asked of it.
+    wait_until(parted.cluster.meta_leader, "a meta leader", timeout=120)
+    wait_until(lambda: len(parted.held()) == 3, "all copies to be there", timeout=120)
     parted.silent()
     with_client(parted.cluster, lambda client: publish_through(client, parted.others))
     assert parted.told("last sequence mismatch", "what the leader sent did not fit") == {"APP/P207": "error"}
