@@ -57,10 +57,6 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         """First time, last time and count of each, as plain numbers: for those who look at all of them."""
         return _SPAN.iter_unpack(self.packed)
 
-    def firsts(self) -> list[int]:
-        """The first time of each."""
-        return [first for first, _, _ in self.spans()]
-
     def lasts(self) -> list[int]:
         """The last time of each."""
         return [last for _, last, _ in self.spans()]

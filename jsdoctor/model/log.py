@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
-from jsdoctor.model.histogram import Bucket, Histogram
+from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
 from jsdoctor.model.log_story import (
     ClockStep,
@@ -23,7 +23,6 @@ from jsdoctor.model.log_story import (
 __all__ = [
     "MINUTE_US",
     "SUBJECT_FIELDS",
-    "Bucket",
     "ClockStep",
     "CrashLoop",
     "Exemplar",

@@ -21,7 +21,7 @@ def occurrence(user: str, *spans: tuple[int, int, int]) -> Occurrence:
 
 
 def one_by_one(found: list[Occurrence], window_us: int, field: str) -> int:
-    starts = {first for one in found for first in one.histogram.firsts()}
+    starts = {first for one in found for first, _, _ in one.histogram.spans()}
     users = {one.value(field) for one in found} - {""}
     return max(
         (

@@ -57,11 +57,9 @@ def _rare_collection() -> Iterator[None]:
     """Rows make many objects and no cycles: looking for cycles as often as usual costs a fifth of the time."""
     usual = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)
-    gc.freeze()  # and what is there already stays as it is: processes that are forked share its memory for longer
     try:
         yield
     finally:
-        gc.unfreeze()
         gc.set_threshold(*usual)
 
 

@@ -141,7 +141,7 @@ def _of(occurrence: Occurrence, endings: Sequence[_Ending], end_us: int | None) 
     began = last = count = 0
     for first_us, last_us, lines in occurrence.histogram.spans():
         if count:
-            ended = _after(endings, last) if endings else None
+            ended = _after(endings, last)
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
                 yield _spell(occurrence, (began, last, count), ended, end_us)
                 count = 0
