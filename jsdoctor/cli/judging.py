@@ -18,6 +18,7 @@ from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
+from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
@@ -35,7 +36,7 @@ from jsdoctor.render.options import RenderOptions
 DEFAULT_MAX_EXAMPLES = 5
 
 _AS_GIVEN = (
-    *("fail_on", "exit_zero", "allow_gaps", "output", "max_examples"),
+    *("fail_on", "exit_zero", "allow_gaps", "all_findings", "output", "max_examples"),
     *("quiet", "verbose", "color", "config", "isolated", "baseline"),
 )
 
@@ -55,6 +56,7 @@ class JudgeRequest:
     fail_on: Severity | None = None
     exit_zero: bool = False
     allow_gaps: bool = False
+    all_findings: bool = False
     format: str = "text"
     output: Path | None = None
     max_examples: int | None = None
@@ -96,15 +98,15 @@ class Judging:
         """Evaluate the selected rules on the evidence."""
         evidence = evidence.joined(Suppressions())  # none is none, and no gap
         evaluation = self._evaluated(evidence)
+        offered = with_offers(evaluation.results, self.rulebook.actions)
+        results = suppress(offered, self.waivers, self.baseline, self.today)
         return Report(
             version=__version__,
             started=self.request.started,
             finished=datetime.now(UTC),
             sources=sources,
             verdicts=evaluation.verdicts,
-            results=suppress(
-                with_offers(evaluation.results, self.rulebook.actions), self.waivers, self.baseline, self.today
-            ),
+            results=results if self.request.all_findings else without_existing(results, evidence),
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
         )

@@ -69,7 +69,7 @@ def logs(logs: opt.Logs = None, engine: opt.LogEngine = Engine.AUTO) -> None:
     """Logs beside other evidence, or alone."""
 
 
-def manifests(manifest: opt.Manifest = None) -> None:
+def manifests(manifest: opt.Manifest = None, all_findings: opt.AllFindings = False) -> None:
     """What is to be deployed, beside a deployment or alone."""
 
 

@@ -240,6 +240,10 @@ Manifest = Annotated[
         help="What is to be deployed: file, directory, glob or -; with -s or --bundle the change is judged; repeat.",
     ),
 ]
+AllFindings = Annotated[
+    bool,
+    typer.Option("--all-findings", help="With --manifest, also count findings that the change does not touch."),
+]
 Pcap = Annotated[
     list[Path] | None,
     typer.Option(

@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.finding import Finding, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.rule import Rule
-from jsdoctor.model.suppression import Suppression
+from jsdoctor.model.suppression import EXISTING, Suppression
 
 SCHEMA = "jsdoctor.report/v1"
 
@@ -34,6 +34,11 @@ class Result(msgspec.Struct, frozen=True):
     def severity(self) -> Severity:
         """The finding's severity, else the rule's."""
         return self.finding.severity or self.rule.severity
+
+    @property
+    def existing(self) -> bool:
+        """Whether it was there before the change that is judged."""
+        return self.suppressed is not None and self.suppressed.kind == EXISTING
 
     @property
     def fingerprint(self) -> str:
@@ -71,5 +76,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(r for r in self.results if r.finding.outcome is Outcome.FAIL and r.suppressed is None)
 
     def suppressed(self) -> tuple[Result, ...]:
-        """Findings that do not count: waived or accepted."""
+        """Findings that do not count: waived, accepted, or there before a change."""
         return tuple(result for result in self.results if result.suppressed is not None)

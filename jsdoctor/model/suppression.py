@@ -1,4 +1,4 @@
-"""Findings that do not count: waived for a reason until a day, or accepted in a baseline."""
+"""Findings that do not count: waived for a reason until a day, accepted in a baseline, or older than a change."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import msgspec
 from jsdoctor.model.finding import Severity
 
 BASELINE_SCHEMA = "jsdoctor.baseline/v1"
+
+EXISTING = "existing"
+"""Kind of suppression of what a change of manifests neither causes nor touches."""
 
 
 class Waiver(msgspec.Struct, frozen=True):
@@ -48,7 +51,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class Suppression(msgspec.Struct, frozen=True):
-    """Why a finding does not count. `kind` is waiver or baseline; a waiver ends with the day `expires`."""
+    """Why a finding does not count. `kind` is waiver, baseline or existing; a waiver ends with the day `expires`."""
 
     kind: str
     reason: str

@@ -63,8 +63,11 @@ def _others(report: Report, outcomes: Counter[Outcome]) -> Iterator[str]:
             yield f"{len(codes)} {word} ({listed(codes, _CODES_SHOWN)})"
     if outcomes[Outcome.NOT_APPLICABLE]:
         yield f"{outcomes[Outcome.NOT_APPLICABLE]} not applicable"
-    if suppressed := len(report.suppressed()):
+    existing = sum(result.existing for result in report.suppressed())
+    if suppressed := len(report.suppressed()) - existing:
         yield f"{counted(suppressed, 'finding')} suppressed"
+    if existing:
+        yield f"{counted(existing, 'finding')} from before the change"
     if gaps := sum(gap.requested for gap in report.gaps):
         yield counted(gaps, "gap")
 

@@ -43,7 +43,7 @@ def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str
     yield "jsdoctor_finding", "1 for each subject that a rule found fault with; bounded for each rule.", listed
     yield "jsdoctor_findings_not_listed", "Findings beyond the bound, which have no jsdoctor_finding.", left_out
     suppressed = Counter(result.suppressed.kind for result in report.results if result.suppressed)
-    kinds = {kind: float(suppressed[kind]) for kind in ("waiver", "baseline")}
+    kinds = {kind: float(suppressed[kind]) for kind in ("waiver", "baseline", *suppressed)}
     yield "jsdoctor_findings_suppressed", "Findings that do not count, by why.", _by("kind", kinds)
     outcomes = {
         _labels(code=verdict.rule.code, slug=verdict.rule.slug, outcome=verdict.outcome.value): 1.0

@@ -29,6 +29,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     write_crashes(page, report, options)
     write_gaps(page, report, options)
     write_not_evaluated(page, report, options)
+    _write_existing(page, report, options)
     if options.verbose:
         _write_suppressed(page, report, options)
         _write_rules(page, report, options)
@@ -70,7 +71,7 @@ def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
 
 
 def _write_suppressed(page: Page, report: Report, options: RenderOptions) -> None:
-    results = by_urgency(report.suppressed())
+    results = by_urgency(result for result in report.suppressed() if not result.existing)
     if not results:
         return
     page.blank()
@@ -78,6 +79,20 @@ def _write_suppressed(page: Page, report: Report, options: RenderOptions) -> Non
     for result in results[: options.max_examples or None]:
         page.line(f"{result.severity.value} {result.rule.code} {result.finding.subject.label}", indent=2)
         page.line(result.suppressed.words if result.suppressed else "", indent=4)
+    if options.max_examples and len(results) > options.max_examples:
+        page.line(f"and {len(results) - options.max_examples:,} more", indent=2)
+
+
+def _write_existing(page: Page, report: Report, options: RenderOptions) -> None:
+    """Findings that the change does not touch, a line each: a reader of a gate wants to know of them, not read them."""
+    results = by_urgency(result for result in report.suppressed() if result.existing)
+    if not results:
+        return
+    page.blank()
+    page.line(("Found before the change", "bold"), f" · {counted(len(results), 'finding')}; --all-findings counts them")
+    for result in results[: options.max_examples or None]:
+        label = result.finding.subject.label
+        page.line(f"{result.severity.value} {result.rule.code} {label}: {result.finding.message}", indent=2)
     if options.max_examples and len(results) > options.max_examples:
         page.line(f"and {len(results) - options.max_examples:,} more", indent=2)
 
