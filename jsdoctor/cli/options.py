@@ -249,7 +249,7 @@ Pcap = Annotated[
     typer.Option(
         "--pcap",
         metavar="FILE",
-        help="Packet capture to judge, alone or beside what is named: pcap, pcapng, gzip; repeat for both ends.",
+        help="Packet captures to judge (pcap, pcapng, gzip): file, directory, glob, pipe or -; repeat for both ends.",
     ),
 ]
 Sniff = Annotated[

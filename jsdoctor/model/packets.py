@@ -200,7 +200,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     had a link layer nobody here knows, `cut` lacked their headers, `fragments` are IP fragments behind the first.
     `backwards`: steps back in time. `kernel_drops` is what the capturing host says it lost, None when nothing says so.
     `connections_left_out` had less to tell than those that are listed. `problem`: why reading ended early.
-    `snaplen`: 0 unknown.
+    `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets without a usable
+    time.
     """
 
     name: str
@@ -216,6 +217,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     fragments: int = 0
     tunnelled: int = 0
     backwards: int = 0
+    damaged_times: int = 0
+    files: int = 1
     first_ns: int | None = None
     last_ns: int | None = None
     kernel_drops: int | None = None

@@ -17,7 +17,10 @@ _TOO_FEW = 3
 
 
 class Share(msgspec.Struct, frozen=True):
-    """`events` out of `of`. Both count the same things; `of` 0 tells nothing."""
+    """`events` out of `of`. Both count the same things; `of` 0 tells nothing.
+
+    `events` may exceed `of` where a thing can happen to the same one several times: the ratio is then above 1.
+    """
 
     events: int
     of: int
@@ -39,11 +42,12 @@ class Share(msgspec.Struct, frozen=True):
 
     @property
     def _middle(self) -> float:
-        return (self.ratio + _Z * _Z / (2 * self.of)) / (1 + _Z * _Z / self.of)
+        return (min(self.ratio, 1.0) + _Z * _Z / (2 * self.of)) / (1 + _Z * _Z / self.of)
 
     @property
     def _half(self) -> float:
-        spread = self.ratio * (1 - self.ratio) / self.of + _Z * _Z / (4 * self.of * self.of)
+        share = min(self.ratio, 1.0)
+        spread = share * (1 - share) / self.of + _Z * _Z / (4 * self.of * self.of)
         return _Z / (1 + _Z * _Z / self.of) * sqrt(spread)
 
     def reaches(self, limit: float, enough: int) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from jsdoctor.cli.evidence import BesideRead
 from jsdoctor.cli.packets.options import PacketRequest
 from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.collect.packets.inputs import capture_files
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.nats_traffic import Content
@@ -25,21 +25,17 @@ _CUT_SHORT = "cut short"
 
 def read_packets(request: PacketRequest, show: Callable[[str], None]) -> BesideRead:
     """Read all of them. What cannot be read becomes a gap; raises problems with names and with listening."""
-    for path in request.files:
-        if not path.is_file():
-            raise UsageProblem(
-                f"no such file: {path}", "--pcap takes captures, one by one: --pcap A.pcap --pcap B.pcap"
-            )
+    files = capture_files(request.files)
     started = datetime.now(UTC)
     observer = NatsObserver()
     packets = PacketEvidence()
-    if request.files:
-        show(f"reading {counted(len(request.files), 'capture')}")
-        packets = read_captures(request.files, lambda _: observer)
+    if files:
+        show(f"reading {counted(len(files), 'capture')}")
+        packets = read_captures(files, lambda _: observer)
     if request.interface:
         packets = _with_interface(packets, request, observer, show)
     packets = replace(packets, nats=observer.traffic())
-    names = [*map(str, request.files), *filter(None, [request.interface])]
+    names = [*map(str, files), *filter(None, [request.interface])]
     gaps = tuple(_gap(capture) for capture in packets.captures if capture.problem)
     return BesideRead(packets, gaps, tuple(Source("pcap", name, started) for name in names), headline(packets))
 

@@ -1,13 +1,18 @@
-"""Reading capture files: plain or compressed, in blocks, and what cannot be read told instead of raised."""
+"""Reading capture files: plain or compressed, in blocks. What cannot be read is reported as a problem, not raised."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator, Sequence
+from io import RawIOBase
 from pathlib import Path
+from typing import cast
 
 from jsdoctor.collect.logs.codec import Unreadable, codec_of, decompressed
 from jsdoctor.collect.packets.foreign import link_offset, packets_of
+from jsdoctor.collect.packets.inputs import STANDARD_INPUT
+from jsdoctor.collect.packets.rings import Ring, rings_of
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.analysis import BLOCK, Analysis, Analyzed
 from jsdoctor.parse.packets.container import Damaged, Foreign
@@ -17,7 +22,7 @@ from jsdoctor.parse.packets.sightings import Sightings
 from jsdoctor.parse.packets.tcp.state import Noticed
 
 MOST_MATCHED = 8
-"""More files than that are the pieces of a long capture, not views of the same connections."""
+"""So many captures are matched with each other."""
 
 _HEAD = 8
 ObserverOf = Callable[[int], StreamObserver | None]
@@ -31,13 +36,16 @@ def nobody(_index: int) -> None:
 def read_captures(paths: Sequence[Path], observer_of: ObserverOf = nobody) -> PacketEvidence:
     """Everything that TCP tells of these captures. A file that cannot be read has a `problem`; nothing is raised.
 
-    Each file is one capture. A few of them are also matched with each other, packet by packet.
+    Files of one ring are one capture; the others are matched with each other, packet by packet.
     """
-    seen = [Sightings(index) for index in range(len(paths))] if 1 < len(paths) <= MOST_MATCHED else []
-    analyzed = [
-        read_capture(path, index, observer_of(index), sightings=seen[index] if seen else None)
-        for index, path in enumerate(paths)
-    ]
+    analyzed: list[Analyzed] = []
+    seen: list[Sightings] = []
+    for ring in rings_of(paths, _first_time):
+        while ring.files:
+            index = len(analyzed)
+            sightings = Sightings(index) if len(paths) > 1 and index < MOST_MATCHED else None
+            analyzed.append(read_ring(ring, index, observer_of(index), sightings=sightings))
+            seen += filter(None, [sightings])
     connections = [connection for one in analyzed for connection in one.connections]
     return PacketEvidence(
         captures=tuple(one.capture for one in analyzed),
@@ -55,29 +63,57 @@ def read_capture(
     sightings: Sightings | None = None,
 ) -> Analyzed:
     """One file. What was read before a problem counts, and the problem is in the result."""
+    return read_ring(Ring([(path, None)]), index, observer, noticed=noticed, sightings=sightings)
+
+
+def read_ring(
+    ring: Ring,
+    index: int,
+    observer: StreamObserver | None = None,
+    *,
+    noticed: Noticed | None = None,
+    sightings: Sightings | None = None,
+) -> Analyzed:
+    """The next file of a ring, and those that continue it; these are taken out of the ring."""
+    path, _ = ring.files.pop(0)
     analysis = Analysis(
-        index, str(path), observer=observer, noticed=noticed, link_offset=link_offset, sightings=sightings
+        index,
+        "standard input" if path == STANDARD_INPUT else str(path),
+        observer=observer,
+        noticed=noticed,
+        link_offset=link_offset,
+        sightings=sightings,
     )
-    problem = ""
+    problem = _read(path, analysis)
+    while not problem and ring.continues(analysis.last_ns):
+        path, _ = ring.files.pop(0)
+        analysis.next_file()
+        problem = _read(path, analysis)
+        if problem:
+            problem = f"{path.name}: {problem}"
+    return analysis.finish(problem)
+
+
+def _read(path: Path, analysis: Analysis) -> str:
+    """Give one file to the analysis; why reading ended early, or an empty text."""
     try:
         with contextlib.closing(blocks(path)) as pieces:
             for block in pieces:
                 analysis.feed(block)
     except (Damaged, Unreadable) as error:
-        problem = str(error)
+        return str(error)
     except Foreign as error:
         problem = packets_of(path, analysis) or ""
-        if problem:
-            problem = f"not a capture that can be read: {error}; {problem}"
+        return f"not a capture that can be read: {error}; {problem}" if problem else ""
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-    return analysis.finish(problem)
+        return f"cannot be read: {error.strerror or error}"
+    return ""
 
 
 def blocks(path: Path) -> Generator[bytes, None, None]:
     """The bytes of a file, unpacked if need be. Raises `Unreadable` and OSError."""
-    with path.open("rb", buffering=0) as file:
-        head = [file.read(_HEAD)]  # a pipe cannot be read twice
+    with _opened(path) as file:
+        head = [_exactly(file, _HEAD)]  # a pipe cannot be read twice
 
         def read(size: int) -> bytes:
             return head.pop() if head else file.read(size) or b""
@@ -88,3 +124,34 @@ def blocks(path: Path) -> Generator[bytes, None, None]:
             return
         while block := read(BLOCK):
             yield block
+
+
+def _opened(path: Path) -> RawIOBase:
+    """The file, or standard input under the name `-`; closing does not close standard input itself."""
+    if path == STANDARD_INPUT:
+        return cast("RawIOBase", open(sys.stdin.fileno(), "rb", buffering=0, closefd=False))
+    return cast("RawIOBase", path.open("rb", buffering=0))
+
+
+def _exactly(file: RawIOBase, size: int) -> bytes:
+    """So many bytes, or all there are: a pipe may give fewer at a time."""
+    found = b""
+    while len(found) < size and (more := file.read(size - len(found))):
+        found += more
+    return found
+
+
+def _first_time(path: Path) -> int | None:
+    """When the first packet of a file was captured; None when that cannot be said without using the input up."""
+    if not path.is_file():
+        return None
+    analysis = Analysis(0, path.name)
+    try:
+        with contextlib.closing(blocks(path)) as pieces:
+            for block in pieces:
+                analysis.feed(block)
+                if analysis.first_ns:
+                    return analysis.first_ns
+    except (Damaged, Unreadable, Foreign, OSError):
+        return analysis.first_ns or None
+    return analysis.first_ns or None

@@ -61,6 +61,8 @@ class Analysis:
         self._name, self._link_offset, self._sightings = name, link_offset, sightings
         self._connections = Connections(index, observer, noticed)
         self._reader: Reader | None = None
+        self._earlier: list[Reader] = []
+        self._files = 1
         self._head = b""
         self._interfaces: list[Interface] = []
         self._decoders: list[Decoder] = []
@@ -144,6 +146,23 @@ class Analysis:
             self._next_forget = self._tcp + _FORGET_EVERY
             self._connections.forget(at)
 
+    @property
+    def first_ns(self) -> int:
+        """When the first packet was captured, 0 before it."""
+        return self._first_at
+
+    @property
+    def last_ns(self) -> int:
+        """When the last packet was captured, 0 before the first."""
+        return self._last_at
+
+    def next_file(self) -> None:
+        """The next file of the same capture follows (a ring of files): connections go on, interfaces begin anew."""
+        if self._reader is not None:
+            self._earlier.append(self._reader)
+        self._reader, self._head, self._decoders = None, b"", []
+        self._files += 1
+
     def interface(self, interface: Interface) -> int:
         """Make an interface known, for `packet`; its index."""
         self._interfaces.append(interface)
@@ -152,24 +171,29 @@ class Analysis:
 
     def finish(self, problem: str = "", kernel_drops: int | None = None) -> Analyzed:
         """The capture is over, or cannot be read on because of `problem`."""
-        if self._reader is not None:
-            kernel_drops = self._reader.kernel_drops
-            if not problem and (rest := self._reader.rest()):
+        readers = [*self._earlier, *([self._reader] if self._reader is not None else [])]
+        if readers:
+            drops = [reader.kernel_drops for reader in readers if reader.kernel_drops is not None]
+            kernel_drops = sum(drops) if drops else None
+            if not problem and (rest := sum(reader.rest() for reader in readers)):
                 problem = f"cut short: {rest} bytes of an unfinished packet at the end"
         elif not self._interfaces and not problem:
             problem = "there is nothing in it" if not self._head else f"cut short: {len(self._head)} bytes"
         connections = self._connections.finish()
+        interfaces = self._all_interfaces()
         capture = Capture(
             name=self._name,
             format=self.format,
-            links=_unique([LINK_NAMES.get(one.link, f"link type {one.link}") for one in self._interfaces]),
-            interfaces=_unique([one.name for one in self._interfaces if one.name]),
-            snaplen=max((one.snaplen for one in self._interfaces), default=0),
+            links=_unique([LINK_NAMES.get(one.link, f"link type {one.link}") for one in interfaces]),
+            interfaces=_unique([one.name for one in interfaces if one.name]),
+            snaplen=max((one.snaplen for one in interfaces), default=0),
+            files=self._files,
             packets=self._frame,
             tcp=self._tcp,
             bytes=self._bytes,
             unknown_link=self._skipped[NoSegment.UNKNOWN_LINK],
-            cut=self._skipped[NoSegment.CUT] + (self._reader.skipped if self._reader is not None else 0),
+            cut=self._skipped[NoSegment.CUT] + sum(reader.skipped for reader in readers),
+            damaged_times=sum(reader.damaged_times for reader in readers),
             fragments=self._skipped[NoSegment.FRAGMENT],
             tunnelled=self._skipped[NoSegment.TUNNEL],
             backwards=self._backwards,
@@ -181,6 +205,10 @@ class Analysis:
             problem=problem,
         )
         return Analyzed(capture, connections)
+
+    def _all_interfaces(self) -> list[Interface]:
+        """Those of earlier files first."""
+        return [one for reader in self._earlier for one in reader.interfaces] + self._interfaces
 
     def _know_interfaces(self) -> None:
         for index in range(len(self._decoders), len(self._interfaces)):

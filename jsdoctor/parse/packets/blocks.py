@@ -11,7 +11,7 @@ class BlockReader:
     def __init__(self) -> None:
         self.interfaces: list[Interface] = []
         self.kernel_drops: int | None = None
-        self.skipped = 0
+        self.skipped = self.damaged_times = 0
         self._buffer = b""
         self._carry = b""
         self._read = 0

@@ -11,6 +11,9 @@ Record: TypeAlias = tuple[int, int, int, int, int]
 """One packet: its time in ns since 1970, where it begins and ends in the buffer, its length on the wire, the index of
 its interface."""
 
+LATEST_NS = 1 << 62
+"""No capture is younger (the year 2116); a time beyond is damage, and does not fit the evidence."""
+
 LARGEST_PACKET = 16 << 20
 """No packet is larger; a record that says so is damage."""
 
@@ -37,6 +40,8 @@ class Reader(Protocol):
     format: str
     interfaces: list[Interface]
     kernel_drops: int | None
+    damaged_times: int
+    """Packets whose time cannot be: they are taken to be of the time of the packet before."""
     skipped: int
     """Packets that contradict their own file: of an interface that was never described, or longer than their block."""
 

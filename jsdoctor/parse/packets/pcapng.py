@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from struct import Struct
 
 from jsdoctor.parse.packets.blocks import BlockReader
-from jsdoctor.parse.packets.container import LARGEST_PACKET, Damaged, Interface, Record
+from jsdoctor.parse.packets.container import LARGEST_PACKET, LATEST_NS, Damaged, Interface, Record
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
@@ -62,7 +62,11 @@ class PcapngReader(BlockReader):
             self.skipped += 1
             return None
         per_second, offset_ns = self._clocks[index]
-        at_ns = self._last_ns = ticks * _SECOND_NS // per_second + offset_ns
+        at_ns = ticks * _SECOND_NS // per_second + offset_ns
+        if not 0 <= at_ns < LATEST_NS:
+            self.damaged_times += 1
+            at_ns = self._last_ns
+        self._last_ns = at_ns
         return at_ns, start, start + captured, length, self._section_begins + index
 
     def _other(self, kind: int, buffer: bytes, at: int, end: int) -> Iterator[Record]:

@@ -13,7 +13,7 @@ from jsdoctor.parse.packets.nats.pub_ack import PubAck
 
 _SEQUENCES = (b"Nats-Expected-Last-Subject-Sequence", b"Nats-Expected-Last-Sequence")
 _ID = b"Nats-Expected-Last-Msg-Id"
-_ACTUAL = re.compile(r"wrong last sequence: (\d{1,20})\b")
+_ACTUAL = re.compile(r"wrong last sequence: (\d{1,19})\b")
 _DIGITS = re.compile(r"\d+")
 _KEPT = 20_000
 _KINDS = 200

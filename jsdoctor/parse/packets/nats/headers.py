@@ -24,4 +24,4 @@ def nats_headers(headers: bytes) -> dict[bytes, bytes]:
 
 def number(value: bytes | None) -> int | None:
     """A header's value as a number, or None."""
-    return int(value) if value is not None and value.isdigit() and len(value) <= 20 else None
+    return int(value) if value is not None and value.isdigit() and len(value) <= 19 else None

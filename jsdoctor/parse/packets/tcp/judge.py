@@ -189,6 +189,8 @@ def _round_trip(state: State) -> int:
 
 def _tick(state: State) -> int:
     """What one step of this side's timestamps takes, in ns: a millisecond on Linux."""
+    if not state.ring:
+        return MILLISECOND
     first, last = state.ring[0], state.ring[-1]
     ticks = ahead(last[3], first[3]) if first[3] >= 0 and last[3] >= 0 else 0
     if ticks < _FEWEST_TICKS:
