@@ -142,7 +142,7 @@ Nkey = Annotated[str | None, _text("--nkey", help="File with an nkey seed.", met
 TlsCert = Annotated[str | None, _text("--tlscert", help="TLS client certificate.", metavar="FILE", env="NATS_CERT")]
 TlsKey = Annotated[str | None, _text("--tlskey", help="TLS client key.", metavar="FILE", env="NATS_KEY")]
 TlsCa = Annotated[str | None, _text("--tlsca", help="TLS certificate authorities.", metavar="FILE", env="NATS_CA")]
-TlsFirst = Annotated[bool, typer.Option("--tlsfirst", help="TLS handshake before the server's INFO.")]
+TlsFirst = Annotated[bool, typer.Option("--tlsfirst", help="Start TLS before the server sends INFO.")]
 JsDomain = Annotated[str | None, _text("--js-domain", help="JetStream domain.", metavar="NAME")]
 JsApiPrefix = Annotated[str | None, _text("--js-api-prefix", help="JetStream API prefix.", metavar="SUBJECT")]
 NoContext = Annotated[bool, typer.Option("--no-context", help="Ignore the selected nats context.")]
@@ -152,17 +152,17 @@ Timeout = Annotated[
         "--timeout",
         parser=positive_seconds,
         metavar="DURATION",
-        help="Longest wait for one answer, e.g. 5s. [env: NATS_TIMEOUT] [default: 5s]",
+        help="Maximum wait for one response, e.g. 5s. [env: NATS_TIMEOUT] [default: 5s]",
         show_default=False,
     ),
 ]
 Monitor = Annotated[
     list[str] | None,
-    typer.Option("--monitor", metavar="URL", help="HTTP monitoring address of a server; repeat for each server."),
+    typer.Option("--monitor", metavar="URL", help="HTTP monitoring address of a server. Can be repeated."),
 ]
 Ntp = Annotated[
     list[str] | None,
-    typer.Option("--ntp", metavar="HOST", help="NTP server to ask which clock is right; repeat, best are three."),
+    typer.Option("--ntp", metavar="HOST", help="NTP server to compare clocks with; three are best. Can be repeated."),
 ]
 Scan = Annotated[
     list[ScanTarget] | None,
@@ -170,47 +170,51 @@ Scan = Annotated[
         "--scan",
         parser=scan_target,
         metavar="STREAM[:N]",
-        help="Read headers and dates of a stream's newest N (200000) messages, by a consumer that goes again; repeat.",
+        help="Read headers of the newest N messages (default 200000) through a temporary consumer. Can be repeated.",
     ),
 ]
 Digests = Annotated[
     bool,
-    typer.Option("--digests", help="With --scan: read messages of equal ids whole, to see whether they differ."),
+    typer.Option("--digests", help="With --scan: compare the contents of messages that share an id."),
 ]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", min=1, metavar="N", help="Looks at the cluster; rates need two. [default: 2]"),
+    typer.Option(
+        "--samples", min=1, metavar="N", help="Number of samples; rate-based rules need at least 2. [default: 2]"
+    ),
 ]
 Interval = Annotated[
     float | None,
-    typer.Option("--interval", parser=positive_seconds, metavar="DURATION", help="Between samples. [default: 2s]"),
+    typer.Option("--interval", parser=positive_seconds, metavar="DURATION", help="Time between samples. [default: 2s]"),
 ]
 Bundle = Annotated[
     Path | None,
-    typer.Option("--bundle", metavar="FILE", help="Check what jsdoctor capture wrote; connects to nothing."),
+    typer.Option("--bundle", metavar="FILE", help="Check a file written by jsdoctor capture; opens no connection."),
 ]
 History = Annotated[
     Path | None,
-    typer.Option("--history", metavar="DIR", help="Earlier bundles of the same deployment, for what takes hours."),
+    typer.Option(
+        "--history", metavar="DIR", help="Directory of earlier bundles of the same deployment, for trends over hours."
+    ),
 ]
-BundleFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The bundle to write, a ZIP file.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
+BundleFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Bundle to write, a ZIP file.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Select = Annotated[
     list[str] | None,
     typer.Option(
         "--select",
         metavar="RULE",
-        help="Only these rules: codes, prefixes or slugs, comma-separated.",
+        help="Run only these rules: codes, prefixes or slugs, comma-separated.",
         autocompletion=complete_rule,
     ),
 ]
 ExtendSelect = Annotated[
     list[str] | None,
-    typer.Option("--extend-select", metavar="RULE", help="These rules too.", autocompletion=complete_rule),
+    typer.Option("--extend-select", metavar="RULE", help="Run these rules in addition.", autocompletion=complete_rule),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="RULE", help="Not these rules.", autocompletion=complete_rule),
+    typer.Option("--ignore", metavar="RULE", help="Skip these rules.", autocompletion=complete_rule),
 ]
 Set = Annotated[
     list[RuleSetting] | None,
@@ -218,7 +222,7 @@ Set = Annotated[
         "--set",
         parser=setting,
         metavar="CODE.PARAM=VALUE",
-        help="A parameter of a rule, e.g. JSD401.warn_pending=5000; goes before the configuration file.",
+        help="Set a rule parameter, e.g. JSD401.warn_pending=5000; overrides the configuration file.",
         autocompletion=complete_setting,
     ),
 ]
@@ -229,7 +233,9 @@ LogPaths = Annotated[
 Logs = Annotated[
     list[str] | None,
     typer.Option(
-        "--logs", metavar="PATH", help="Logs to judge, alone or beside what is named: file, directory, glob; repeat."
+        "--logs",
+        metavar="PATH",
+        help="Logs to check, alone or with other evidence: file, directory, glob. Can be repeated.",
     ),
 ]
 Manifest = Annotated[
@@ -237,7 +243,7 @@ Manifest = Annotated[
     typer.Option(
         "--manifest",
         metavar="PATH",
-        help="What is to be deployed: file, directory, glob or -; with -s or --bundle the change is judged; repeat.",
+        help="Manifests to check: file, directory, glob or -; with -s or --bundle, check the change. Can be repeated.",
     ),
 ]
 AllFindings = Annotated[
@@ -249,18 +255,22 @@ Pcap = Annotated[
     typer.Option(
         "--pcap",
         metavar="FILE",
-        help="Packet captures to judge (pcap, pcapng, gzip): file, directory, glob, pipe or -; repeat for both ends.",
+        help="Packet captures (pcap, pcapng, gzip): file, directory, glob, pipe or -; repeat for both ends.",
     ),
 ]
 Sniff = Annotated[
     str | None,
-    typer.Option("--sniff", metavar="INTERFACE", help="Listen on an interface and judge that; needs CAP_NET_RAW."),
+    typer.Option(
+        "--sniff", metavar="INTERFACE", help="Capture packets on an interface and check them; needs CAP_NET_RAW."
+    ),
 ]
-Seconds = Annotated[float | None, typer.Option("--seconds", min=0.1, max=3600, help="How long to listen. Default 30.")]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", min=0.1, max=3600, help="Capture time in seconds. Default 30.")
+]
 LogEngine = Annotated[
-    Engine, typer.Option("--engine", help="What reads logs. auto: in-process, and Spark from 2 GiB of text.")
+    Engine, typer.Option("--engine", help="Log engine. auto: local processes, and Spark from 2 GiB of text.")
 ]
-AuditEngine = Annotated[Engine, typer.Option("--engine", help="What reads logs. auto: Spark.")]
+AuditEngine = Annotated[Engine, typer.Option("--engine", help="Log engine. auto: Spark.")]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Spark cluster to read logs on, e.g. spark://host:7077.")
 ]
@@ -269,7 +279,7 @@ Remote = Annotated[
 ]
 SparkConf = Annotated[
     list[Named] | None,
-    typer.Option("--conf", parser=spark_conf, metavar="KEY=VALUE", help="A setting of Spark; repeat."),
+    typer.Option("--conf", parser=spark_conf, metavar="KEY=VALUE", help="Spark setting. Can be repeated."),
 ]
 Timezone = Annotated[
     list[Named] | None,
@@ -277,7 +287,7 @@ Timezone = Annotated[
         "--timezone",
         parser=timezone,
         metavar="[PATTERN=]ZONE",
-        help="Zone of times without one, e.g. Europe/Berlin or +02:00, of all logs or of files like PATTERN; repeat.",
+        help="Time zone of timestamps without one, e.g. Europe/Berlin, optionally per file PATTERN. Can be repeated.",
     ),
 ]
 ServerName = Annotated[
@@ -286,47 +296,49 @@ ServerName = Annotated[
         "--server-name",
         parser=server_name,
         metavar="[PATTERN=]NAME",
-        help="Server that wrote the logs, where they do not say; repeat.",
+        help="Name of the server that wrote logs without a name, optionally per file PATTERN. Can be repeated.",
     ),
 ]
 Events = Annotated[
     str | None,
-    typer.Option("--events", metavar="DIR", help="Write every event as Parquet there, by date and server."),
+    typer.Option("--events", metavar="DIR", help="Write every event to this directory as Parquet, by date and server."),
 ]
 Rules = Annotated[
     list[Path] | None,
-    typer.Option("--rules", metavar="DIR", help="A directory with rule pages of your own.", file_okay=False),
+    typer.Option("--rules", metavar="DIR", help="Directory with custom rule pages.", file_okay=False),
 ]
 FailOn = Annotated[
     Severity | None,
-    typer.Option("--fail-on", help="Exit 1 from this severity on. [default: error]", show_default=False),
+    typer.Option("--fail-on", help="Lowest severity that makes the exit code 1. [default: error]", show_default=False),
 ]
 BaselineFile = Annotated[
     Path | None,
-    typer.Option(
-        "--baseline", metavar="FILE", dir_okay=False, help="Findings that jsdoctor baseline wrote count no more."
-    ),
+    typer.Option("--baseline", metavar="FILE", dir_okay=False, help="Ignore findings recorded in this baseline file."),
 ]
 ListenAddress = Annotated[
     str | None,
-    typer.Option(
-        "--listen", metavar="HOST:PORT", help="Check again and again; serve metrics at /metrics for Prometheus."
-    ),
+    typer.Option("--listen", metavar="HOST:PORT", help="Check repeatedly and serve Prometheus metrics at /metrics."),
 ]
 Every = Annotated[
     float,
     typer.Option(
-        "--every", parser=positive_seconds, metavar="DURATION", help="Between checks of --listen.", show_default="60s"
+        "--every",
+        parser=positive_seconds,
+        metavar="DURATION",
+        help="Time between checks of --listen.",
+        show_default="60s",
     ),
 ]
-BaselinePath = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The baseline, a JSON file.")]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 in spite of findings.")]
-AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 in spite of missing evidence.")]
-Format = Annotated[ReportFormat, typer.Option("--format", help="How to write the report.")]
-ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="How to write the list.")]
+BaselinePath = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="Baseline, a JSON file.")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 even if there are findings.")]
+AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 even if evidence is missing.")]
+Format = Annotated[ReportFormat, typer.Option("--format", help="Format of the report.")]
+ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="Format of the list.")]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="Write the report there, not to stdout."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", dir_okay=False, help="Write the report to this file instead of stdout."
+    ),
 ]
 MaxExamples = Annotated[
     int | None,
@@ -334,7 +346,9 @@ MaxExamples = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, one line each.")]
 QuietCapture = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and no list of gaps.")]
-Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Evidence and every rule; -vv: passes too.")]
+Verbose = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, help="Show evidence and every rule; -vv also shows passes.")
+]
 ColorChoice = Annotated[Color, typer.Option("--color", help="When to use colours.")]
 Config = Annotated[
     Path | None,
@@ -343,37 +357,35 @@ Config = Annotated[
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
 SymptomText = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TEXT]...", help="An error text, or what is wrong in your words; - for stdin."),
+    typer.Argument(metavar="[TEXT]...", help="Error text, or the symptom in your words; - for stdin."),
 ]
 ApiCode = Annotated[
-    int | None, typer.Option("--code", metavar="N", min=1, help="The err_code of a JetStream error, e.g. 10071.")
+    int | None, typer.Option("--code", metavar="N", min=1, help="err_code of a JetStream error, e.g. 10071.")
 ]
 SymptomSlug = Annotated[
     str | None,
     typer.Option(
         "--symptom",
         metavar="SLUG",
-        help="A symptom by its name, e.g. consumer-stalled.",
+        help="Symptom by name, e.g. consumer-stalled.",
         autocompletion=complete_symptom,
     ),
 ]
-AboutStream = Annotated[str | None, typer.Option("--stream", metavar="NAME", help="The stream that it is about.")]
+AboutStream = Annotated[str | None, typer.Option("--stream", metavar="NAME", help="Affected stream.")]
 AboutConsumer = Annotated[
-    str | None, typer.Option("--consumer", metavar="NAME", help="The consumer of that stream that it is about.")
+    str | None, typer.Option("--consumer", metavar="NAME", help="Affected consumer of that stream.")
 ]
 ExpectedSeq = Annotated[
     int | None,
-    typer.Option("--expected-seq", metavar="N", min=0, help="The last sequence of the stream that a publish expected."),
+    typer.Option("--expected-seq", metavar="N", min=0, help="Last sequence that the refused publish expected."),
 ]
-MsgId = Annotated[
-    str | None, typer.Option("--msg-id", metavar="ID", help="The Nats-Msg-Id of the publish that was refused.")
-]
+MsgId = Annotated[str | None, typer.Option("--msg-id", metavar="ID", help="Nats-Msg-Id of the refused publish.")]
 ProbeSubject = Annotated[
     str | None,
     typer.Option(
         "--probe",
         metavar="SUBJECT",
-        help="Which stream would take a message there, and whether it would be refused; stores nothing, needs 2.11.",
+        help="Show which stream captures this subject and whether it refuses the message; stores nothing, needs 2.11.",
     ),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Only recognise; connect to nothing and collect nothing.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Only recognise the text; open no connection.")]
