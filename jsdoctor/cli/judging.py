@@ -19,6 +19,7 @@ from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.engine.change import without_existing
+from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
@@ -100,7 +101,7 @@ class Judging:
         evaluation = self._evaluated(evidence)
         offered = with_offers(evaluation.results, self.rulebook.actions)
         results = suppress(offered, self.waivers, self.baseline, self.today)
-        return Report(
+        report = Report(
             version=__version__,
             started=self.request.started,
             finished=datetime.now(UTC),
@@ -110,6 +111,8 @@ class Judging:
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
         )
+        seen_at = max((source.collected_at for source in sources), default=report.started)
+        return replace(report, incidents=incidents(report.failures(), evidence, seen_at))
 
     @property
     def today(self) -> date:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from jsdoctor.checks.registry import Check
+from jsdoctor.engine.cause_graph import cause_graph_misfits
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.logs.resolvers import RESOLVERS
@@ -44,6 +45,7 @@ def load_rules(pages: Iterable[PageText], checks: Mapping[str, Check], actions: 
         rules.setdefault(rule.code, rule)
         slugs.setdefault(rule.slug, rule)
     problems.extend(signature_misfits(rules.values()))
+    problems.extend(cause_graph_misfits(rules.values()))
     if problems:
         raise PageError(dict.fromkeys(problems))
     return tuple(rules[code] for code in sorted(rules))

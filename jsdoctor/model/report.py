@@ -6,9 +6,9 @@ from datetime import datetime
 
 import msgspec
 
-from jsdoctor.model.finding import Finding, Offer, Outcome, Severity, fingerprint
+from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.rule import Rule
+from jsdoctor.model.rule import Impact, Link, Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
 
 SCHEMA = "jsdoctor.report/v1"
@@ -41,9 +41,60 @@ class Result(msgspec.Struct, frozen=True):
         return self.suppressed is not None and self.suppressed.kind == EXISTING
 
     @property
+    def impact(self) -> Impact:
+        """The rule's impact; a mere possibility is a risk at most, and information is hygiene."""
+        if self.severity is Severity.INFO:
+            return Impact.HYGIENE
+        impact = self.rule.impact or Impact.RISK
+        if self.finding.confidence is Confidence.LOW:
+            return max(impact, Impact.RISK, key=lambda one: one.rank)
+        return impact
+
+    @property
     def fingerprint(self) -> str:
         """Identity of this finding over time."""
         return fingerprint(self.rule.code, self.finding.subject)
+
+
+class Consequence(msgspec.Struct, frozen=True):
+    """A finding that another one explains. `link` says by what they are related, `evidence` says it in words."""
+
+    result: Result
+    explained_by: Result
+    link: Link
+    evidence: str
+
+
+class Incident(msgspec.Struct, frozen=True):
+    """One cause and what follows from it. `causes` has several results where they are alike but for the subject."""
+
+    causes: tuple[Result, ...]
+    consequences: tuple[Consequence, ...] = ()
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """All findings of this incident, causes first."""
+        return (*self.causes, *(one.result for one in self.consequences))
+
+    @property
+    def severity(self) -> Severity:
+        """The worst severity of its findings."""
+        return max((result.severity for result in self.results), key=lambda severity: severity.rank)
+
+    @property
+    def impact(self) -> Impact:
+        """The worst impact of its findings."""
+        return min((result.impact for result in self.results), key=lambda impact: impact.rank)
+
+    @property
+    def assets(self) -> int:
+        """How many different subjects it is about."""
+        return len({result.finding.subject for result in self.results})
+
+    @property
+    def began(self) -> datetime | None:
+        """When the first of its findings was seen first, as far as evidence has times."""
+        return min((r.finding.first_seen for r in self.results if r.finding.first_seen), default=None)
 
 
 class RuleVerdict(msgspec.Struct, frozen=True):
@@ -60,7 +111,10 @@ class RuleVerdict(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All results of one run. `results` holds fails, errors and the undecided; passes only when asked for."""
+    """All results of one run. `results` holds fails, errors and the undecided; passes only when asked for.
+
+    `incidents` groups the findings that count, each in exactly one incident, the worst impact first.
+    """
 
     version: str
     started: datetime
@@ -70,6 +124,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Result, ...]
     gaps: tuple[Gap, ...]
     headline: str = ""
+    incidents: tuple[Incident, ...] = ()
 
     def failures(self) -> tuple[Result, ...]:
         """Findings that count: failed and not suppressed."""

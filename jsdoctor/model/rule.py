@@ -76,6 +76,48 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resolved_by: tuple[str, ...] = ()
 
 
+class Impact(StrEnum):
+    """What a finding means for the people who use the system, worst first. Reports are in this order."""
+
+    DATA_LOST = "data_lost"
+    PUBLISHERS_REFUSED = "publishers_refused"
+    CONSUMERS_NOT_SERVED = "consumers_not_served"
+    REDUNDANCY_LOST = "redundancy_lost"
+    RISK = "risk"
+    HYGIENE = "hygiene"
+
+    @property
+    def rank(self) -> int:
+        """Position on the scale, 0 for lost data; compare ranks, not names."""
+        return _IMPACTS[self]
+
+
+_IMPACTS = {impact: rank for rank, impact in enumerate(Impact)}
+
+
+class Link(StrEnum):
+    """What a finding and the finding that explains it must have in common.
+
+    `SAME`: the subject. `STREAM`: the stream, or a consumer of it. `RETAINED`: the stream, which keeps its messages
+    until the consumer acknowledges them. `SERVER`: a server that either is about, names in its evidence, or is stored
+    on. `ORIGIN`: the cause is about the stream that the other mirrors or sources. `DEPLOYMENT`: nothing but the run.
+    """
+
+    SAME = "same"
+    STREAM = "stream"
+    RETAINED = "retained"
+    SERVER = "server"
+    ORIGIN = "origin"
+    DEPLOYMENT = "deployment"
+
+
+class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Findings of the rule `code` explain findings of the rule that says so, where they have `link` in common."""
+
+    code: str
+    link: Link
+
+
 class RemedyRef(msgspec.Struct, frozen=True):
     """The remedy a rule names: an action of the closed set (`jsdoctor.remedy.actions`) and its risk."""
 
@@ -86,7 +128,8 @@ class RemedyRef(msgspec.Struct, frozen=True):
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule page, parsed. `origin` is the file it came from; `body` its Markdown.
 
-    `checks` names its predicates, one for each kind of evidence that can tell; most rules have one.
+    `checks` names its predicates, one for each kind of evidence that can tell; most rules have one. `explained_by`
+    lists the rules whose findings may be the cause of this one's, the most likely first. `impact` None: a risk.
     """
 
     code: str
@@ -99,5 +142,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     params: Mapping[str, Param] = {}
     signatures: tuple[Signature, ...] = ()
     remedy: RemedyRef | None = None
+    impact: Impact | None = None
+    explained_by: tuple[Explanation, ...] = ()
     body: str = ""
     origin: str = ""

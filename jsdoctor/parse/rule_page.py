@@ -9,14 +9,17 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.rule import Param, RemedyRef, Risk, Rule, Signature, Status, Unit
+from jsdoctor.model.rule import Explanation, Impact, Param, RemedyRef, Risk, Rule, Signature, Status, Unit
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.front_matter import Page, PageError, split, toml
 
 SECTIONS = ("What it detects", "Why it matters", "How it is measured", "Fix", "False positives", "References")
 """Headings that every rule page has, in this order."""
 
-_KEYS = ("code", "slug", "title", "check", "severity", "status", "params", "signatures", "remedy")
+_KEYS = (
+    *("code", "slug", "title", "check", "severity", "status"),
+    *("impact", "explained_by", "params", "signatures", "remedy"),
+)
 _REQUIRED = ("code", "slug", "title", "check", "severity", "status")
 _CODE = re.compile(r"[A-Z]{2,8}[0-9]{3,4}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -45,6 +48,8 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
         params=_params(page, table.get("params", {})),
         signatures=_signatures(page, table.get("signatures", [])),
         remedy=_remedy(page, table.get("remedy")),
+        impact=page.choice(table, "impact", Impact, Impact.RISK) if "impact" in table else None,
+        explained_by=_explanations(page, table),
         body=body,
         origin=origin,
     )
@@ -152,6 +157,17 @@ def _remedy(page: Page, table: Any) -> RemedyRef | None:
         return None
     page.unknown_keys(table, ("action", "risk"), "[remedy]")
     return RemedyRef(page.text_of(table, "action", "[remedy]"), page.choice(table, "risk", Risk, Risk.MANUAL))
+
+
+def _explanations(page: Page, table: Mapping[str, Any]) -> tuple[Explanation, ...]:
+    try:
+        found = msgspec.convert(table.get("explained_by", []), tuple[Explanation, ...])
+    except msgspec.ValidationError as error:
+        page.problem("explained_by", f"'explained_by' must be a list of {{ code = ..., link = ... }}: {error}")
+        return ()
+    if len(set(found)) < len(found):
+        page.problem("explained_by", "'explained_by' names something twice")
+    return found
 
 
 def _check_sections(page: Page, body: str, body_line: int) -> None:

@@ -12,9 +12,10 @@ import msgspec
 
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import SCHEMA, Report, Result, RuleVerdict, Source
+from jsdoctor.model.report import SCHEMA, Incident, Report, Result, RuleVerdict, Source
 from jsdoctor.model.suppression import Suppression
 from jsdoctor.render.closing import findings_by_severity
+from jsdoctor.render.incidents import first_command, summary
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.plain import plain
@@ -37,6 +38,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
             "started": rfc3339(report.started),
             "finished": rfc3339(report.finished),
             "sources": [raw(source_document(source)) for source in report.sources],
+            "incidents": [raw(incident_document(incident)) for incident in report.incidents],
             "results": [raw(result_document(result)) for result in by_urgency(report.results)],
             "rules": [
                 raw(_rule(verdict)) for verdict in sorted(report.verdicts, key=lambda verdict: verdict.rule.code)
@@ -107,6 +109,37 @@ def result_document(result: Result) -> dict[str, object]:
         "first_seen": _moment(finding.first_seen),
         "last_seen": _moment(finding.last_seen),
         "suppressed": _suppressed(result.suppressed),
+        "fingerprint": result.fingerprint,
+    }
+
+
+def incident_document(incident: Incident) -> dict[str, object]:
+    """An incident as machines read it. Its findings are named by code, subject and fingerprint; `results` has them."""
+    return {
+        "severity": incident.severity.value,
+        "impact": incident.impact.value,
+        "summary": summary(incident),
+        "first_command": first_command(incident),
+        "causes": [_reference(result) for result in incident.causes],
+        "consequences": [
+            {
+                **_reference(one.result),
+                "explained_by": one.explained_by.fingerprint,
+                "link": one.link.value,
+                "evidence": one.evidence,
+            }
+            for one in incident.consequences
+        ],
+    }
+
+
+def _reference(result: Result) -> dict[str, object]:
+    return {
+        "code": result.rule.code,
+        "slug": result.rule.slug,
+        "severity": result.severity.value,
+        "impact": result.impact.value,
+        "subject": _subject(result.finding.subject),
         "fingerprint": result.fingerprint,
     }
 

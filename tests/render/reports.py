@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from msgspec.structs import replace
 
+from jsdoctor.engine.incidents import incidents
+from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import (
     CLUSTER,
     Confidence,
@@ -72,7 +74,7 @@ def report(
         counts[result.finding.outcome] = counts.get(result.finding.outcome, 0) + 1
         worst = next(outcome for outcome in (Outcome.ERROR, Outcome.FAIL, *Outcome) if outcome in counts)
         judged[result.rule.code] = RuleVerdict(result.rule, worst, counts)
-    return Report(
+    built = Report(
         version="0.1.0",
         started=STARTED,
         finished=STARTED + timedelta(seconds=2.4),
@@ -82,6 +84,7 @@ def report(
         gaps=tuple(gaps),
         headline=headline,
     )
+    return replace(built, incidents=incidents(built.failures(), EvidenceSet({}, {}), built.finished))
 
 
 def passed(*rules: Rule, subjects: int = 3) -> list[RuleVerdict]:

@@ -1,0 +1,138 @@
+"""From findings to incidents: one cause, and beneath it what follows from it, with the evidence of each link.
+
+The rule pages say which rules' findings may explain which (`explained_by`); this says which of the findings at hand do.
+Every finding is in exactly one incident: as its cause, or as a consequence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from jsdoctor.engine.relations import Relations, accounts_agree, in_words
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Confidence, Finding, Severity
+from jsdoctor.model.report import Consequence, Incident, Result
+from jsdoctor.model.rule import Explanation
+
+_APART = timedelta(minutes=15)
+"""Findings that logs date further apart than this are not about the same trouble."""
+
+_STILL = timedelta(hours=1)
+"""What logs last told of longer ago than this does not explain what is there now."""
+
+_NUMBER = re.compile(r"\d[\d,.]*(?:[a-zµ]+\b)?")
+
+
+def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -> tuple[Incident, ...]:
+    """The incidents of these failures, worst first. `now`: when the state was looked at that has no times of its own.
+
+    The order: impact, severity, number of subjects, time of the first sign, rule code, subject.
+    """
+    relations = Relations(evidence, results)
+    index = _Index(results, relations)
+    explained: dict[int, Consequence] = {}
+    for place, result in enumerate(results):
+        consequence = index.explained(result, relations, now)
+        if consequence is not None:
+            explained[place] = consequence
+    places = {id(result): place for place, result in enumerate(results)}
+    causes: dict[tuple[object, ...], list[Result]] = {}
+    following: dict[tuple[object, ...], list[Consequence]] = {}
+    alike = {place: _likeness(result) for place, result in enumerate(results) if place not in explained}
+    for place, result in enumerate(results):
+        if place not in explained:
+            causes.setdefault(alike[place], []).append(result)
+            continue
+        root = place
+        while root in explained:
+            root = places[id(explained[root].explained_by)]
+        following.setdefault(alike[root], []).append(explained[place])
+    found = [
+        Incident(tuple(sorted(alike_ones, key=_order)), _in_order(following.get(likeness, ())))
+        for likeness, alike_ones in causes.items()
+    ]
+    return tuple(sorted(found, key=_urgency))
+
+
+class _Index:
+    """The findings that can explain others, by rule, link and key."""
+
+    def __init__(self, results: Sequence[Result], relations: Relations) -> None:
+        wanted: dict[str, set[Explanation]] = {}
+        for rule in {result.rule.code: result.rule for result in results}.values():
+            for edge in rule.explained_by:
+                wanted.setdefault(edge.code, set()).add(edge)
+        self._found: dict[tuple[object, ...], list[Result]] = {}
+        for result in sorted(results, key=_order):
+            if result.finding.confidence is Confidence.LOW:
+                continue
+            for edge in wanted.get(result.rule.code, ()):
+                for key in dict.fromkeys(relations.of_cause(result.finding, edge.link)):
+                    self._found.setdefault((edge, key), []).append(result)
+
+    def explained(self, result: Result, relations: Relations, now: datetime) -> Consequence | None:
+        """The first finding that explains this one, in the order of the rule's page."""
+        for edge in result.rule.explained_by:
+            for key in relations.of_effect(result.finding, edge.link):
+                for cause in self._found.get((edge, key), ()):
+                    if _fits(result, cause, now):
+                        words = in_words(edge.link, key, result.finding, cause.finding)
+                        return Consequence(result, cause, edge.link, words)
+        return None
+
+
+def _fits(result: Result, cause: Result, now: datetime) -> bool:
+    """Information explains nothing graver, and neither does what happened in another account or at another time."""
+    if cause.severity is Severity.INFO and result.severity is not Severity.INFO:
+        return False
+    return accounts_agree(result.finding.subject, cause.finding.subject) and _together(
+        result.finding, cause.finding, now
+    )
+
+
+def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
+    one, other = _span(effect), _span(cause)
+    if one is None and other is None:
+        return True
+    if one is None or other is None:
+        past = one or other
+        return past is not None and past[1] >= now - _STILL
+    return one[0] <= other[1] + _APART and other[0] <= one[1] + _APART
+
+
+def _span(finding: Finding) -> tuple[datetime, datetime] | None:
+    moments = [moment for moment in (finding.first_seen, finding.last_seen) if moment is not None]
+    return (min(moments), max(moments)) if moments else None
+
+
+def _likeness(result: Result) -> tuple[object, ...]:
+    """Equal for findings that say the same of different subjects: but for names and numbers, the same message."""
+    finding, subject = result.finding, result.finding.subject
+    message = finding.message
+    for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
+        message = message.replace(name, "?")
+    return (result.rule.code, result.severity, finding.confidence, subject.kind, _NUMBER.sub("#", message))
+
+
+def _in_order(consequences: Iterable[Consequence]) -> tuple[Consequence, ...]:
+    return tuple(sorted(consequences, key=lambda one: _order(one.result)))
+
+
+def _order(result: Result) -> tuple[object, ...]:
+    subject = result.finding.subject
+    identity = (subject.account, subject.stream, subject.name, subject.kind, result.finding.message)
+    return (result.impact.rank, -result.severity.rank, result.rule.code, *identity)
+
+
+def _urgency(incident: Incident) -> tuple[object, ...]:
+    began = incident.began
+    when = (began is None, began.timestamp() if began else 0.0)
+    return (
+        incident.impact.rank,
+        -incident.severity.rank,
+        -incident.assets,
+        when,
+        _order(incident.causes[0]),
+    )

@@ -1,0 +1,143 @@
+"""What findings have in common: the servers, streams and consumers that each of them is about.
+
+Placements come from what was seen of streams and consumers. Names of servers in a message or in its evidence count as
+well: a finding about a lagging replica is about that replica's server, not about every server of the stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Finding, Subject
+from jsdoctor.model.report import Result
+from jsdoctor.model.rule import Link
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+
+Key = tuple[str, ...]
+"""A kind of thing and its name. Two findings are linked where they share a key and their accounts do not differ."""
+
+ANYWHERE: Key = ("deployment",)
+_HELD = frozenset({"workqueue", "interest"})
+_WORD = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+class Relations:
+    """Keys of findings, from the placements and origins in the evidence. `results` name servers that are away."""
+
+    def __init__(self, evidence: EvidenceSet, results: Iterable[Result]) -> None:
+        series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
+        snapshots = series.snapshots if isinstance(series, SnapshotSeries) else ()
+        self._streams = {stream.subject: stream for look in snapshots for stream in look.streams}
+        self._placed = _placements(self._streams)
+        self._silent = {silent.subject for look in snapshots for silent in look.silent}
+        self._servers = {name for names in self._placed.values() for name in names}
+        self._servers |= {server.name for server in servers.servers} if isinstance(servers, Servers) else set()
+        self._servers |= {r.finding.subject.name for r in results if r.finding.subject.kind == "server"}
+        self._servers.discard("")
+
+    def of_cause(self, finding: Finding, link: Link) -> Iterator[Key]:
+        """The keys under which a finding explains others."""
+        subject = finding.subject
+        if link is Link.SAME:
+            yield _identity(subject)
+        elif link in (Link.STREAM, Link.ORIGIN):
+            if subject.kind == "stream":
+                yield from _stream_key(subject)
+        elif link is Link.RETAINED:
+            stream = self._streams.get(stream_of(subject))
+            if subject.kind == "consumer" and stream and stream.config.retention in _HELD:
+                yield from _stream_key(subject)
+        elif link is Link.DEPLOYMENT:
+            yield ANYWHERE
+        else:
+            yield from (("server", name) for name in self.servers(finding))
+            if subject.kind == "server":
+                yield ("some server",)
+
+    def of_effect(self, finding: Finding, link: Link) -> Iterator[Key]:
+        """The keys under which a finding is explained by others."""
+        subject = finding.subject
+        if link is Link.SAME:
+            yield _identity(subject)
+        elif link in (Link.STREAM, Link.RETAINED):
+            yield from _stream_key(subject)
+        elif link is Link.ORIGIN:
+            stream = self._streams.get(stream_of(subject))
+            if stream:
+                origins = (*((stream.config.mirror,) if stream.config.mirror else ()), *(stream.config.sources or ()))
+                yield from (("stream", origin.name) for origin in origins if origin.external is None)
+        elif link is Link.DEPLOYMENT:
+            yield ANYWHERE
+        elif subject in self._silent and not self._placed.get(subject):
+            yield ("some server",)
+        else:
+            yield from (("server", name) for name in self.servers(finding))
+
+    def servers(self, finding: Finding) -> tuple[str, ...]:
+        """The servers a finding is about: its subject, else those it names, else those that hold its subject."""
+        subject = finding.subject
+        named = self._named(finding)
+        if subject.kind == "server":
+            return tuple(dict.fromkeys((subject.name, *named)))
+        return named or self._placed.get(subject) or self._placed.get(stream_of(subject), ())
+
+    def _named(self, finding: Finding) -> tuple[str, ...]:
+        texts = [finding.message]
+        for one in finding.evidence:
+            texts.append(one.path)
+            texts += [one.value] if isinstance(one.value, str) else []
+        words = (word.strip(".-") for text in texts for word in _WORD.findall(text))
+        return tuple(dict.fromkeys(word for word in words if word in self._servers))
+
+
+def stream_of(subject: Subject) -> Subject:
+    """The stream that a subject is, or belongs to."""
+    name = subject.stream if subject.kind == "consumer" else subject.name
+    return Subject(kind="stream", name=name, account=subject.account)
+
+
+def in_words(link: Link, key: Key, effect: Finding, cause: Finding) -> str:
+    """The evidence of a link, as half a sentence."""
+    if link is Link.SERVER:
+        if len(key) < 2:
+            return f"no server answers for it, and {cause.subject.label} is away"
+        if effect.subject.kind == cause.subject.kind == "server":
+            return f"the same server {key[1]}" if effect.subject.name == key[1] else f"it names {key[1]}"
+        return f"{key[1]} holds it" if cause.subject.kind == "server" else f"{key[1]} holds {cause.subject.label}"
+    if link is Link.ORIGIN:
+        return f"its origin is {cause.subject.label}"
+    if link is Link.RETAINED:
+        return f"it keeps what {cause.subject.label} has not acknowledged"
+    if link is Link.DEPLOYMENT:
+        return "the same deployment at the same time"
+    if effect.subject == cause.subject:
+        return f"the same {effect.subject.kind}"
+    return f"the same stream {stream_of(cause.subject).name}"
+
+
+def accounts_agree(one: Subject, other: Subject) -> bool:
+    """Logs and captures often name a stream without its account: that does not separate two findings."""
+    return not one.account or not other.account or one.account == other.account
+
+
+def _identity(subject: Subject) -> Key:
+    return (subject.kind, subject.stream, subject.name)
+
+
+def _stream_key(subject: Subject) -> Iterator[Key]:
+    if subject.kind in ("stream", "consumer") and (name := stream_of(subject).name):
+        yield ("stream", name)
+
+
+def _placements(streams: Mapping[Subject, Stream]) -> dict[Subject, tuple[str, ...]]:
+    assets: list[Stream | Consumer] = [*streams.values()]
+    assets += [consumer for stream in streams.values() for consumer in stream.consumers]
+    placed: dict[Subject, tuple[str, ...]] = {}
+    for asset in assets:
+        if asset.cluster:
+            names = (asset.cluster.leader, *(peer.name for peer in asset.cluster.replicas))
+            placed[asset.subject] = tuple(name for name in names if name)
+    return placed

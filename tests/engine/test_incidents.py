@@ -1,0 +1,214 @@
+"""Findings become incidents: one cause each, nothing lost, nothing linked that has nothing in common."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from jsdoctor.engine.cause_graph import cause_graph_misfits
+from jsdoctor.engine.incidents import incidents
+from jsdoctor.engine.loader import PageText, load_rules
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject
+from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
+from jsdoctor.model.report import Incident, Result
+from jsdoctor.model.rule import Explanation, Impact, Link, Rule
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SilentAsset, SnapshotSeries, Stream
+from jsdoctor.parse.front_matter import PageError
+from tests.ruleset import rules
+
+NOW = datetime(2026, 11, 22, 3, 4, 5, tzinfo=UTC)
+RULES = {rule.code: rule for rule in rules()}
+
+
+def server(name: str) -> Subject:
+    return Subject(kind="server", name=name)
+
+
+def stream(name: str, account: str = "APP") -> Subject:
+    return Subject(kind="stream", name=name, account=account)
+
+
+def consumer(of: str, name: str, account: str = "APP") -> Subject:
+    return Subject(kind="consumer", name=name, account=account, stream=of)
+
+
+def found(code: str, subject: Subject, message: str = "", **more: object) -> Result:
+    return Result(RULES[code], Finding(subject=subject, message=message, **more))  # type: ignore[arg-type]
+
+
+def placed(name: str, leader: str, *others: str, retention: str = "limits", consumers: tuple[str, ...] = ()) -> Stream:
+    cluster = Cluster(name="c", leader=leader, replicas=tuple(Peer(name=other) for other in others))
+    position = SequencePair()
+    return Stream(
+        account="APP",
+        name=name,
+        config=StreamConfig(name=name, retention=retention),
+        state=StreamState(),
+        cluster=cluster,
+        at=NOW,
+        consumers=tuple(
+            Consumer(
+                account="APP",
+                stream=name,
+                name=one,
+                config=ConsumerConfig(durable_name=one),
+                delivered=position,
+                ack_floor=position,
+                at=NOW,
+            )
+            for one in consumers
+        ),
+    )
+
+
+def seen(*streams: Stream, silent: tuple[SilentAsset, ...] = ()) -> EvidenceSet:
+    look = ClusterSnapshot(taken_at=NOW, streams=streams, silent=silent)
+    return EvidenceSet({SnapshotSeries: SnapshotSeries((look,))}, {})
+
+
+def told(found_incidents: tuple[Incident, ...]) -> list[tuple[list[str], list[str]]]:
+    return [
+        (
+            [f"{r.rule.code} {r.finding.subject.label}" for r in one.causes],
+            [f"{c.result.rule.code} {c.result.finding.subject.label}" for c in one.consequences],
+        )
+        for one in found_incidents
+    ]
+
+
+def test_a_dead_server_explains_what_it_held_and_nothing_else() -> None:
+    evidence = seen(placed("ORDERS", "", "n3", "n2"), placed("OTHER", "", "n1", "n2"))
+    results = [
+        found("JSD702", stream("ORDERS"), "it has no leader"),
+        found("JSD702", stream("OTHER"), "it has no leader"),
+        found("JSD703", server("n3"), "n3 has not been heard for 31s"),
+        found("JSD901", server("n3"), "no answer"),
+        found("JSD706", Subject(kind="cluster", name="c"), "2 of 4 members are there"),
+    ]
+    grouped = incidents(results, evidence, NOW)
+    assert told(grouped) == [
+        (["JSD703 n3"], ["JSD702 APP > ORDERS", "JSD706 c", "JSD901 n3"]),
+        (["JSD702 APP > OTHER"], []),
+    ]
+    assert [one.evidence for one in grouped[0].consequences] == [
+        "n3 holds it",
+        "the same deployment at the same time",
+        "the same server n3",
+    ]
+
+
+def test_a_lagging_replica_is_explained_by_its_own_server_alone() -> None:
+    evidence = seen(placed("ORDERS", "n1", "n2", "n3"))
+    lag = found(
+        "JSD704", stream("ORDERS"), "n2 is behind", evidence=(Observation("n1", "cluster.replicas[n2].lag", 9),)
+    )
+    away = found("JSD703", server("n3"), "n3 has not been heard")
+    assert len(incidents([lag, away], evidence, NOW)) == 2
+    assert len(incidents([lag, found("JSD703", server("n2"), "n2 has not been heard")], evidence, NOW)) == 1
+
+
+def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -> None:
+    silent = (SilentAsset(stream("SOLO"), "no responders"),)
+    results = [found("JSD702", stream("SOLO"), "no server answers"), found("JSD703", server("n3"), "not heard")]
+    [incident] = incidents(results, seen(silent=silent), NOW)
+    assert incident.causes[0].rule.code == "JSD703"
+    assert incident.consequences[0].evidence == "no server answers for it, and n3 is away"
+    assert incident.impact is Impact.PUBLISHERS_REFUSED
+    assert incident.severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(("retention", "number"), [("workqueue", 1), ("interest", 1), ("limits", 2)])
+def test_a_dead_worker_fills_only_a_stream_that_waits_for_it(retention: str, number: int) -> None:
+    evidence = seen(placed("JOBS", "n1", retention=retention, consumers=("worker",)))
+    results = [found("JSD405", consumer("JOBS", "worker"), "nobody asks"), found("JSD603", stream("JOBS"), "full")]
+    assert len(incidents(results, evidence, NOW)) == number
+
+
+def test_a_chain_of_consequences_has_one_root() -> None:
+    evidence = seen(placed("JOBS", "n1", retention="workqueue", consumers=("worker",)))
+    worker = consumer("JOBS", "worker")
+    results = [
+        found("JSD608", stream("JOBS"), "above its threshold"),
+        found("JSD602", stream("JOBS"), "98 % full"),
+        found("JSD603", stream("JOBS"), "refuses"),
+        found("JSD401", worker, "behind"),
+        found("JSD405", worker, "nobody asks"),
+    ]
+    [incident] = incidents(results, evidence, NOW)
+    assert [r.rule.code for r in incident.causes] == ["JSD405"]
+    assert {c.result.rule.code for c in incident.consequences} == {"JSD401", "JSD602", "JSD603", "JSD608"}
+
+
+def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
+    results = [found("JSD405", consumer("A", f"w{i}"), f"{i} messages wait for w{i}") for i in range(40)]
+    results.append(found("JSD405", consumer("A", "slow"), "nobody has asked since it was created"))
+    assert sorted(len(one.causes) for one in incidents(results, seen(), NOW)) == [1, 40]
+
+
+def test_other_accounts_other_times_and_mere_possibilities_explain_nothing() -> None:
+    lost = found("JSD204", stream("ORDERS"), "lost messages")
+    late = found("JSD205", consumer("ORDERS", "c"), "ahead")
+    for cause in (
+        replace(lost, finding=replace(lost.finding, subject=stream("ORDERS", "OTHER"))),
+        replace(lost, finding=replace(lost.finding, confidence=Confidence.LOW)),
+        replace(lost, finding=replace(lost.finding, last_seen=NOW - timedelta(days=1))),
+        replace(lost, finding=replace(lost.finding, severity=Severity.INFO)),
+    ):
+        assert len(incidents([cause, late], seen(), NOW)) == 2
+    lately = replace(lost, finding=replace(lost.finding, last_seen=NOW - timedelta(minutes=1)))
+    unnamed = replace(lost, finding=replace(lost.finding, subject=stream("ORDERS", "")))
+    for cause in (lost, lately, unnamed):
+        assert len(incidents([cause, late], seen(), NOW)) == 1
+
+
+def test_the_order_is_impact_then_severity_then_how_many() -> None:
+    results = [
+        found("JSD601", stream("A"), "unbounded"),
+        found("JSD809", server("n1"), "many refused"),
+        found("JSD204", stream("B"), "lost"),
+        *(found("JSD605", stream(name), "one replica") for name in "CDE"),
+        found("JSD703", server("n9"), "not heard"),
+        found("JSD404", consumer("F", "c"), "nothing comes"),
+    ]
+    order = [one.causes[0].rule.code for one in incidents(results, seen(), NOW)]
+    assert order == ["JSD204", "JSD809", "JSD404", "JSD703", "JSD605", "JSD601"]
+    assert incidents(list(reversed(results)), seen(), NOW) == incidents(results, seen(), NOW)
+
+
+def test_every_finding_is_in_exactly_one_incident() -> None:
+    subjects = [server("n1"), server("n2"), stream("A"), stream("B"), consumer("A", "c"), Subject(kind="cluster")]
+    results = [found(code, subject, f"{code} fails") for code in RULES for subject in subjects]
+    grouped = incidents(results, seen(placed("A", "n1", "n2", consumers=("c",)), placed("B", "n2")), NOW)
+    listed = [id(result) for one in grouped for result in one.results]
+    assert sorted(listed) == sorted(id(result) for result in results)
+
+
+def test_the_shipped_graph_has_no_circle() -> None:
+    assert not list(cause_graph_misfits(RULES.values()))
+
+
+def test_a_circle_and_an_unknown_code_are_mistakes_of_the_pages() -> None:
+    def rule(code: str, *causes: str) -> Rule:
+        edges = tuple(Explanation(cause, Link.SAME) for cause in causes)
+        return replace(RULES["JSD703"], code=code, explained_by=edges, origin=f"{code}.md")
+
+    circle = [rule("JSD1", "JSD2"), rule("JSD2", "JSD3"), rule("JSD3", "JSD1")]
+    assert list(cause_graph_misfits(circle)) == [
+        "JSD1.md:1: 'explained_by' goes in a circle: JSD1 <- JSD2 <- JSD3 <- JSD1"
+    ]
+    assert list(cause_graph_misfits([rule("JSD1", "JSD1")]))
+    [unknown] = cause_graph_misfits([rule("JSD1", "JSD3"), rule("JSD2")])
+    assert "no rule has the code 'JSD3'" in unknown
+
+
+def test_a_page_says_what_is_wrong_with_its_graph() -> None:
+    page = '+++\ncode = "X101"\nslug = "x"\ntitle = "x"\ncheck = "c"\nseverity = "error"\nstatus = "stable"\n'
+    page += 'impact = "terrible"\nexplained_by = [{ code = "X102", link = "near" }]\n+++\n'
+    with pytest.raises(PageError) as raised:
+        load_rules([PageText("X101.md", "x", page)], {}, frozenset())
+    problems = "\n".join(raised.value.problems)
+    assert "terrible" in problems
+    assert "'explained_by' must be a list" in problems
