@@ -178,7 +178,7 @@ def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: S
         verdict=Verdict.UNDECIDED,
         message=reason,
         evidence=tuple(one for result in possible for one in result.finding.evidence),
-        next_step=step,
+        next_step=step or f"jsdoctor explain {rule.code} says what shows it",
     )
 
 

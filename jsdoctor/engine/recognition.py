@@ -16,6 +16,7 @@ from jsdoctor.parse.logs.matcher import Matcher
 LONGEST_TEXT = 64 * 1024
 """So many characters of a text are looked at, from its end: the error is what was logged last."""
 
+_LONGEST_LINE = 4096
 _CODE = re.compile(
     r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error)\W{1,6}(1\d{4})\b  # Go, Python, Rust, JSON
       | [\[(](1\d{4})[\])]                                                           # Java, the nats command
@@ -23,7 +24,12 @@ _CODE = re.compile(
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 _NUMBERS = re.compile(r"wrong last sequence: (?P<actual>\d+)")
-_SURE, _KNOWN_LINE = 1_000_000, 10_000
+_SURE, _KNOWN_LINE, _ENDING = 1_000_000, 10_000, 5_000
+_VAGUE = 25
+"""Weights: an API error code, a line of trouble, a line that says that trouble is over. Words weigh their length.
+
+A vague code only repeats the words of another error.
+"""
 _YEAR = 2000  # for lines of syslog, which have none; times play no part here
 _OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
 _OTHERS = re.compile(
@@ -60,8 +66,9 @@ class Recogniser:
 
     def __init__(self, book: SymptomBook, rules: Sequence[Rule]) -> None:
         self._book = book
-        wanted = {name for symptom in book.symptoms for name in symptom.matching.signatures}
-        self._matcher = Matcher([one for rule in rules for one in rule.signatures if one.name in wanted])
+        self._by_signature = book.by_signature(rules)
+        self._matcher = Matcher([one for rule in rules for one in rule.signatures if self._by_signature[one.name]])
+        self._endings = {name for rule in rules for one in rule.signatures for name in one.resolved_by}
 
     def text(self, text: str) -> Recognition:
         """The symptom of an error message, a sentence, or lines of a log. Codes say most, loose words least."""
@@ -93,15 +100,17 @@ class Recogniser:
         for code in _codes(text):
             symptom = self._book.of_code(code)
             if symptom is not None:
-                yield Recognised(symptom, f"API error {code}", _SURE)
+                error = self._book.api_error(code)
+                vague = error is not None and "{err}" in error.text
+                yield Recognised(symptom, f"API error {code}", _VAGUE if vague else _SURE)
         for signature in self._signatures(text):
-            for symptom in self._book.symptoms:
-                if signature.name in symptom.matching.signatures:
-                    by = f"the log signature {signature.name}"
-                    yield Recognised(symptom, by, _KNOWN_LINE + len(signature.contains))
+            weight = _ENDING if signature.name in self._endings else _KNOWN_LINE
+            for symptom in self._by_signature.get(signature.name, ()):
+                yield Recognised(symptom, f"the log signature {signature.name}", weight + len(signature.contains))
+        words = "\n".join(line[:_LONGEST_LINE] for line in text.splitlines())
         for symptom in self._book.symptoms:
             for known in symptom.matching.texts:
-                match = re.search(known.pattern, text, re.IGNORECASE)
+                match = re.search(known.pattern, words, re.IGNORECASE)
                 if match:
                     yield Recognised(symptom, f'the words "{match[0]}" ({known.client})', len(match[0]))
 

@@ -33,6 +33,16 @@ class SymptomBook(msgspec.Struct, frozen=True):
         """The symptom that an API error belongs to."""
         return next((symptom for symptom in self.symptoms if code in symptom.matching.codes), None)
 
+    def by_signature(self, rules: Sequence[Rule]) -> dict[str, tuple[Symptom, ...]]:
+        """The symptoms of each log signature: those that name it, else that of its rule, else none."""
+        found: dict[str, tuple[Symptom, ...]] = {}
+        for rule in rules:
+            of_rule = tuple(symptom for symptom in self.symptoms if rule.code in symptom.matching.rules)
+            for signature in rule.signatures:
+                naming = tuple(one for one in self.symptoms if signature.name in one.matching.signatures)
+                found[signature.name] = naming or of_rule
+        return found
+
     def caused_by(self, rule_code: str) -> tuple[Symptom, ...]:
         """The symptoms that a rule's trouble makes."""
         return tuple(symptom for symptom in self.symptoms if rule_code in symptom.causes)
@@ -60,7 +70,7 @@ def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
         here = f"{symptom.origin}:1:"
         if not symptom.origin.endswith(f"/{symptom.slug}.md"):
             yield f"{here} a symptom page is named after its slug: {symptom.slug}.md"
-        for key in (symptom.slug, *symptom.matching.codes):
+        for key in (symptom.slug, *symptom.matching.codes, *symptom.matching.rules):
             if taken.setdefault(key, symptom.origin) != symptom.origin:
                 yield f"{here} {key} is already taken by {taken[key]}"
         yield from (f"{here} {problem}" for problem in _unknown_names(symptom, book, rules))
@@ -75,6 +85,7 @@ def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -
     for names, known, what in (
         (symptom.causes, codes, "no rule has the code"),
         (symptom.matching.signatures, signatures, "no signature is named"),
+        (symptom.matching.rules, codes, "no rule has the code"),
         (symptom.next, slugs, "no other symptom is named"),
         (ways, set(Way), "no way to evidence is named"),
         (api_codes, {str(error.code) for error in book.api_errors}, "no error of the JetStream API has the code"),

@@ -29,10 +29,14 @@ class KnownText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Matching(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """By what a symptom is recognised: codes of API errors, names of the rules' log signatures, and texts."""
+    """By what a symptom is recognised: codes of API errors, log signatures, and texts.
+
+    `signatures` names single ones. `rules` are codes of rules: the page is for all their signatures that no page names.
+    """
 
     codes: tuple[int, ...] = ()
     signatures: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
     texts: tuple[KnownText, ...] = ()
 
 

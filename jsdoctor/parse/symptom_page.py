@@ -57,8 +57,8 @@ def _matching(page: Page, table: Any) -> Matching:
     except msgspec.ValidationError as error:
         page.problem("match", f"'match': {error}")
         return Matching()
-    if not (matching.codes or matching.signatures or matching.texts):
-        page.problem("match", "[match] needs codes, signatures or texts: how else would anybody come here")
+    if not (matching.codes or matching.signatures or matching.rules or matching.texts):
+        page.problem("match", "[match] needs codes, signatures, rules or texts: how else would anybody come here")
     for text in matching.texts:
         for problem in _pattern_problems(text.pattern, text.examples):
             page.problem("match", f"text {text.pattern!r}: {problem}")

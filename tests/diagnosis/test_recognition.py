@@ -62,11 +62,19 @@ def test_every_code_tells_its_symptom_however_a_client_writes_it(symptom) -> Non
             assert told(text) == symptom.slug
 
 
-def test_a_code_without_a_symptom_is_still_explained() -> None:
-    found = recogniser().code(10065)
-    assert found.symptom is None
-    assert found.api_error is not None
-    assert found.api_error.text == "subjects overlap with an existing stream"
+NOT_OF_NATS = "application-duplicate-"
+"""Errors of databases: they tell of duplicates only in the log of an application that reads from NATS."""
+
+
+@pytest.mark.parametrize("name", [name for name in SIGNATURES if not name.startswith(NOT_OF_NATS)])
+def test_every_example_of_a_log_signature_is_recognised(name: str) -> None:
+    assert [line for line in SIGNATURES[name].examples if told(line) is None] == []
+
+
+def test_an_error_that_only_repeats_another_gives_way_to_its_words() -> None:
+    text = "nats: API error: code=500 err_code=10052 description=duplicates window can not be larger then max age"
+    assert told(text) == "duplicate-messages"
+    assert recogniser().code(10052).symptom is not None
 
 
 def test_the_last_sequence_is_read_from_the_error() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from jsdoctor.engine.loader import PageText
 from jsdoctor.engine.symptoms import load_symptoms
+from jsdoctor.model.rule import Status
 from jsdoctor.model.symptom import Claim, Truth
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.symptom_page import parse_symptom_page
@@ -19,6 +20,9 @@ SLUGS = {
     *("wrong-last-sequence", "consumer-sequence-mismatch", "duplicate-messages", "publish-not-acknowledged"),
     *("consumer-missing", "consumer-stalled", "consumer-not-bound", "no-responders", "insufficient-resources"),
     *("slow-consumer", "stream-offline", "messages-missing", "messages-redelivered", "healthcheck-failing"),
+    *("links-down", "login-refused", "connection-lost", "server-not-starting", "reload-refused", "store-failing"),
+    *("server-slow", "clocks-differ", "configuration-refused", "feature-disabled", "mirror-stalled", "network-trouble"),
+    *("leader-changing", "stream-move-stuck", "restore-failed", "key-or-object-missing", "evidence-incomplete"),
 }
 CLAIMS = tomllib.loads((FIXTURES / "claims.toml").read_text("utf-8"))["claim"]
 PAGE = """+++
@@ -87,6 +91,15 @@ def test_all_claims_of_all_four_runbooks_are_listed() -> None:
 def test_texts_of_every_client_are_there() -> None:
     clients = {text.client for symptom in book().symptoms for text in symptom.matching.texts}
     assert clients >= {"Go", "Python", "Java", "JavaScript", ".NET", "Rust", "server", "people"}
+
+
+def test_every_rule_is_a_cause_of_a_symptom() -> None:
+    causes = {code for symptom in book().symptoms for code in symptom.causes}
+    assert {rule.code for rule in rules() if rule.status is not Status.RETIRED} <= causes
+
+
+def test_every_api_error_belongs_to_a_symptom() -> None:
+    assert [error.code for error in book().api_errors if book().of_code(error.code) is None] == []
 
 
 def test_every_cause_says_how_it_makes_the_symptom() -> None:
