@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from jsdoctor.checks.logs.undecided import undecided
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.report import Result, RuleVerdict
@@ -82,6 +84,9 @@ def _run(
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
+    logs = evidence.get(LogEvidence)
+    if isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able):
+        found.extend(undecided(rule, found, logs))
     # Manifests may declare one stream several times, for several environments.
     if len(able) > 1 or Manifests in able[0].kinds:
         found = _one_per_subject(rule, found)

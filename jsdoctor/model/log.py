@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.histogram import Histogram
-from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
+from jsdoctor.model.log_line import CLOCK_US, DATED_US, MINUTE_US, ORDER_US, Exemplar, LogTime
 from jsdoctor.model.log_story import (
     ClockStep,
     CrashLoop,
@@ -21,7 +21,10 @@ from jsdoctor.model.log_story import (
 )
 
 __all__ = [
+    "CLOCK_US",
+    "DATED_US",
     "MINUTE_US",
+    "ORDER_US",
     "SUBJECT_FIELDS",
     "ClockStep",
     "CrashLoop",
@@ -78,8 +81,8 @@ class Measure(msgspec.Struct, frozen=True, gc=False):
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All lines of one signature with the same subject fields that one server or application logged.
 
-    `logged_by` is the server's name; for client logs the host, pod or file. `dated` lines of `count` have a time; the
-    others stand before any line with one. `histogram` has the dated lines, oldest first, no empty buckets.
+    `logged_by` is the server's name; for client logs the host, pod or file. `dated` lines of `count` have a date and a
+    time. `histogram` has all lines whose place is known: oldest first, no empty buckets, undated lines first.
     """
 
     signature: str
@@ -145,6 +148,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True):
     `problem` (empty: all was read). `stamped` counts lines with a server's own time; `server_lines` and `client_lines`
     say that there are at least so many of either. `named` tells a file asked for by name from one found in a directory
     or archive. `long_lines` were searched in their first 16 KiB only.
+    `levels` are those of server lines at the beginning and the end of the file.
     `interleaved`: lines of several servers that cannot be told apart; its clock is not judged.
     """
 
@@ -165,6 +169,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True):
     interleaved: bool = False
     long_lines: int = 0
     named: bool = False
+    levels: tuple[str, ...] = ()
     problem: str = ""
     skipped: int = 0
 
@@ -218,6 +223,11 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
     def offset(self, server: str, other: str) -> ServerOffset | None:
         """How the two servers' stamps compare, as seen from `server`; None when they logged no event together."""
         return next((pair for pair in self.offsets if (pair.server, pair.other) == (server, other)), None)
+
+    def lacks_level(self, server: str, level: str) -> bool:
+        """Whether the files of a server look as if lines of that level had been left out: `grep WRN` does that."""
+        files = [file for file in self.files if file.server_lines and (server in file.servers or not file.servers)]
+        return bool(files) and not any(level in file.levels for file in files)
 
     @property
     def has_server_logs(self) -> bool:

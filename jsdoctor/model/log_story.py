@@ -166,5 +166,10 @@ class Spell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def duration_ns(self) -> int:
-        """From the first line to the resolving one, or to the last line of the trouble when nothing resolved it."""
+        """From the first line to the resolving one, or to the last line of the trouble when nothing resolved it.
+
+        0 where the lines have no time.
+        """
+        if not self.began.timed:
+            return 0
         return ((self.resolved or self.last).us - self.began.us) * 1000

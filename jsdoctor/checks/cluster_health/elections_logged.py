@@ -9,7 +9,7 @@ from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import Leadership, LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted
@@ -25,7 +25,13 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         return
     for group in logs.leaderships:
         allowed = params.integer("elections") + 2 * _restarts(logs, group)
-        if group.busiest_changes > allowed:
+        if group.busiest_changes > allowed and group.first and not group.first.timed:
+            yield unknown(
+                group.subject,
+                f"{counted(group.changes, 'election')} in lines without times, so nothing tells how fast they followed",
+                "give the log with its times (logtime: true), or the output of `kubectl logs --timestamps`",
+            )
+        elif group.busiest_changes > allowed:
             yield _flapping(group, allowed)
         else:
             yield passed(group.subject)

@@ -29,7 +29,7 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         others = [other.last for other in logs.servers if other.name != server.name and other.last is not None]
         last = runs[-1].last if runs else None
         end = max((time for time in others if last and time.zoned == last.zoned), default=None, key=lambda t: t.us)
-        if last is None or end is None or runs[-1].end not in _ENDS:
+        if last is None or end is None or not last.dated or runs[-1].end not in _ENDS:
             continue
         gone_ns = (end.us - last.us) * 1000
         subject = Subject(kind="server", name=server.name)

@@ -5,7 +5,7 @@ For signatures with `resolved_by`. `troubles` gathers, `Trouble.severity` and `T
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +27,14 @@ LONG_NS = 60_000_000_000
 YOUNG_US = 20_000_000
 """A spell that began so shortly before the log ends may be an election that is under way."""
 
+CERTAIN_LINES = 3
+"""An election logs its loss of a leader once or twice: so many lines of a spell are no election under way."""
+
+_WITNESS = "healthcheck-failed"
+"""A server whose health check fails as well confirms the trouble, however short the log is."""
+
+_NEAR_END_US = 600_000_000
+
 PAUSE_US, SILENT_US = 30_000_000, 300_000_000
 """What is logged again and again while it lasts is over after a pause far longer than usual, between these two."""
 
@@ -39,6 +47,8 @@ class Trouble:
     """All spells of one subject that no start or stop of the server itself explains, oldest first.
 
     `unresolved` are those that had not ended when the log does; `unexplained` those that no restart nearby explains.
+    `short`: the unresolved ones began just before the log ends, or have no times. `blind`: the log has no line of level
+    INF, which would tell the end.
     """
 
     subject: Subject
@@ -46,6 +56,8 @@ class Trouble:
     unresolved: tuple[Spell, ...]
     unexplained: tuple[Spell, ...]
     evidence: tuple[Observation, ...]
+    short: bool = False
+    blind: bool = False
 
     @property
     def notable(self) -> bool:
@@ -93,6 +105,8 @@ class Trouble:
 
     def severity(self, unresolved: Severity | None = None, repeated: Severity = Severity.WARNING) -> Severity | None:
         """`unresolved` (None: the rule's own) while it lasts, `repeated` when it came back or was long, else info."""
+        if self.unresolved and (self.short or self.blind):
+            return min(unresolved or Severity.WARNING, Severity.WARNING, key=lambda severity: severity.rank)
         if self.unresolved:
             return unresolved
         often = _most_within_an_hour(self.unexplained) >= REPEATED
@@ -103,32 +117,44 @@ class Trouble:
         """What is known of a trouble that nothing ended."""
         newest = max(self.spells, key=lambda spell: spell.last.us)
         left_us = newest.log_end.us - newest.last.us if newest.log_end else 0
-        return "it is not logged any more" if left_us > PAUSE_US else f"the log ends {span(left_us * 1000)} later"
+        if left_us > PAUSE_US and newest.last.timed:
+            return "it is not logged any more"
+        return f"the log ends {span(left_us * 1000)} later" if newest.last.timed else "no line tells whether it ended"
 
     @property
     def story(self) -> str:
         """Who, when, how often, and how it ended."""
         if self.unresolved:
-            newest = max(self.unresolved, key=lambda spell: spell.last.us)
-            since, end = min(spell.began for spell in self.unresolved), newest.log_end or newest.last
-            before = len(self.spells) - len(self.unresolved)
-            earlier = f", after {counted(before, 'earlier spell')}" if before else ""
-            return (
-                f"since {since} on {listed(spell.logged_by for spell in self.unresolved)}, logged"
-                f" {times(sum(spell.count for spell in self.unresolved))}{earlier}; it had not ended when the log does"
-                f" ({end})"
-            )
+            return self._lasting
         ended = [spell for spell in self.spells if spell.resolved is not None]
         over = "it ended" if ended else self._silence
         length = (
             f" after {span(self.longest_ns // 1_000_000 * 1_000_000)}" if ended and self.longest_ns >= 1_000_000 else ""
         )
         if len(self.spells) > 1:
-            length, over = f"the longest {span(self.longest_ns // 1_000_000 * 1_000_000)}", "all are over"
-            return (
-                f"{counted(len(self.spells), 'spell')} on {self.servers}{when(self.first, self.last)}, {length}; {over}"
-            )
+            longest = f", the longest {span(self.longest_ns // 1_000_000 * 1_000_000)}" if self.longest_ns else ""
+            newest = max(self.spells, key=lambda spell: spell.last.us)
+            over = "all are over" if newest.resolved else f"no line tells how the last one ended: {self._silence}"
+            spells = counted(len(self.spells), "spell")
+            return f"{spells} on {self.servers}{when(self.first, self.last)}{longest}; {over}"
         return f"logged {times(self.lines)} by {self.servers}{when(self.first, self.last)}; {over}{length}"
+
+    @property
+    def _lasting(self) -> str:
+        """Since when it lasts, as far as the lines have times."""
+        newest = max(self.unresolved, key=lambda spell: spell.last.us)
+        since, end = min(spell.began for spell in self.unresolved), newest.log_end or newest.last
+        before = len(self.spells) - len(self.unresolved)
+        earlier = f", after {counted(before, 'earlier spell')}" if before else ""
+        logged = times(sum(spell.count for spell in self.unresolved))
+        where = listed(spell.logged_by for spell in self.unresolved)
+        if not since.timed:
+            over = "no later line says that it ended, and without times nothing tells how long it lasted"
+            return f"logged {logged} by {where}{earlier}; {over}"
+        if self.blind:
+            over = f"the log (to {end}) has no lines of level INF, so nothing in it could tell when it ended"
+            return f"logged {logged} by {where}{when(since, newest.last)}{earlier}; {over}"
+        return f"since {since} on {where}, logged {logged}{earlier}; it had not ended when the log does ({end})"
 
 
 def troubles(
@@ -140,6 +166,7 @@ def troubles(
     before the log ends. `calm` False: for lines that need no such excuse.
     """
     timeline = Timeline(logs)
+    witnesses = logs.spells_of(_WITNESS)
     by_subject: dict[Subject, list[Spell]] = defaultdict(list)
     for spell in logs.spells_of(*signatures):
         noise = calm and timeline.noise(spell.logged_by, spell.began.us, spell.last.us)
@@ -150,13 +177,23 @@ def troubles(
         mine.sort(key=lambda spell: (spell.began.us, spell.logged_by))
         keys = {(spell.signature, spell.logged_by, spell.fields) for spell in mine}
         lines = [one for one in logs.occurrences(*signatures) if (one.signature, one.logged_by, one.fields) in keys]
+        lasting = [spell for spell in mine if _lasts(spell, timeline, repeats)]
+        blind = not repeats and any(logs.lacks_level(spell.logged_by, "INF") for spell in lasting)
+        often = {key for key, count in Counter(map(_thing, lasting)).items() if count > 1}
+        if blind:
+            newest = {_thing(spell): spell for spell in lasting}
+            lasting = [spell for spell in newest.values() if _near_end(spell)]
+        old = [spell for spell in lasting if not calm or not _young(spell) or _thing(spell) in often]
+        unresolved = old or [spell for spell in lasting if _confirmed(spell, witnesses)]
         found.append(
             Trouble(
                 subject=subject,
                 spells=tuple(mine),
-                unresolved=tuple(spell for spell in mine if _lasts(spell, timeline, repeats, YOUNG_US if calm else 0)),
+                unresolved=tuple(unresolved),
                 unexplained=tuple(spell for spell in mine if not timeline.restarting(spell.began.us)),
                 evidence=exemplars_of(lines),
+                short=not old,
+                blind=blind,
             )
         )
     return found
@@ -179,10 +216,36 @@ def _passing(spell: Spell) -> bool:
     return (end.us - spell.began.us) * 1000 < LONG_NS
 
 
-def _lasts(spell: Spell, timeline: Timeline, repeats: bool, young_us: int) -> bool:
+def _thing(spell: Spell) -> tuple[object, ...]:
+    return (spell.signature, spell.logged_by, spell.fields)
+
+
+def _young(spell: Spell) -> bool:
+    """Whether it may be an election under way: too little time, or too few lines where there are no times."""
+    if not spell.began.timed:
+        return spell.count < CERTAIN_LINES
+    return (spell.log_end or spell.last).us - spell.began.us < YOUNG_US
+
+
+def _confirmed(spell: Spell, witnesses: Sequence[Spell]) -> bool:
+    """Whether a young spell is certain all the same. Without times what stands at the end of the text counts."""
+    if spell.count >= CERTAIN_LINES or not spell.began.timed:
+        return True
+    return any(
+        one.logged_by == spell.logged_by and one.resolved is None and one.last.us >= spell.began.us
+        for one in witnesses
+        if one.signature != spell.signature
+    )
+
+
+def _near_end(spell: Spell) -> bool:
+    return not spell.last.timed or (spell.log_end or spell.last).us - spell.last.us <= _NEAR_END_US
+
+
+def _lasts(spell: Spell, timeline: Timeline, repeats: bool) -> bool:
     """Whether it had not ended when the log does, nor when its server was stopped in order."""
     end = spell.log_end or spell.last
-    if spell.resolved is not None or end.us - spell.began.us < young_us:
+    if spell.resolved is not None:
         return False
     if repeats and end.us - spell.last.us > _usual_pause_us(spell):
         return False

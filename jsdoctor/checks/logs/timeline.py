@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 
-from jsdoctor.model.log import LogEvidence, ProcessRun
+from jsdoctor.model.log import LogEvidence, LogTime, ProcessRun
 
 SETTLING_US = 15_000_000
 """After a start (and after "Server is ready") servers look for each other: what they miss then is no trouble."""
@@ -18,9 +18,15 @@ LAME_DUCK_US = 180_000_000
 AROUND_US = 30_000_000
 """When a server starts or stops, the others elect leaders and connect again within so long."""
 
+_BYTES_A_SECOND = 400
+"""Where lines have no times, so much of the text stands for a second: a server that starts logs four lines in one."""
+
 
 class Timeline:
-    """The processes of all servers, to be asked whether a moment was special. Times are microseconds."""
+    """The processes of all servers, to be asked whether a moment was special. Times are microseconds.
+
+    Where lines have no times, their places in the text are compared.
+    """
 
     def __init__(self, logs: LogEvidence) -> None:
         self._starts: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -28,7 +34,7 @@ class Timeline:
         self._moments: list[int] = []
         for run in logs.runs:
             if run.started is not None:
-                calm = max(run.started.us, run.ready.us if run.ready else 0) + SETTLING_US
+                calm = max(run.started.us, run.ready.us if run.ready else 0) + _length(run.started, SETTLING_US)
                 self._starts[run.server].append((run.started.us, calm))
                 self._moments.append(run.started.us)
             window = _stop(run)
@@ -48,10 +54,12 @@ class Timeline:
 
     def stopped_after(self, server: str, us: int, within_us: int = STOPPING_US) -> bool:
         """Whether that server was stopped in order soon after."""
+        within_us = _length(LogTime(us), within_us)
         return any(us <= end and began - within_us <= us for began, end in self._stops.get(server, ()))
 
     def restarting(self, us: int, within_us: int = AROUND_US) -> bool:
         """Whether any server started or ended around then. Clocks whose zones are unknown are taken to be in one."""
+        within_us = _length(LogTime(us), within_us)
         index = bisect_left(self._moments, us - within_us)
         return index < len(self._moments) and self._moments[index] <= us + within_us
 
@@ -66,4 +74,9 @@ def _stop(run: ProcessRun) -> tuple[int, int] | None:
     if run.last is None or run.end not in ("clean", "lame duck"):
         return None
     began = min(run.last.us, run.jetstream_stopped.us if run.jetstream_stopped else run.last.us)
-    return began - (LAME_DUCK_US if run.end == "lame duck" else STOPPING_US), run.last.us
+    return began - _length(run.last, LAME_DUCK_US if run.end == "lame duck" else STOPPING_US), run.last.us
+
+
+def _length(at: LogTime, length_us: int) -> int:
+    """A length of time as the clock of that line counts it."""
+    return length_us if at.timed else length_us // 1_000_000 * _BYTES_A_SECOND

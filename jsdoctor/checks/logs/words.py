@@ -32,8 +32,10 @@ def listed(names: Iterable[str]) -> str:
 
 def when(first: LogTime | None, last: LogTime | None) -> str:
     """`at ...`, or `from ... to ...`; empty where the lines have no time."""
-    if first is None or last is None:
+    if first is None or last is None or not first.timed:
         return ""
+    if not first.dated or not last.dated:
+        return f" at {last}" if first == last else f" from {first} to {last}"
     if first == last or str(first) == str(last):
         return f" at {last}"
     same_day = first.at.date() == last.at.date() and first.zoned == last.zoned

@@ -19,23 +19,30 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     found = bursts(logs, "reload-refused", subjects=by_server, calm=False)
-    pending = {(spell.logged_by, spell.fields) for spell in logs.spells_of("reload-refused") if spell.resolved is None}
+    spells = logs.spells_of("reload-refused")
+    pending = {(spell.logged_by, spell.fields) for spell in spells if spell.resolved is None}
+    resolved = {(spell.logged_by, spell.fields) for spell in spells} - pending
     for burst in found:
         open_ = [one for one in burst.found if (one.logged_by, one.fields) in pending]
         reasons = dict.fromkeys(reason for one in open_ or burst.found if (reason := _reason(one)))
-        then = (
-            "neither a reload nor a start has succeeded since: it goes on with its old settings; the next start uses"
-            " the file as it is now"
-            if open_
-            else "a later reload or start succeeded"
-        )
+        over = not open_ and all((one.logged_by, one.fields) in resolved for one in burst.found)
+        blind = any(logs.lacks_level(one.logged_by, "INF") for one in burst.found)
         yield told(
             burst,
-            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {then}",
-            None if open_ else Severity.INFO,
+            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
+            Severity.INFO if over else None,
         )
     if not found:
         yield passed(CLUSTER)
+
+
+def _then(over: bool, blind: bool) -> str:
+    if over:
+        return "a later reload or start succeeded"
+    settings = "it goes on with its old settings; the next start uses the file as it is now"
+    if blind:
+        return f"the log has no lines of level INF, which would tell of a later success; until then {settings}"
+    return f"no later line tells of a reload or start that succeeded: {settings}"
 
 
 def _reason(one: Occurrence) -> str:

@@ -81,7 +81,7 @@ def _once(seen: list[tuple[int, Sighting]]) -> list[tuple[int, Sighting]]:
     kept = []
     for us, one in sorted(seen, key=lambda pair: (pair[0], _order(pair[1]))):
         if latest != one.leader or us - last[one.leader] > SAME_ELECTION_US:
-            if us - last.get(one.leader, -SAME_ELECTION_US - 1) > SAME_ELECTION_US:
+            if one.leader not in last or us - last[one.leader] > SAME_ELECTION_US:
                 kept.append((us, one))
             latest = one.leader
         last[one.leader] = us

@@ -134,7 +134,7 @@ def _run_time(run: ProcessRun) -> tuple[int, str, int]:
 def _loops(runs: Sequence[ProcessRun]) -> list[CrashLoop]:
     by_server: dict[tuple[str, bool], list[ProcessRun]] = defaultdict(list)
     for run in runs:
-        if run.started is not None:
+        if run.started is not None and run.started.timed:
             by_server[run.server, run.started.zoned].append(run)
     found = []
     for (server, _), mine in sorted(by_server.items()):

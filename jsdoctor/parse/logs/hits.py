@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from jsdoctor.model.log import MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
+from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
 from jsdoctor.parse.logs.rows import HitRow, Seen
 from jsdoctor.parse.logs.series import NO_TIME, File
 from jsdoctor.parse.logs.tally import EXEMPLARS
@@ -64,7 +64,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
         logged_by=server,
         fields=rows[0].hits.subject,
         count=sum(row.hits.count for row in rows),
-        dated=sum(count for _, _, count in histogram.spans()),
+        dated=sum(count for first, _, count in histogram.spans() if first >= DATED_US),
         zoned=zoned,
         bucket_us=width,
         histogram=histogram,

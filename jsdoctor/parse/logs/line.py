@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs.header import Header, stamped_header, unstamped_header
-from jsdoctor.parse.logs.stamp import Stamp, find_stamp
+from jsdoctor.parse.logs.stamp import Stamp, find_clock, find_stamp
 from jsdoctor.parse.logs.structured import Structured, read_structured
 from jsdoctor.parse.logs.wrapping import Wrapping, unwrap, unwrap_prefix
 
@@ -19,7 +20,8 @@ class LogLine(NamedTuple):
     """A line taken apart.
 
     `label` is the pod, service or host that the wrapping names. `us` is the best time (UTC when `zoned`), `native_us`
-    the server's own stamp. `text` is the message, without header and wrapping. `server`: nats-server wrote it.
+    the server's own stamp where it has a date. A time without a date is counted from `CLOCK_US`.
+    `text` is the message, without header and wrapping. `server`: nats-server wrote it.
     """
 
     label: str
@@ -64,7 +66,7 @@ def _from_structured(found: Structured, outer: Wrapping, year: int) -> LogLine:
         inner = inner._replace(text=text, us=None, zoned=False)
     stamp = _better(found.stamp, outer.stamp)
     us, zoned = inner.us, inner.zoned
-    if stamp is not None and (us is None or (stamp.zoned and not zoned)):
+    if stamp is not None and (us is None or us < DATED_US or (stamp.zoned and not zoned)):
         us, zoned = stamp
     return inner._replace(label=inner.label or found.label or outer.label, us=us, zoned=zoned, kind=kind)
 
@@ -80,17 +82,18 @@ def _from_text(line: bytes, year: int) -> LogLine:
     if plain is not None:
         return _served(line, plain, outer)
     text = line[outer.length :]
-    stamp = _better(outer.stamp, None if outer.server else find_stamp(text[:_STAMP_WITHIN], year))
+    stamp = _better(outer.stamp, None if outer.server else find_stamp(text[:_STAMP_WITHIN], year)) or find_clock(text)
     us, zoned = stamp or (None, False)
     return LogLine(outer.label, outer.pid, us, zoned, None, outer.level, text, outer.server, outer.kind)
 
 
 def _served(line: bytes, header: Header, outer: Wrapping) -> LogLine:
     us, zoned = header.us, False
-    if outer.stamp is not None and (outer.stamp.zoned or us is None):
+    if outer.stamp is not None and (outer.stamp.zoned or us is None or us < DATED_US):
         us, zoned = outer.stamp
     pid = header.pid if header.pid is not None else outer.pid
-    return LogLine(outer.label, pid, us, zoned, header.us, header.level, line[header.end :], True, outer.kind)
+    native_us = header.us if header.us is not None and header.us >= DATED_US else None
+    return LogLine(outer.label, pid, us, zoned, native_us, header.level, line[header.end :], True, outer.kind)
 
 
 def _better(one: Stamp | None, other: Stamp | None) -> Stamp | None:

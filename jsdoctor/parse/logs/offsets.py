@@ -23,7 +23,8 @@ def offsets(seen: Sequence[Sighting]) -> list[ServerOffset]:
     """Every pair of servers, both ways round, that logged the same elections, as far as these tell."""
     by_server: dict[str, list[Sighting]] = defaultdict(list)
     for one in seen:
-        by_server[one.server].append(one)
+        if one.at.dated:
+            by_server[one.server].append(one)
     found: list[ServerOffset] = []
     for server, other in combinations(sorted(by_server)[:SERVERS_COMPARED], 2):
         pair = _pair(server, other, by_server[server], by_server[other])

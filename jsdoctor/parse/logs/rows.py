@@ -70,6 +70,7 @@ class PartRow(msgspec.Struct, array_like=True):
     last: bool = True
     problem: str = ""
     skipped: int = 0
+    levels: list[str] = []
 
 
 class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from jsdoctor.model.log_line import DATED_US, ORDER_US
 from jsdoctor.model.log_scan import LogEvent, Part, Row
 from jsdoctor.parse.logs.builtin import NAME, PANIC, RESTORED, ROTATED, START
 from jsdoctor.parse.logs.candidates import candidates, has_literal
@@ -18,7 +19,7 @@ from jsdoctor.parse.logs.rows import MARK, PART, MarkRow, PartRow, Seen, VoiceRe
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.speakers import Speaker, Speakers
-from jsdoctor.parse.logs.stamp import STAMP_BYTES, Zone
+from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone
 from jsdoctor.parse.logs.stretch import NO_LINES, BlockClock, ClockReader, Voices
 from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
 from jsdoctor.parse.logs.tally import Line, Place, Tally
@@ -68,6 +69,8 @@ class PartScan:
         self._by_prefix: dict[bytes, Speaker] = {}
         self._rows: list[Row] = []
         self._dated: tuple[int, int, bool, VoiceRef, bool] | None = None
+        self._undated_server = -1
+        self._day = DayCount()
         self._lines = NO_LINES
         self._may_tell: Callable[[int], bool] = bool
         self._repeats = Repeats()
@@ -266,12 +269,14 @@ class PartScan:
         self._hit(matches, self._speakers.of(voice), (self._base + begin, us, zoned), line.native_us, line.level)
 
     def _date(self, line: LogLine, begin: int, voice: VoiceRef) -> _Dated | None:
-        """When a line was written: by its own time, or by the nearest one before it."""
+        """When a line was written: by its own time, or by the nearest one before it; else its place in the order."""
         here = self._base + begin
         if line.us is not None:
             us, zoned = self._in_zone(line.us, line.zoned)
             self._dated, self._searched_to = (here, us, zoned, voice, line.server), here
             return _Dated(*self._dated)
+        if line.server:
+            self._undated_server = here
         lowest = max(here - LOOKBACK, self._searched_to, self._base - len(self._before), 0)
         text = self._text(lowest, here)
         whole = not lowest or lowest == self._searched_to or self._text(lowest - 1, lowest) in {b"", b"\n"}
@@ -279,15 +284,22 @@ class PartScan:
         for raw in reversed(whole_lines(text, whole)):
             offset -= len(raw) + 1
             earlier = read_line(raw, self._year)
+            if earlier.server and earlier.us is None:
+                self._undated_server = max(self._undated_server, offset)
             if earlier.us is not None:
                 us, zoned = self._in_zone(earlier.us, earlier.zoned)
                 spoken = VoiceRef(self._row.section, earlier.label, earlier.pid)
                 self._dated = (offset, us, zoned, spoken, earlier.server)
                 break
         self._searched_to = here
-        return _Dated(*self._dated) if self._dated is not None and self._dated[0] >= here - LOOKBACK else None
+        if self._dated is None:
+            served = 0 <= here - self._undated_server <= LOOKBACK
+            return _Dated(here, ORDER_US + here, zoned=False, voice=voice, server=served)
+        return _Dated(*self._dated) if self._dated[0] >= here - LOOKBACK else None
 
     def _in_zone(self, us: int, zoned: bool) -> tuple[int, bool]:
+        if us < DATED_US:
+            return self._day.counted(us), False
         return (us, zoned) if zoned or self._zone is None else (self._zone.utc_us(us), True)
 
     def _text(self, begin: int, end: int) -> bytes:
@@ -371,7 +383,8 @@ class PartScan:
         server = part.server or speaker.name or voice.label or voice.section or part.series
         fields = (*match.subject, *match.others)
         name = match.signature.name
-        return LogEvent(server, line[1], line[2], level, name, fields, part.name, seen.line, seen.offset, seen.text)
+        at_us = line[1] if line[1] is not None and line[1] >= DATED_US else None
+        return LogEvent(server, at_us, line[2], level, name, fields, part.name, seen.line, seen.offset, seen.text)
 
 
 def _lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:

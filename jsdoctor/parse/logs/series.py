@@ -95,6 +95,7 @@ class File:
             interleaved=interleaved,
             long_lines=sum(part.long_lines for part in parts),
             named=self.part.named,
+            levels=tuple(sorted({level for part in parts for level in part.levels})),
             problem=next((part.problem for part in parts if part.problem), ""),
             skipped=sum(part.skipped for part in parts),
         )

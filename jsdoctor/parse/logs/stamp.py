@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from jsdoctor.model.log_line import CLOCK_US
+
 NATIVE = rb"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)\.(\d{6})"
 """What nats-server writes: local time, microseconds, no zone (logger/log.go)."""
 
@@ -15,6 +17,7 @@ STAMP_BYTES = 28
 """Length of such a stamp and the bracket of the level behind it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_US = 86_400_000_000
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _ISO = (
     rb"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
@@ -22,6 +25,7 @@ _ISO = (
 )
 _BSD = rb"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?"
 _ANY = re.compile(rb"(?:" + _ISO + rb")|(?:" + _BSD + rb")")
+_CLOCK = re.compile(rb"[\s\[]*(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?![\d:])")
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
@@ -62,6 +66,21 @@ def find_stamp(text: bytes, year: int) -> Stamp | None:
     return _stamp(fields, found[14], None)
 
 
+def clock_us(text: bytes, fraction: bytes | None) -> int | None:
+    """A time of day (`hh:mm:ss`) without a date, counted from `CLOCK_US`; None when there is no such time."""
+    hours, minutes, seconds = int(text[:2]), int(text[3:5]), int(text[6:8])
+    if hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    return CLOCK_US + ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + int(((fraction or b"") + b"000000")[:6])
+
+
+def find_clock(text: bytes) -> Stamp | None:
+    """The time of day that a line begins with, where it has no date."""
+    found = _CLOCK.match(text)
+    us = clock_us(found[1], found[2]) if found else None
+    return None if us is None else Stamp(us, zoned=False)
+
+
 def _stamp(fields: list[int], fraction: bytes | None, offset_us: int | None) -> Stamp | None:
     try:
         moment = datetime(*fields, tzinfo=UTC)  # type: ignore[arg-type,misc]  # six whole numbers
@@ -96,6 +115,21 @@ def _number_us(value: float) -> Stamp | None:
         if 2e14 < value * scale < 1e16:  # 1976 to 2286
             return Stamp(int(value * scale), zoned=True)
     return None
+
+
+class DayCount:
+    """Days of a log whose lines have a time and no date: it goes on after midnight."""
+
+    def __init__(self) -> None:
+        self._days = 0
+        self._last_us = CLOCK_US
+
+    def counted(self, us: int) -> int:
+        """The time of the next line, with the days that have passed. Less than half a day back is no midnight."""
+        if us < self._last_us - _DAY_US // 2:
+            self._days += 1
+        self._last_us = us
+        return us + self._days * _DAY_US
 
 
 class Zone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs.line import LogLine, read_line
 from jsdoctor.parse.logs.rows import PartRow, Span
 
@@ -17,6 +18,8 @@ def survey(row: PartRow, lines: list[bytes], year: int) -> None:
         line = read_line(raw, year)
         if line.kind and not row.wrapping:
             row.wrapping = line.kind
+        if line.server and line.level and line.level not in row.levels:
+            row.levels.append(line.level)
         if line.server:
             row.surveyed_server += line.native_us is None
         elif line.us is not None:
@@ -28,7 +31,7 @@ def survey(row: PartRow, lines: list[bytes], year: int) -> None:
 
 def note_time(row: PartRow, line: LogLine) -> None:
     """Widen the spans of a part by a line's time, unless it is the server's own stamp: the clock reads those."""
-    if line.us is None:
+    if line.us is None or line.us < DATED_US:
         return
     if line.zoned:
         row.utc = widened(row.utc, line.us)

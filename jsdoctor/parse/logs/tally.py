@@ -50,7 +50,7 @@ class Tally:
         self._spans, self._compact = bytearray(), _COMPACT_BYTES
         self.measures: dict[str, list[int]] = {}
         self.firsts: list[tuple[Rank, Line | Seen]] = []
-        self.last_rank: Rank = (-1, -1)
+        self.last_rank: Rank = (-_UNDATED, -1)
         self.line: Line | None = None
         self.last: Seen | None = None
 

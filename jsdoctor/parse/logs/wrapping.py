@@ -42,7 +42,7 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("timestamp", re.compile(rb"(?P<time>" + _ISO + rb")[ \t]")),
     ("editor", re.compile(rb"\s*Line \d+: ?")),
     ("journal", re.compile(rb"MESSAGE=")),
-    ("caption", re.compile(rb"(?P<label>[A-Za-z][\w.-]*): (?:\d\d:\d\d:\d\d(?:\.\d+)? )?(?=\[)")),
+    ("caption", re.compile(rb"(?P<label>[A-Za-z][\w.-]*): (?=(?:\d\d:\d\d:\d\d(?:\.\d+)? )?\[)")),
 )
 _WORDS = re.compile(rb"(?P<label>[A-Za-z][\w.-]*)(?: [\w.-]+)? $")
 _PARTIAL_CRI = re.compile(rb".{0,200}? (?:stdout|stderr) P ", re.DOTALL)

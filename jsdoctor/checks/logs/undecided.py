@@ -1,0 +1,41 @@
+"""Lines that match a rule and prove nothing by themselves: too few, or without times. They are shown, not passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.logs.words import times
+from jsdoctor.model.finding import Finding, Outcome, unknown
+from jsdoctor.model.log import LogEvidence, Occurrence
+from jsdoctor.model.rule import Rule
+
+EXCERPT_LINES = 5
+"""Logs of no more lines than this are an excerpt: what stands outside of it may change the answer."""
+
+_SHOWN = 200
+_DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
+
+
+def undecided(rule: Rule, found: Sequence[Finding], logs: LogEvidence) -> Iterator[Finding]:
+    """One *not evaluated* for a rule whose checks passed although lines of it are there that cannot be judged.
+
+    Lines that only tell that something is over are none of these.
+    """
+    if any(finding.outcome in _DECIDED for finding in found):
+        return
+    endings = {name for signature in rule.signatures for name in signature.resolved_by}
+    names = [one.name for one in rule.signatures if one.resolved_by or one.name not in endings]
+    excerpt = sum(file.lines for file in logs.files) <= EXCERPT_LINES
+    matched = [one for one in logs.occurrences(*names) if excerpt or one.dated < one.count]
+    if matched:
+        yield _undecided(matched, excerpt)
+
+
+def _undecided(matched: Sequence[Occurrence], excerpt: bool) -> Finding:
+    line = next((line.text for one in matched for line in one.exemplars), "")
+    why = "an excerpt as short as this does not decide" if excerpt else "without times nothing decides"
+    return unknown(
+        matched[0].subject,
+        f"logged {times(sum(one.count for one in matched))}, and {why} whether it matters: {line[:_SHOWN]}",
+        "give more of the log, with its times, and the logs of the other servers",
+    )
