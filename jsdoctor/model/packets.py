@@ -87,6 +87,7 @@ class Reordering(msgspec.Struct, frozen=True, kw_only=True):
 class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
     """Data that was sent again. `upstream` + `downstream` = `segments`, as are `fast` + `timeout` + `early`.
 
+    `packets` are the same as they are on the network: larger segments count as several, and so does `needless_packets`.
     `fast`: after two or more duplicate acks or a SACK gap. `timeout`: 200 ms or more after the bytes were last seen or
     due (Linux TCP_RTO_MIN). `early`: neither, as tail loss probes are. `needless`: the peer had them already.
     `longest_chain`: how often the same bytes were sent again. `longest_wait_ns`: from when bytes were first seen or due
@@ -94,6 +95,7 @@ class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     segments: int = 0
+    packets: int = 0
     bytes: int = 0
     upstream: int = 0
     downstream: int = 0
@@ -101,6 +103,7 @@ class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
     timeout: int = 0
     early: int = 0
     needless: int = 0
+    needless_packets: int = 0
     longest_chain: int = 0
     longest_wait_ns: int = 0
     waited_ns: int = 0
@@ -111,7 +114,9 @@ class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
 class Flow(msgspec.Struct, frozen=True, kw_only=True):
     """One direction of a connection, as seen at the capture point.
 
-    `segments` carry data; `distinct_segments` leaves out what was sent again or duplicated: ratios are shares of these.
+    `segments` carry data; `distinct_segments` leaves out what was sent again or duplicated, and `distinct_packets` are
+    the same as they are on the network, where larger segments (`oversized`: TSO, GRO) are several packets: ratios are
+    shares of these. `damaged` packets contradict their checksum and were left out.
     `missed_bytes` were never captured though the peer acknowledged them: a hole in the capture, not in the network.
     `unfilled_bytes` are holes that nobody acknowledged before the end.
     `acked_unseen`: acks of the peer for data that was not captured. `ack_rtt_ns`: from the capture point to the
@@ -123,6 +128,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     segments: int = 0
     bytes: int = 0
     distinct_segments: int = 0
+    distinct_packets: int = 0
     distinct_bytes: int = 0
     proof: Proof = Proof.TIME
     reordering: Reordering = Reordering()
@@ -143,6 +149,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     resets: int = 0
     congestion_marks: int = 0
     oversized: int = 0
+    damaged: int = 0
     ack_rtt_ns: Quantiles = Quantiles()
     events: tuple[PacketEvent, ...] = ()
 
@@ -161,7 +168,8 @@ class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
     """One connection in one capture. `number` counts from 1 per capture and joins the layers above.
 
     The client is who sent SYN; in a connection met midway (`midstream`), the side of the higher port. `place` names
-    the interface and VLAN where there are several. `copies` were seen at other places too and left out;
+    the interface, and VLAN or tunnel, where it was seen first; `places` counts them. `copies` of packets that were seen
+    at another place before were left out;
     `captured_twice`: most packets came twice in a way that only the capture explains: no verdict on the network.
     `one_sided`: packets of one direction only. `handshake_ns`: SYN to the ack that ends the handshake.
     """
@@ -180,6 +188,7 @@ class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
     one_sided: bool = False
     closed: str = ""
     copies: int = 0
+    places: int = 1
     captured_twice: bool = False
 
     @property
@@ -193,6 +202,29 @@ class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
         return self.to_server, self.to_client
 
 
+class Attempts(msgspec.Struct, frozen=True, kw_only=True):
+    """Handshakes with one server that led to no connection.
+
+    `refused` were answered with RST, `unanswered` with nothing; `unfinished` were answered, and the client said no
+    more. `tried` are all that were seen, also those that led to a connection; `clients` counts addresses, at most
+    1,000.
+    """
+
+    server: Endpoint
+    tried: int = 0
+    refused: int = 0
+    unanswered: int = 0
+    unfinished: int = 0
+    clients: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+
+    @property
+    def failed(self) -> int:
+        """All that led to nothing."""
+        return self.refused + self.unanswered + self.unfinished
+
+
 class Capture(msgspec.Struct, frozen=True, kw_only=True):
     """One capture: what was read, what was left out, what it lost by its own account.
 
@@ -201,7 +233,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     `backwards`: steps back in time. `kernel_drops` is what the capturing host says it lost, None when nothing says so.
     `connections_left_out` had less to tell than those that are listed. `problem`: why reading ended early.
     `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets without a usable
-    time.
+    time. `attempts` are handshakes that led to nothing.
     """
 
     name: str
@@ -224,14 +256,17 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     kernel_drops: int | None = None
     connections: int = 0
     connections_left_out: int = 0
+    attempts: tuple[Attempts, ...] = ()
     problem: str = ""
 
 
 class PathDelay(msgspec.Struct, frozen=True, kw_only=True):
     """One direction between two captures, packet by packet: exact, no guess.
 
-    `sent` packets were seen where they came from, in the time both captures cover. `lost` never came, `duplicated` came
-    more than once, `reordered` came after later ones. `delay_above_least_ns` is what delay varied by.
+    `by_bytes`: packets were cut or joined on the way (TSO, GRO), so bytes were compared, and figures are in packets of
+    the network's size. `sent` packets were seen where they came from, in the time both captures cover. `lost` never
+    came, `duplicated` came more than once, `reordered` came after later ones. `delay_above_least_ns` is what delay
+    varied by.
     """
 
     sent: int = 0
@@ -239,6 +274,7 @@ class PathDelay(msgspec.Struct, frozen=True, kw_only=True):
     duplicated: int = 0
     reordered: int = 0
     lost_bytes: int = 0
+    by_bytes: bool = False
     delay_above_least_ns: Quantiles = Quantiles()
 
 
@@ -247,10 +283,13 @@ class PairedConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     The clock of the far capture is ahead of that of the near one by `clock_low_ns` to `clock_high_ns`; None: packets
     of one direction only cannot tell. `least_round_trip_ns` is the network between the two, both ways.
+    `far_client` and `far_server` are the addresses in the far capture: others where NAT is on the way.
     """
 
     client: Endpoint
     server: Endpoint
+    far_client: Endpoint
+    far_server: Endpoint
     near: int
     far: int
     to_server: PathDelay
@@ -260,13 +299,36 @@ class PairedConnection(msgspec.Struct, frozen=True, kw_only=True):
     least_round_trip_ns: int | None = None
 
 
+class WhyUnmatched(StrEnum):
+    """Why two captures share no connection packet by packet.
+
+    `OTHER_TIME`: they were taken at different times, by their clocks. `OTHER_NUMBERS`: the same addresses and ports,
+    but other sequence numbers: a proxy, or a firewall that renumbers. `ONE_SIDED`: one of them has one direction
+    only.
+    """
+
+    OTHER_TIME = "other_time"
+    OTHER_NUMBERS = "other_numbers"
+    ONE_SIDED = "one_sided"
+    NOTHING_COMMON = "nothing_common"
+
+
+class UnmatchedCaptures(msgspec.Struct, frozen=True):
+    """Two captures, by index, in which no connection is the same."""
+
+    one: int
+    other: int
+    why: WhyUnmatched
+
+
 class PacketEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """All captures of a run, the connections in them in order of their start, and pairs of views of one connection.
 
-    `nats` tells by capture what was said on the connections.
+    `nats` says by capture what was said on the connections; `unmatched` are captures without a common connection.
     """
 
     captures: tuple[Capture, ...] = ()
     connections: tuple[TcpConnection, ...] = ()
     pairs: tuple[PairedConnection, ...] = ()
+    unmatched: tuple[UnmatchedCaptures, ...] = ()
     nats: tuple[NatsTraffic, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -171,3 +172,45 @@ def test_erf_is_read_by_scapy(tmp_path: Path) -> None:
             writer.write(frame)
     (connection,) = read_capture(path).connections
     assert (connection.to_server.bytes, connection.to_client.bytes) == (6, 66)
+
+
+def _udp(port: int, payload: bytes) -> bytes:
+    head = struct.pack(">HHHH", 50_000, port, 8 + len(payload), 0)
+    return _outer(17, head + payload)
+
+
+def _outer(protocol: int, payload: bytes) -> bytes:
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), 7, 0, 64, protocol, 0) + bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    return b"\x02" * 12 + b"\x08\x00" + ip + payload
+
+
+TUNNELS: dict[str, Callable[[Packet], bytes]] = {
+    "VXLAN 42": lambda packet: _udp(4789, b"\x08\x00\x00\x00\x00\x00\x2a\x00" + packet.ethernet()),
+    "VXLAN 1": lambda packet: _udp(8472, b"\x08\x00\x00\x00\x00\x00\x01\x00" + packet.ethernet()),
+    "GENEVE 7": lambda packet: _udp(6081, b"\x01\x00\x65\x58\x00\x00\x07\x00" + b"\x00" * 4 + packet.ethernet()),
+    "GRE": lambda packet: _outer(47, b"\x00\x00\x08\x00" + packet.ip()),
+    "GRE 9": lambda packet: _outer(47, b"\x20\x00\x65\x58\x00\x00\x00\x09" + packet.ethernet()),
+    "IP in IP": lambda packet: _outer(4, packet.ip()),
+}
+
+
+@pytest.mark.parametrize("name", TUNNELS)
+def test_what_is_inside_a_tunnel_is_read(name: str) -> None:
+    frame = TUNNELS[name]
+    observer = Bytes()
+    analyzed = analyze(pcap((packet.at, frame(packet)) for packet in SESSION), observer=observer)
+    plain = analyze(pcap((packet.at, packet.ethernet()) for packet in SESSION)).connections[0]
+    assert analyzed.connections[0].place == name
+    assert analyzed.connections[0].flows == plain.flows
+
+
+@pytest.mark.parametrize("name", TUNNELS)
+def test_the_same_packets_inside_and_outside_of_a_tunnel_count_once(name: str) -> None:
+    frame = TUNNELS[name]
+    both = [
+        (packet.at + late, made) for packet in SESSION for late, made in ((0, packet.ethernet()), (9, frame(packet)))
+    ]
+    (connection,) = analyze(pcap(both)).connections
+    plain = analyze(pcap((packet.at, packet.ethernet()) for packet in SESSION)).connections[0]
+    assert connection.flows == plain.flows
+    assert (connection.copies, connection.places) == (len(SESSION), 2)

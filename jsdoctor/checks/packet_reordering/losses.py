@@ -27,7 +27,7 @@ def losses(direction: DirectionView) -> Loss | None:
     if direction.path is not None and direction.path.sent:
         lost = Share(direction.path.lost, direction.path.sent)
         return Loss(lost, stall_ns, _exactly(direction.path, again), exact=True) if lost.events else None
-    lost = Share(max(0, again.segments - again.needless), flow.distinct_segments)
+    lost = Share(max(0, again.packets - again.needless_packets), flow.distinct_packets)
     if not lost.events and not again.timeout and not again.syn:
         return None
     return Loss(lost, stall_ns, f"{_sent_again(lost, again)}{_where(direction, lost)}{_stalls(again)}")

@@ -34,7 +34,7 @@ def packets_reordered(packets: PacketEvidence, params: Params) -> Iterator[Findi
 
 def _is_worth_telling(flow: Flow, note: float) -> bool:
     late = flow.reordering.segments + flow.reordering.downstream
-    return late > 0 or (flow.duplicates > 0 and Share(flow.duplicates, flow.distinct_segments).ratio >= note)
+    return late > 0 or (flow.duplicates > 0 and Share(flow.duplicates, flow.distinct_packets).ratio >= note)
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
@@ -44,9 +44,9 @@ def _rank(finding: Finding) -> tuple[bool, float]:
 def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     flow, enough = direction.flow, params.integer("enough")
     seen = flow.reordering
-    late = Share(seen.segments, flow.distinct_segments)
-    harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), flow.distinct_segments)
-    twice = Share(flow.duplicates, flow.distinct_segments)
+    late = Share(seen.segments, flow.distinct_packets)
+    harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), flow.distinct_packets)
+    twice = Share(flow.duplicates, flow.distinct_packets)
     loud = harmful.reaches(params.number("harmful"), enough) or twice.reaches(params.number("duplicated"), enough)
     return Finding(
         subject=view.subject,
@@ -76,7 +76,7 @@ def _words(flow: Flow, late: Share) -> Iterator[str]:
     seen = flow.reordering
     if seen.segments:
         yield (
-            f"{seen.segments:,} of {counted(flow.distinct_segments, 'segment')} ({percent(late.ratio)}) arrived behind"
+            f"{seen.segments:,} of {counted(flow.distinct_packets, 'segment')} ({percent(late.ratio)}) arrived behind"
             f" later ones, by at most {counted(seen.extent.largest, 'segment')} and {rounded(seen.late_ns.largest)}"
         )
     if seen.downstream:

@@ -65,7 +65,8 @@ class DirectionView(NamedTuple):
 def views(packets: PacketEvidence) -> Iterator[View]:
     """Every connection that speaks NATS, or that nobody can read and that uses a port of NATS."""
     talks = {(told.capture, talk.number): talk for told in packets.nats for talk in told.connections}
-    pairs = {(capture, pair.client, pair.server): pair for pair in packets.pairs for capture in (pair.near, pair.far)}
+    pairs = {(pair.near, pair.client, pair.server): pair for pair in packets.pairs}
+    pairs |= {(pair.far, pair.far_client, pair.far_server): pair for pair in packets.pairs}
     for tcp in packets.connections:
         talk = talks.get((tcp.capture, tcp.number)) or NatsConnection(number=tcp.number)
         if _may_be_nats(tcp, talk):

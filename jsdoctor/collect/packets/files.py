@@ -47,10 +47,12 @@ def read_captures(paths: Sequence[Path], observer_of: ObserverOf = nobody) -> Pa
             analyzed.append(read_ring(ring, index, observer_of(index), sightings=sightings))
             seen += filter(None, [sightings])
     connections = [connection for one in analyzed for connection in one.connections]
+    pairs, unmatched = paired(seen)
     return PacketEvidence(
         captures=tuple(one.capture for one in analyzed),
         connections=tuple(sorted(connections, key=lambda one: (one.capture, one.first_ns, one.number))),
-        pairs=paired(seen),
+        pairs=pairs,
+        unmatched=unmatched,
     )
 
 

@@ -72,7 +72,7 @@ class Analysis:
         self._next_forget = _FORGET_EVERY
         self.format = ""
 
-    def feed(self, block: bytes) -> None:
+    def feed(self, block: bytes) -> None:  # noqa: C901 - every packet comes through here: calls are what it costs
         """The next bytes of a file. Raises `Foreign` at its beginning and `Damaged`: `finish` may be called then."""
         reader = self._reader
         if reader is None:
@@ -104,8 +104,9 @@ class Analysis:
                 tcp += 1
                 state = states.get(segment[0])
                 if state is None or segment[3] & SYN:
-                    state = find(segment, at)
-                follow(state, segment, frame, at, buffer, view)
+                    state = find(segment, frame, at, buffer)
+                if state is not None:
+                    follow(state, segment, frame, at, buffer, view)
                 if sightings is not None:
                     sightings.take(segment, at)
         finally:
@@ -134,8 +135,9 @@ class Analysis:
         self._tcp += 1
         state = self._connections.states.get(segment[0])
         if state is None or segment[3] & SYN:
-            state = self._connections.find(segment, at)
-        follow(state, segment, self._frame, at, data, memoryview(data))
+            state = self._connections.find(segment, self._frame, at, data)
+        if state is not None:
+            follow(state, segment, self._frame, at, data, memoryview(data))
         if self._sightings is not None:
             self._sightings.take(segment, at)
         self._forget_some(at)
@@ -202,6 +204,7 @@ class Analysis:
             kernel_drops=kernel_drops,
             connections=self._connections.opened,
             connections_left_out=self._connections.left_out,
+            attempts=self._connections.attempts(),
             problem=problem,
         )
         return Analyzed(capture, connections)

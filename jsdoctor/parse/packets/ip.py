@@ -21,8 +21,10 @@ class NoSegment(IntEnum):
 
 _TCP = Struct(">II HH")
 _OPTION = Struct(">I").unpack_from
-_TCP_PROTOCOL = 6
+_TCP_PROTOCOL, _UDP = 6, 17
 _TUNNELS = frozenset((4, 41, 47, 50, 137))  # IPv4 and IPv6 inside IP, GRE, ESP, MPLS
+_TUNNEL_PORTS = frozenset((b"\x12\xb5", b"\x21\x18", b"\x17\xc1"))
+"""Where UDP carries Ethernet or IP: VXLAN (4789, Linux: 8472), GENEVE (6081)."""
 _FRAGMENT_HEADER, _AUTHENTICATION_HEADER = 44, 51
 _EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140, _FRAGMENT_HEADER, _AUTHENTICATION_HEADER))
 _MOST_EXTENSIONS = 8
@@ -51,10 +53,10 @@ def _decode_ipv4(block: bytes, at: int, end: int, wire_end: int) -> Segment | No
     protocol = block[at + 9]
     if header < 20:
         return NoSegment.OTHER
-    if protocol != _TCP_PROTOCOL:
-        return NoSegment.TUNNEL if protocol in _TUNNELS else NoSegment.OTHER
     if (block[at + 6] & 0x1F) << 8 | block[at + 7]:
-        return NoSegment.FRAGMENT
+        return NoSegment.FRAGMENT if protocol in {_TCP_PROTOCOL, *_TUNNELS} else NoSegment.OTHER
+    if protocol != _TCP_PROTOCOL:
+        return _no_tcp(protocol, block, at + header)
     total = block[at + 2] << 8 | block[at + 3]
     ip_end = at + total if total else wire_end  # 0: left to the network card, or too long for 16 bits
     ip_id = block[at + 4] << 8 | block[at + 5]
@@ -68,6 +70,34 @@ def _decode_ipv6(block: bytes, at: int, end: int, wire_end: int) -> Segment | No
         return NoSegment.CUT
     payload = block[at + 4] << 8 | block[at + 5]
     ip_end = at + 40 + payload if payload else wire_end  # 0: a jumbogram, or left to the network card
+    found = _behind_extensions(block, at, end)
+    if isinstance(found, NoSegment):
+        return found
+    protocol, position = found
+    if protocol != _TCP_PROTOCOL:
+        return _no_tcp(protocol, block, position)
+    addresses = block[at + 8 : at + 40]
+    congested = (block[at + 1] >> 4) & CONGESTION == CONGESTION
+    return _decode_tcp(block, position, end, ip_end, (addresses, -1, block[at + 7], congested))
+
+
+def upper_layer(block: bytes, at: int, end: int) -> tuple[int, int]:
+    """The protocol inside an IP packet that `decode_ip` took for one of a tunnel, and where it begins."""
+    if block[at] >> 4 == 4:
+        return block[at + 9], at + (block[at] & 15) * 4
+    found = _behind_extensions(block, at, end)
+    return (-1, at) if isinstance(found, NoSegment) else found
+
+
+def _no_tcp(protocol: int, block: bytes, at: int) -> NoSegment:
+    """A tunnel, as far as its header says so; `at` is where the header of that protocol begins."""
+    if protocol in _TUNNELS or (protocol == _UDP and block[at + 2 : at + 4] in _TUNNEL_PORTS):
+        return NoSegment.TUNNEL
+    return NoSegment.OTHER
+
+
+def _behind_extensions(block: bytes, at: int, end: int) -> tuple[int, int] | NoSegment:
+    """The protocol behind the extension headers of IPv6, and where it begins."""
     protocol, position = block[at + 6], at + 40
     for _ in range(_MOST_EXTENSIONS):
         if protocol not in _EXTENSIONS:
@@ -84,11 +114,7 @@ def _decode_ipv6(block: bytes, at: int, end: int, wire_end: int) -> Segment | No
             size = (block[position + 1] + 1) * 8
         protocol = block[position]
         position += size
-    if protocol != _TCP_PROTOCOL:
-        return NoSegment.TUNNEL if protocol in _TUNNELS else NoSegment.OTHER
-    addresses = block[at + 8 : at + 40]
-    congested = (block[at + 1] >> 4) & CONGESTION == CONGESTION
-    return _decode_tcp(block, position, end, ip_end, (addresses, -1, block[at + 7], congested))
+    return protocol, position
 
 
 def _decode_tcp(block: bytes, at: int, end: int, ip_end: int, header: _IpHeader) -> Segment | NoSegment:

@@ -7,6 +7,13 @@ from ipaddress import IPv4Address, IPv6Address
 from jsdoctor.model.packets import Endpoint
 
 _IPV4_KEY, _IPV6_KEY = 12, 36
+VXLAN, GENEVE, GRE, IP_IN_IP = 1, 2, 3, 4
+_TUNNEL_NAMES = {VXLAN: "VXLAN", GENEVE: "GENEVE", GRE: "GRE", IP_IN_IP: "IP in IP"}
+_KIND_BITS = 28
+UNKNOWN_PLACE = 0xFFFF
+"""The interface of frames that do not say theirs (Linux cooked v1): any of several."""
+
+_IDENTIFIER = 0x00FF_FFFF
 
 
 def addresses(key: bytes) -> bytes:
@@ -14,16 +21,30 @@ def addresses(key: bytes) -> bytes:
     return key[: _IPV4_KEY if len(key) < _IPV6_KEY else _IPV6_KEY]
 
 
+def tunnel_tag(kind: int, identifier: int) -> int:
+    """How a key names a tunnel in the place of a VLAN: its kind and the lower 24 bits of its identifier."""
+    return kind << _KIND_BITS | identifier & _IDENTIFIER
+
+
 def place(key: bytes) -> tuple[int, int]:
-    """Interface and VLAN; 0 is the first or only interface, and no VLAN."""
+    """Interface, and VLAN or tunnel; 0 is the first or only interface, and neither VLAN nor tunnel."""
     suffix = key[len(addresses(key)) :]
     return int.from_bytes(suffix[:4], "big"), int.from_bytes(suffix[4:], "big")
 
 
 def place_text(key: bytes) -> str:
     """The place in words, empty for the ordinary one."""
-    interface, vlan = place(key)
-    return ", ".join((*([f"interface {interface}"] if interface else ()), *([f"VLAN {vlan}"] if vlan else ())))
+    interface, tag = place(key)
+    return ", ".join(
+        filter(None, (f"interface {interface}" if interface not in {0, UNKNOWN_PLACE} else "", _tag_text(tag)))
+    )
+
+
+def _tag_text(tag: int) -> str:
+    kind, identifier = tag >> _KIND_BITS, tag & _IDENTIFIER
+    if not kind:
+        return f"VLAN {tag}" if tag else ""
+    return f"{_TUNNEL_NAMES.get(kind, 'tunnel')} {identifier}" if identifier else _TUNNEL_NAMES.get(kind, "tunnel")
 
 
 def base(key: bytes) -> bytes:

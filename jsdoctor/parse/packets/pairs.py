@@ -1,19 +1,20 @@
-"""Two captures of one connection, matched packet by packet: loss and duplication exactly, delay, and both clocks.
+"""Two captures of one connection, matched: loss and duplication exactly, delay, and both clocks.
 
 A packet takes some time and never arrives before it was sent: with both directions, that bounds how far the clocks of
-the two hosts are apart, as NTP does it (RFC 5905, section 8).
+the two hosts are apart, as NTP does it (RFC 5905, section 8). Addresses may differ (NAT); sequence numbers do not.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from jsdoctor.model.packets import PairedConnection, PathDelay
+from jsdoctor.model.packets import PairedConnection, PathDelay, UnmatchedCaptures, WhyUnmatched
 from jsdoctor.parse.packets.keys import endpoints, reverse
+from jsdoctor.parse.packets.pair_bytes import compare_bytes
 from jsdoctor.parse.packets.sightings import Seen, Sightings
 from jsdoctor.parse.packets.tally import Tally
 
@@ -22,6 +23,11 @@ _EDGE_NS = 500_000_000
 
 _FEWEST = 5
 _NONE = -1
+_SAMPLE = 300
+"""So many packets of a direction are compared to find the same connection under other addresses."""
+
+_INVENTED = 0.02
+"""Networks do not invent packets: a larger share of data packets that nobody sent so were cut or joined on the way."""
 
 
 class _Match(msgspec.Struct, frozen=True):
@@ -36,26 +42,74 @@ class _Match(msgspec.Struct, frozen=True):
     delays: array[int]
     """Times between the two captures, by two clocks: only their differences tell something."""
 
+    cut_anew: bool = False
+    """Packets were cut or joined on the way (TSO, GRO): only bytes can be compared."""
 
-def paired(captures: Sequence[Sightings]) -> tuple[PairedConnection, ...]:
-    """All connections that two of these captures saw, both directions matched."""
+
+def paired(captures: Sequence[Sightings]) -> tuple[tuple[PairedConnection, ...], tuple[UnmatchedCaptures, ...]]:
+    """All connections that two of these captures saw, both directions matched; and the captures without any."""
     found: list[PairedConnection] = []
+    unmatched: list[UnmatchedCaptures] = []
     for number, one in enumerate(captures):
         for other in captures[number + 1 :]:
-            found += _pairs_of(one, other)
-    return tuple(sorted(found, key=lambda pair: (pair.near, pair.far, pair.client, pair.server)))
+            pairs = _pairs_of(one, other)
+            found += pairs
+            if not pairs:
+                unmatched.append(UnmatchedCaptures(one.index, other.index, _why(one, other)))
+    ordered = sorted(found, key=lambda pair: (pair.near, pair.far, pair.client, pair.server))
+    return tuple(ordered), tuple(unmatched)
 
 
 def _pairs_of(one: Sightings, other: Sightings) -> list[PairedConnection]:
     mine, theirs = one.directions(), other.directions()
     found = []
+    left: list[bytes] = []
     for key in mine.keys() & theirs.keys():
         back = reverse(key)
         if back in mine and back in theirs and _is_from_client(key, mine[key]):
-            pair = _pair(key, (one, mine[key], mine[back]), (other, theirs[key], theirs[back]))
+            pair = _pair((key, key), (one, mine[key], mine[back]), (other, theirs[key], theirs[back]))
             if pair is not None:
                 found.append(pair)
+    taken = {(pair.client, pair.server) for pair in found}
+    for key, seen in mine.items():
+        if reverse(key) in mine and _is_from_client(key, seen) and endpoints(key) not in taken:
+            left.append(key)
+    for key, their_key in _translated(left, mine, theirs):
+        pair = _pair(
+            (key, their_key),
+            (one, mine[key], mine[reverse(key)]),
+            (other, theirs[their_key], theirs[reverse(their_key)]),
+        )
+        if pair is not None:
+            found.append(pair)
     return found
+
+
+def _translated(
+    left: Sequence[bytes], mine: dict[bytes, Seen], theirs: dict[bytes, Seen]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Connections under other addresses or ports: the same numbers, flags, lengths and timestamps."""
+    owners: dict[int, bytes] = {}
+    for key, seen in theirs.items():
+        if reverse(key) in theirs:
+            owners.update((print_, key) for print_ in seen.plain_prints[:_SAMPLE])
+    for key in left:
+        votes = Counter(owners[print_] for print_ in mine[key].plain_prints[:_SAMPLE] if print_ in owners)
+        for their_key, count in votes.most_common(1):
+            if count >= _FEWEST:
+                yield key, their_key
+
+
+def _why(one: Sightings, other: Sightings) -> WhyUnmatched:
+    if one.last_ns < other.first_ns or other.last_ns < one.first_ns:
+        return WhyUnmatched.OTHER_TIME
+    mine, theirs = one.directions(), other.directions()
+    common = mine.keys() & theirs.keys()
+    if not common:
+        return WhyUnmatched.NOTHING_COMMON
+    if any(reverse(key) in mine and reverse(key) in theirs for key in common):
+        return WhyUnmatched.OTHER_NUMBERS
+    return WhyUnmatched.ONE_SIDED
 
 
 def _is_from_client(key: bytes, seen: Seen) -> bool:
@@ -70,19 +124,24 @@ _View = tuple[Sightings, Seen, Seen]
 """A capture, and what it saw towards the server and towards the client."""
 
 
-def _pair(key: bytes, one: _View, other: _View) -> PairedConnection | None:
+def _pair(keys: tuple[bytes, bytes], one: _View, other: _View) -> PairedConnection | None:
     ahead, back = _match(one[1], other[1]), _match(other[2], one[2])
     if len(ahead.delays) < _FEWEST or len(back.delays) < _FEWEST:
         return None
     if _middle(ahead.delays) + _middle(back.delays) < 0:  # it was there before it was here
-        one, other = other, one
+        one, other, keys = other, one, (keys[1], keys[0])
         ahead, back = _match(one[1], other[1]), _match(other[2], one[2])
+        if len(ahead.delays) < _FEWEST or len(back.delays) < _FEWEST:
+            return None
     high, low = min(ahead.delays), -min(back.delays)
     offset = (high + low) // 2
-    client, server = endpoints(key)
+    client, server = endpoints(keys[0])
+    far_client, far_server = endpoints(keys[1])
     return PairedConnection(
         client=client,
         server=server,
+        far_client=far_client,
+        far_server=far_server,
         near=one[0].index,
         far=other[0].index,
         to_server=_path(ahead, other[0], offset),
@@ -94,16 +153,45 @@ def _pair(key: bytes, one: _View, other: _View) -> PairedConnection | None:
 
 
 def _match(source: Seen, target: Seen) -> _Match:
+    """With IPv4 ids, or without them where they were rewritten on the way; by bytes where packets were cut anew."""
+    best = _match_by(source, target, source.prints, target.prints)
+    if len(best.delays) * 10 < 9 * min(len(source.prints), len(target.prints)):
+        plain = _match_by(source, target, source.plain_prints, target.plain_prints)
+        if len(plain.delays) > len(best.delays):
+            best = plain
+    if not _cut_anew(best):
+        return best
+    delays = best.delays if len(best.delays) >= _FEWEST else compare_bytes(source, target).delays
+    return msgspec.structs.replace(best, delays=delays, cut_anew=True)
+
+
+def _cut_anew(match: _Match) -> bool:
+    """Whether the target saw data in packets that the source did not send so, while the source was captured."""
+    matched = {there for there in match.partner if there != _NONE}
+    data = [index for index, length in enumerate(match.target.lengths) if length]
+    if not data or not any(match.source.lengths):
+        return False
+    if matched:
+        first, last = min(matched), max(matched)
+        within = [index for index in data if first <= index <= last] or data
+    else:
+        within = data
+    known = set(match.source.plain_prints)
+    strange = sum(match.target.plain_prints[index] not in known for index in within if index not in matched)
+    return strange >= 2 and strange > _INVENTED * len(within)
+
+
+def _match_by(source: Seen, target: Seen, source_prints: array[int], target_prints: array[int]) -> _Match:
     """The nth packet that looks so is the nth that looks so: only copies look alike, and acks in the same tick."""
     waiting: dict[int, int] = {}
     more: dict[int, deque[int]] = {}
-    for index, print_ in enumerate(target.prints):
+    for index, print_ in enumerate(target_prints):
         if print_ in waiting:
             more.setdefault(print_, deque()).append(index)
         else:
             waiting[print_] = index
     partner, delays = array("q"), array("q")
-    for here, print_ in enumerate(source.prints):
+    for here, print_ in enumerate(source_prints):
         there = waiting.pop(print_, _NONE)
         partner.append(there)
         if there == _NONE:
@@ -113,7 +201,7 @@ def _match(source: Seen, target: Seen) -> _Match:
             waiting[print_] = more[print_].popleft()
             if not more[print_]:
                 del more[print_]
-    again = {print_ for print_ in source.prints if print_ in waiting}
+    again = {print_ for print_ in source_prints if print_ in waiting}
     extra = sum(1 + len(more.get(print_, ())) for print_ in again)
     return _Match(source, target, partner, extra, delays)
 
@@ -124,6 +212,20 @@ def _middle(delays: Sequence[int]) -> int:
 
 def _path(match: _Match, target: Sightings, offset: int) -> PathDelay:
     """What happened on the way. `offset`: by how much the target's clock is ahead."""
+    tally = Tally()
+    least = min(match.delays)
+    for delay in match.delays:
+        tally.add(delay - least)
+    if match.cut_anew:
+        found = compare_bytes(match.source, match.target)
+        return PathDelay(
+            sent=found.sent,
+            lost=found.lost,
+            duplicated=found.duplicated,
+            lost_bytes=found.lost_bytes,
+            delay_above_least_ns=tally.quantiles(),
+            by_bytes=True,
+        )
     matched = [here for here, there in enumerate(match.partner) if there != _NONE]
     first, last = matched[0], matched[-1]
     begins, ends = target.first_ns - offset + _EDGE_NS, target.last_ns - offset - _EDGE_NS
@@ -136,10 +238,6 @@ def _path(match: _Match, target: Sightings, offset: int) -> PathDelay:
         if there == _NONE:
             lost += 1
             lost_bytes += match.source.lengths[here]
-    tally = Tally()
-    least = min(match.delays)
-    for delay in match.delays:
-        tally.add(delay - least)
     return PathDelay(
         sent=sent,
         lost=lost,

@@ -8,19 +8,22 @@ from jsdoctor.parse.packets.keys import addresses
 from jsdoctor.parse.packets.segment import ACK, SYN, Segment
 
 MOST_PACKETS = 1_000_000
-"""So many packets of a capture are remembered for matching, in 20 bytes each."""
+"""So many packets of a capture are remembered for matching, in 32 bytes each."""
 
 
 class Seen:
     """The packets of one direction of a connection at one place, in the order of the capture.
 
-    `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp.
+    `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp; `plain_prints` do
+    without the id, which some hosts on the way rewrite.
     """
 
-    __slots__ = ("is_client", "lengths", "prints", "times")
+    __slots__ = ("is_client", "lengths", "plain_prints", "prints", "seqs", "times")
 
     def __init__(self) -> None:
         self.prints = array("q")
+        self.plain_prints = array("q")
+        self.seqs = array("I")
         self.times = array("q")
         self.lengths = array("I")
         self.is_client: bool | None = None
@@ -48,7 +51,10 @@ class Sightings:
             seen = self._seen[key] = Seen()
         if flags & SYN:
             seen.is_client = not flags & ACK
-        seen.prints.append(hash((seq, ack, flags, length, ip_id, ts_val)))
+        plain = hash((seq, ack, flags, length, ts_val))
+        seen.plain_prints.append(plain)
+        seen.prints.append(hash((plain, ip_id)))
+        seen.seqs.append(seq)
         seen.times.append(at)
         seen.lengths.append(length)
         self.first_ns = self.first_ns or at

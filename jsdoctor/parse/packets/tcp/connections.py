@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 
-from jsdoctor.model.packets import TcpConnection
-from jsdoctor.parse.packets.keys import addresses, base, endpoints, place, place_text, reverse
+from jsdoctor.model.packets import Attempts, TcpConnection
+from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, addresses, base, endpoints, place, place_text, reverse
 from jsdoctor.parse.packets.segment import ACK, SYN, Connection, Segment, StreamObserver
 from jsdoctor.parse.packets.tcp.figures import flow, settle
+from jsdoctor.parse.packets.tcp.follow import follow
+from jsdoctor.parse.packets.tcp.merge import Merge
+from jsdoctor.parse.packets.tcp.openings import Openings, Waiting
 from jsdoctor.parse.packets.tcp.state import Noticed, State
 
 MOST_FOLLOWED = 20_000
@@ -22,16 +25,16 @@ _TWICE_TENTHS = 3
 
 
 class Pair:
-    """Both directions of a connection at one place. `views` are those of the same connection at other places."""
+    """Both directions of a connection, and the merges of what was seen of it at several places."""
 
-    __slots__ = ("connection", "first_at", "keys", "to_client", "to_server", "views")
+    __slots__ = ("connection", "first_at", "keys", "merges", "to_client", "to_server")
 
     def __init__(self, connection: Connection, key: bytes, at: int, to_server: State, to_client: State) -> None:
         self.connection, self.first_at = connection, at
         self.to_server, self.to_client = to_server, to_client
         to_server.peer, to_client.peer = to_client, to_server
         self.keys = [key, reverse(key)]
-        self.views: list[Pair] = []
+        self.merges: tuple[Merge, Merge] | None = None
 
     @property
     def last_at(self) -> int:
@@ -57,26 +60,45 @@ class Pair:
 
 
 class Connections:
-    """Finds the direction that a packet belongs to, and keeps the figures of what is over."""
+    """Finds the direction that a packet belongs to, and keeps the figures of what is over.
+
+    `states` has the directions of connections that were seen at one place only: there a packet needs no other look.
+    """
 
     def __init__(self, capture: int, observer: StreamObserver | None, noticed: Noticed | None) -> None:
         self._capture, self._observer, self._noticed = capture, observer, noticed
         self.states: dict[bytes, State] = {}
+        self._merges: dict[bytes, Merge] = {}
         self._pairs: dict[bytes, Pair] = {}
+        self._openings = Openings()
         self._finished: list[tuple[int, int, tuple[str, str, int], int, TcpConnection]] = []
         self.opened = 0
         self.left_out = 0
 
-    def find(self, segment: Segment, at: int) -> State:
-        """The direction of a packet whose key is new, or that carries SYN."""
+    def find(self, segment: Segment, frame: int, at: int, block: bytes) -> State | None:
+        """The direction of a packet whose key is not in `states`, or that carries SYN. None: it needs no following."""
         key, seq, _, flags = segment[:4]
-        state = self.states.get(key)
+        merge = self._merges.get(key)
+        state = self.states.get(key) if merge is None else merge.state
         if state is not None:
             fresh = flags & (SYN | ACK) == SYN and state.next_offset is not None and state.isn != seq
             if not fresh:
-                return state
+                return state if merge is None or not merge.is_copy(segment, at) else None
             self._finish(self._pairs[base(key)])
-        return self._open(key, seq, flags, at)
+        primary = self._pairs.get(base(key))
+        if primary is not None and flags & (SYN | ACK) == SYN and primary.to_server.isn not in {-1, seq}:
+            self._finish(primary)
+            primary = None
+        if primary is not None:
+            return self._elsewhere(primary, segment, at)
+        before = self._openings.take(segment, frame, at, block)
+        if before is None:
+            return None
+        return self._begin(before, segment, frame, at, block)
+
+    def attempts(self) -> tuple[Attempts, ...]:
+        """Handshakes that led to nothing, after `finish`."""
+        return self._openings.attempts()
 
     def forget(self, at: int) -> None:
         """Give up what is over for a minute, and the longest silent ones of too many."""
@@ -93,57 +115,78 @@ class Connections:
 
     def finish(self) -> tuple[TcpConnection, ...]:
         """The capture is over: all connections that are reported, in order of their start."""
+        for waiting in self._openings.finish():
+            self._replay(waiting)
         for pair in list(self._pairs.values()):
             self._finish(pair)
         found = [entry[-1] for entry in self._finished]
         return tuple(sorted(found, key=lambda one: (one.first_ns, one.number)))
 
-    def _open(self, key: bytes, seq: int, flags: int, at: int) -> State:
-        canonical = base(key)
-        primary = self._pairs.get(canonical)
-        if primary is not None and flags & (SYN | ACK) == SYN and primary.to_server.isn not in {-1, seq}:
-            self._finish(primary)
-            primary = None
-        if primary is not None and (missing := self._returns_elsewhere(primary, key)):
-            self.states[key] = missing
-            primary.keys.append(key)
-            return missing
-        observer = self._observer if primary is None else None
-        if primary is None:
-            self.opened += 1
+    def _begin(self, before: list[Waiting], segment: Segment, frame: int, at: int, block: bytes) -> State | None:
+        """A connection begins: with the packets of its handshake, if they were seen."""
+        if not before:
+            return self._open(segment, at)
+        self._replay(before)
+        state = self.states.get(segment[0])
+        return state if state is not None else self.find(segment, frame, at, block)
+
+    def _replay(self, waiting: list[Waiting]) -> None:
+        for one in waiting:
+            primary = self._pairs.get(base(one.segment[0]))
+            state = self.states.get(one.segment[0]) if primary is not None else self._open(one.segment, one.at)
+            if state is None and primary is not None:
+                state = self._elsewhere(primary, one.segment, one.at)
+            if state is not None:
+                follow(state, one.segment, one.frame, one.at, one.block, memoryview(one.block))
+
+    def _open(self, segment: Segment, at: int) -> State:
+        key, _, _, flags = segment[:4]
+        self.opened += 1
         source, destination = endpoints(key)
         from_client = flags & (SYN | ACK) == SYN or (not flags & SYN and source.port >= destination.port)
         client, server = (source, destination) if from_client else (destination, source)
-        number = self.opened if primary is None else 0
-        connection = Connection(self._capture, number, client, server, midstream=not flags & SYN)
-        to_server = State(connection.to_server, observer, self._noticed if primary is None else None)
-        to_client = State(connection.to_client, observer, self._noticed if primary is None else None)
-        pair = Pair(connection, key, at, to_server, to_client)
+        connection = Connection(self._capture, self.opened, client, server, midstream=not flags & SYN)
+        to_server = State(connection.to_server, self._observer, self._noticed)
+        to_client = State(connection.to_client, self._observer, self._noticed)
+        pair = self._pairs[base(key)] = Pair(connection, key, at, to_server, to_client)
         mine, other = (to_server, to_client) if from_client else (to_client, to_server)
         self.states[key], self.states[pair.keys[1]] = mine, other
-        if primary is None:
-            self._pairs[canonical] = pair
-            if observer is not None:
-                observer.opened(connection)
-        else:
-            primary.views.append(pair)
+        if self._observer is not None:
+            self._observer.opened(connection)
+        if place(key)[0] & UNKNOWN_PLACE == UNKNOWN_PLACE:
+            self._merge(pair)
+            self._merges[key].is_copy(segment, at)
         return mine
 
-    def _returns_elsewhere(self, primary: Pair, key: bytes) -> State | None:
-        """The missing direction of a connection whose way back carries another VLAN tag."""
-        expected = primary.keys[1]
-        missing = self.states[expected]
-        if missing.packets or addresses(key) != addresses(expected) or place(key)[0] != place(expected)[0]:
-            return None
-        return missing
+    def _elsewhere(self, pair: Pair, segment: Segment, at: int) -> State | None:
+        """A packet of a known connection at another place; None when it is a copy."""
+        key = segment[0]
+        if pair.merges is None:
+            self._merge(pair)
+        if key not in self._merges:
+            name = addresses(key)
+            same = next(known for known in pair.keys if addresses(known) == name)
+            for known, other in ((same, key), (reverse(same), reverse(key))):
+                self._merges[other] = self._merges[known]
+                pair.keys.append(other)
+        merge = self._merges[key]
+        return None if merge.is_copy(segment, at) else merge.state
+
+    def _merge(self, pair: Pair) -> None:
+        """From now on, every packet of this connection is compared with those of other places."""
+        merges = []
+        for key in pair.keys:
+            merge = self._merges[key] = Merge(self.states.pop(key), place(key))
+            merges.append(merge)
+        pair.merges = merges[0], merges[1]
 
     def _finish(self, pair: Pair) -> None:
         del self._pairs[base(pair.keys[0])]
-        for view in (pair, *pair.views):
-            for key in view.keys:
-                self.states.pop(key, None)
-            for state in (view.to_server, view.to_client):
-                settle(state, view.last_at)
+        for key in pair.keys:
+            self.states.pop(key, None)
+            self._merges.pop(key, None)
+        for state in (pair.to_server, pair.to_client):
+            settle(state, pair.last_at)
         if self._observer is not None:
             self._observer.closed(pair.connection, pair.last_at)
         found = _evidence(pair)
@@ -156,27 +199,26 @@ class Connections:
 
 
 def _evidence(pair: Pair) -> TcpConnection:
-    """The figures of a connection, of the view that saw both directions and most packets."""
-    views = (pair, *pair.views)
-    best = max(views, key=lambda view: (not view.one_sided, view is pair, view.packets))
+    """The figures of a connection."""
     connection = pair.connection
-    both = best.to_server.syn_rtt, best.to_client.syn_rtt
+    both = pair.to_server.syn_rtt, pair.to_client.syn_rtt
     return TcpConnection(
         capture=connection.capture,
         number=connection.number,
         client=connection.client,
         server=connection.server,
-        place=place_text(best.keys[0]),
-        to_server=flow(best.to_server),
-        to_client=flow(best.to_client),
-        first_ns=best.first_at,
-        last_ns=best.last_at,
+        place=place_text(pair.keys[0]),
+        to_server=flow(pair.to_server),
+        to_client=flow(pair.to_client),
+        first_ns=pair.first_at,
+        last_ns=pair.last_at,
         handshake_ns=sum(both) if all(both) else None,
         midstream=connection.midstream,
-        one_sided=best.one_sided,
-        closed=best.closed,
-        copies=sum(view.packets for view in views) - best.packets,
-        captured_twice=_captured_twice(best),
+        one_sided=pair.one_sided,
+        closed=pair.closed,
+        copies=sum(merge.copies for merge in pair.merges or ()),
+        places=len({place(key) for key in pair.keys}),
+        captured_twice=_captured_twice(pair),
     )
 
 

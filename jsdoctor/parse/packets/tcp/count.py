@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jsdoctor.parse.packets.tcp.needless import was_needless
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.sack import sent_again
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, MOST_RESENT, Resent, State
@@ -26,11 +27,14 @@ def count_original(state: State, start: int, late_ns: int, opened_at_index: int)
 def count_resent(state: State, span: tuple[int, int], at: int, due_at: int, opened_at_index: int, *, new: bool) -> None:
     """Bytes that were sent again. `new`: seen for the first time here, and due at `due_at`; else first seen then."""
     start, end = span
-    resent = state.resent.pop(start, None) or Resent(end, due_at, due_at, opened_at_index)
+    packets = state.packets_of(end - start)
+    resent = state.resent.pop(start, None) or Resent(end, due_at, due_at, opened_at_index, packets)
+    resent.end = max(resent.end, end)
     state.resent[start] = resent
     if len(state.resent) > MOST_RESENT:
         del state.resent[next(iter(state.resent))]
     state.resent_segments += 1
+    state.resent_packets += packets
     state.resent_bytes += end - start
     state.upstream += new
     _by_what(state, start, at, resent)
@@ -39,9 +43,8 @@ def count_resent(state: State, span: tuple[int, int], at: int, due_at: int, open
     state.longest_chain = max(state.longest_chain, resent.count)
     state.longest_wait = max(state.longest_wait, at - resent.due_at)
     peer = state.peer
-    if not resent.needless and peer.ack >= 0 and end <= (state.next_offset or 0) + ahead(peer.ack, state.next_seq):
-        resent.needless = True
-        state.needless += 1
+    if peer.ack >= 0 and end <= (state.next_offset or 0) + ahead(peer.ack, state.next_seq):
+        was_needless(state, resent)
     if state.sack_holes:
         sent_again(state, start, end)
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from jsdoctor.parse.packets.segment import ACK, RST, SYN, Segment
 from jsdoctor.parse.packets.tcp.acks import acknowledged
+from jsdoctor.parse.packets.tcp.checksum import Checksum, checksum
 from jsdoctor.parse.packets.tcp.numbers import MASK, ahead
-from jsdoctor.parse.packets.tcp.state import State
+from jsdoctor.parse.packets.tcp.state import USUAL_FULL, State
 
-_WINDOW_SCALE = 3
+_LARGEST_SIZE, _WINDOW_SCALE, _TIMESTAMPS = 2, 3, 8
+_TIMESTAMPS_SIZE = 12
 _LARGEST_SCALE = 14
 
 
 def special(state: State, segment: Segment, at: int, block: bytes, *, repeated: bool) -> bool:
     """Take in what is special about a packet; whether it is to be followed like any other, too."""
     flags = segment[3]
+    if state.next_offset is None or flags & SYN:
+        state.checked = state.checked or checksum(segment, block)
+    if flags & RST and state.checked in {Checksum.GOOD, Checksum.PENDING} and checksum(segment, block) is Checksum.BAD:
+        state.damaged += 1
+        return False
     if flags & RST:
         state.resets += 1
         state.reset = True
@@ -44,7 +51,9 @@ def _open(state: State, segment: Segment, at: int, block: bytes, *, repeated: bo
     if state.next_offset is None:
         _begin(state, seq + 1 & MASK, ack if flags & ACK else -1)
     state.isn = seq
-    state.scale = _window_scale(block[options_at:payload_at])
+    options = _options(block[options_at:payload_at])
+    state.scale = min(int.from_bytes(options.get(_WINDOW_SCALE, b""), "big"), _LARGEST_SCALE)
+    _agree_on_size(state, options)
     state.window = window
     state.timed_at, state.timed_end, state.watched = at, 0, True
     if flags & ACK and state.peer.next_offset is not None:
@@ -64,17 +73,26 @@ def finish_side(state: State, fin_seq: int) -> None:
         state.closed = True
 
 
-def _window_scale(options: bytes) -> int:
-    """The shift of the SYN's window scale option, 0 without one (RFC 7323)."""
+def _agree_on_size(state: State, options: dict[int, bytes]) -> None:
+    """What packets of both sides carry at most: the smaller of both announcements, less the timestamps."""
+    offered = int.from_bytes(options.get(_LARGEST_SIZE, b""), "big") or USUAL_FULL
+    known = state.peer.isn >= 0
+    size = offered - (_TIMESTAMPS_SIZE if _TIMESTAMPS in options else 0)
+    if size > 0:
+        state.full = state.peer.full = min(size, state.peer.full) if known else size
+
+
+def _options(options: bytes) -> dict[int, bytes]:
+    """TCP options by kind, the first of each (RFC 9293, section 3.2)."""
+    found: dict[int, bytes] = {}
     at = 0
     while at + 1 < len(options) and options[at]:
         if options[at] == 1:
             at += 1
             continue
         size = options[at + 1]
-        if options[at] == _WINDOW_SCALE and size == 3 and at + 2 < len(options):
-            return min(options[at + 2], _LARGEST_SCALE)
-        if size < 2:
+        if size < 2 or at + size > len(options):
             break
+        found.setdefault(options[at], options[at + 2 : at + size])
         at += size
-    return 0
+    return found

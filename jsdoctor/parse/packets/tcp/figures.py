@@ -26,6 +26,8 @@ def flow(state: State) -> Flow:
         segments=state.segments,
         bytes=state.bytes,
         distinct_segments=state.distinct,
+        distinct_packets=state.distinct + state.joined,
+        damaged=state.damaged,
         distinct_bytes=state.distinct_bytes,
         proof=_proof(state),
         reordering=_reordering(state),
@@ -75,6 +77,7 @@ def _reordering(state: State) -> Reordering:
 def _retransmission(state: State) -> Retransmission:
     return Retransmission(
         segments=state.resent_segments,
+        packets=state.resent_packets,
         bytes=state.resent_bytes,
         upstream=state.upstream,
         downstream=state.resent_segments - state.upstream,
@@ -82,6 +85,7 @@ def _retransmission(state: State) -> Retransmission:
         timeout=state.timeout,
         early=state.early,
         needless=state.needless,
+        needless_packets=state.needless_packets,
         longest_chain=state.longest_chain,
         longest_wait_ns=state.longest_wait,
         waited_ns=state.waited,

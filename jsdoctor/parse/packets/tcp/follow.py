@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from jsdoctor.parse.packets.segment import FIN, RST, SYN, URG, Segment
 from jsdoctor.parse.packets.tcp.acks import acknowledged, odd_ack, room, same_ack
+from jsdoctor.parse.packets.tcp.checksum import Checksum, checksum
 from jsdoctor.parse.packets.tcp.ends import finish_side, special
-from jsdoctor.parse.packets.tcp.judge import late_data, open_hole
+from jsdoctor.parse.packets.tcp.judge import join, late_data, open_hole
 from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead16
 from jsdoctor.parse.packets.tcp.sack import selective_acks
 from jsdoctor.parse.packets.tcp.state import State
 
+_USABLE = (Checksum.GOOD, Checksum.PENDING)
 _SPECIAL = FIN | SYN | RST | URG
 _USUAL_OPTIONS = 12
 _ID_PAUSE_NS = 100_000_000
 _ID_STEP = 64
 _ID_LEAP = 4096
-_LARGEST_SEGMENT = 9216
-"""More than a jumbo frame holds: cut into packets, or put together from packets, by the network card."""
 
 
 def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, view: memoryview) -> None:  # noqa: C901, PLR0912, PLR0915, PLR0917
@@ -43,9 +43,15 @@ def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, vi
         return
     if ack != state.ack:
         if ack - state.ack & MASK < HALF or state.ack < 0:
+            peer = state.peer
+            if (
+                peer.next_offset is not None
+                and 0 < (ack - peer.next_seq & MASK) < HALF
+                and is_damaged(state, segment, block)
+            ):
+                return
             state.ack = ack
             state.acks_same = 0
-            peer = state.peer
             if peer.next_offset is not None and (peer.watched or 0 < (ack - peer.next_seq & MASK) < HALF):
                 acknowledged(peer, ack, at)
     elif not length and window == state.window and seq == state.next_seq and not flags & FIN:
@@ -53,18 +59,20 @@ def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, vi
             state.duplicate_packets += 1
             return
         same_ack(state)
-    if window != state.window:
+    if window != state.window and (window or not is_damaged(state, segment, block)):
         if not window or state.zero_since:
             room(state, window, at)
         state.window = window
     if payload_at - options_at > _USUAL_OPTIONS:
         selective_acks(state, ack, block[options_at:payload_at])
     if length:
+        if seq != state.next_seq and is_damaged(state, segment, block):
+            return
         state.segments += 1
         state.bytes += length
-        if length > _LARGEST_SEGMENT:
-            state.oversized += 1
         if seq == state.next_seq:
+            if length > state.full:
+                join(state, length)
             start: int = state.next_offset  # type: ignore[assignment]  # `special` has set it
             state.next_seq = seq + length & MASK
             state.next_offset = end = start + length
@@ -79,10 +87,18 @@ def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, vi
             open_hole(state, segment, at, view)
         else:
             late_data(state, segment, frame, at, view)
-    elif seq != state.next_seq:
+    elif seq != state.next_seq and not is_damaged(state, segment, block):
         odd_ack(state, segment, at)
     if flags & FIN:
         finish_side(state, seq + length & MASK)
+
+
+def is_damaged(state: State, segment: Segment, block: bytes) -> bool:
+    """Whether an odd packet contradicts its checksum, where the first packet of its side did not; it is counted."""
+    if state.checked not in _USABLE or checksum(segment, block) is not Checksum.BAD:
+        return False
+    state.damaged += 1
+    return True
 
 
 def _step_of_id(state: State, ip_id: int, at: int) -> bool:

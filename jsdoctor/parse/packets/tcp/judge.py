@@ -10,6 +10,7 @@ from jsdoctor.model.packets import Label, PacketEvent
 from jsdoctor.parse.packets.segment import Segment
 from jsdoctor.parse.packets.tcp.acks import add_hole
 from jsdoctor.parse.packets.tcp.count import count_original, count_resent
+from jsdoctor.parse.packets.tcp.needless import was_needless
 from jsdoctor.parse.packets.tcp.numbers import MASK, ahead, ahead16
 from jsdoctor.parse.packets.tcp.state import BY_ACK, BY_DATA, BY_PEER, MILLISECOND, Hole, Seen, State
 
@@ -65,7 +66,15 @@ def late_data(state: State, segment: Segment, frame: int, at: int, view: memoryv
     state.timed_at = 0  # which copy an ack is for cannot be known (Karn)
 
 
+def join(state: State, length: int) -> None:
+    """A segment that the network card cuts into packets, or has put together from packets (TSO, GRO)."""
+    state.oversized += 1
+    state.joined += state.packets_of(length) - 1
+
+
 def _first_seen(state: State, start: int, at: int, payload: memoryview, length: int) -> None:
+    if length > state.full:
+        join(state, length)
     state.distinct += 1
     state.distinct_bytes += length
     if state.observer is not None:
@@ -150,9 +159,7 @@ def _original_after_all(state: State, start: int, at: int, late_ns: int) -> int:
     index = state.distinct
     if resent is not None:
         late_ns, index = max(at - resent.due_at, 0), resent.index
-        if not resent.needless:
-            resent.needless = True
-            state.needless += 1
+        was_needless(state, resent)
     state.reordered_needless += 1
     count_original(state, start, late_ns, index)
     return late_ns

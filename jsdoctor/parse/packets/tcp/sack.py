@@ -7,14 +7,17 @@ reordering (draft-zimmermann-tcpm-reordering-detection).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from struct import Struct
 
+from jsdoctor.parse.packets.tcp.needless import received_twice
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.state import State
 
 _SACK = 5
 _EDGES = Struct(">II")
 _MOST_SPANS = 64
+_MOST_RECENT = 64
 _MOST_HOLES = 256
 
 
@@ -27,7 +30,7 @@ def selective_acks(state: State, ack: int, options: bytes) -> None:
     state.sacks += 1
     if _is_duplicate(blocks, ack):
         state.dsacks += 1
-        _was_needless(data, *blocks[0])
+        received_twice(data, *blocks[0])
         blocks = blocks[1:]
     low = data.next_offset + ahead(ack, data.next_seq)
     spans = [(low + ahead(left, ack), low + ahead(right, ack)) for left, right in blocks]
@@ -76,13 +79,12 @@ def _is_duplicate(blocks: Sequence[tuple[int, int]], ack: int) -> bool:
     return len(blocks) > 1 and ahead(left, blocks[1][0]) >= 0 and ahead(right, blocks[1][1]) <= 0
 
 
-def _was_needless(data: State, left: int, right: int) -> None:
-    end_offset = data.next_offset or 0
-    start, end = end_offset + ahead(left, data.next_seq), end_offset + ahead(right, data.next_seq)
-    for begins, resent in data.resent.items():
-        if begins < end and resent.end > start and not resent.needless:
-            resent.needless = True
-            data.needless += 1
+def _is_resent(data: State, start: int, end: int) -> bool:
+    """Whether these bytes were sent again lately."""
+    if start in data.resent:
+        return True
+    recent = islice(reversed(data.resent.items()), _MOST_RECENT)
+    return any(begins < end and resent.end > start for begins, resent in recent)
 
 
 def _gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
@@ -96,7 +98,7 @@ def _gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
         if late or start < low or end > high or _within(start, end, data.sacked):
             continue
         if len(data.sack_holes) < _MOST_HOLES:
-            already = any(begins < end and resent.end > start for begins, resent in data.resent.items())
+            already = _is_resent(data, start, end)
             data.sack_holes.setdefault((start, end), already)
     for hole in [hole for hole in data.sack_holes if _within(*hole, data.sacked)]:
         _closed(data, hole)

@@ -8,12 +8,18 @@ from typing import Protocol, TypeAlias
 from jsdoctor.model.packets import Label, PacketEvent
 from jsdoctor.parse.packets.segment import Direction, StreamObserver
 from jsdoctor.parse.packets.tally import Tally
+from jsdoctor.parse.packets.tcp.checksum import Checksum
 
 RING = 192
 """So many segments back a copy is recognised."""
 
 MOST_HOLES = 256
-MOST_RESENT = 64
+MOST_RESENT = 1024
+"""So many stretches of bytes that were sent again are remembered: a late DSACK must still find its own."""
+
+USUAL_FULL = 1460
+"""What a full packet carries where no handshake says it."""
+
 MOST_EVENTS = 8
 MILLISECOND = 1_000_000
 
@@ -44,14 +50,15 @@ class Hole:
 
 
 class Resent:
-    """Bytes that were sent again: when they were first seen or due, when last, how often, and whether in vain."""
+    """Bytes that were sent again: when they were first seen or due, when last, how often, and how often in vain."""
 
-    __slots__ = ("count", "due_at", "end", "index", "last_at", "needless")
+    __slots__ = ("count", "due_at", "end", "index", "last_at", "needless", "packets")
 
-    def __init__(self, end: int, due_at: int, last_at: int, index: int) -> None:
+    def __init__(self, end: int, due_at: int, last_at: int, index: int, packets: int) -> None:
         self.end, self.due_at, self.last_at, self.index = end, due_at, last_at, index
+        self.packets = packets
         self.count = 0
-        self.needless = False
+        self.needless = 0
 
 
 class Noticed(Protocol):
@@ -65,12 +72,14 @@ class State:
     """One direction. Offsets count from 0 and do not wrap; `next_seq` is what `next_offset` is on the wire.
 
     `next_offset` is None until a packet was seen. `ack` is the last acknowledgement this side sent, raw; `window` and
-    `scale` are this side's. `watched` tells that acks of the peer must be looked at closely.
+    `scale` are this side's. `watched` tells that acks of the peer must be looked at closely. `full` is what a packet of
+    this side carries at most on the network; `joined` are the packets that larger segments stand for, beyond one each.
+    `checked`: what the checksum of its first packet said; `damaged` packets contradict theirs and were left out.
     """
 
     __slots__ = (
         *("direction", "peer", "observer", "noticed"),
-        *("next_seq", "next_offset", "isn", "fin_seq", "closed", "reset"),
+        *("next_seq", "next_offset", "isn", "fin_seq", "closed", "reset", "full", "checked", "damaged"),
         *("ack", "window", "scale", "acks_same", "sacking_at"),
         *("ip_id", "id_steps", "id_leaps", "id_still", "epoch"),
         *(
@@ -86,7 +95,7 @@ class State:
             "least_rtt",
         ),
         *("zero_since", "waited_until", "last_at"),
-        *("packets", "segments", "bytes", "distinct", "distinct_bytes"),
+        *("packets", "segments", "bytes", "distinct", "distinct_bytes", "joined", "resent_packets", "needless_packets"),
         *("reordered", "reordered_needless", "three_reordered", "behind_ack", "downstream", "last_reordered"),
         *("extent", "late_ns", "free_run", "ack_rtt"),
         *("resent_segments", "resent_bytes", "upstream", "fast", "timeout", "early", "needless"),
@@ -106,6 +115,9 @@ class State:
         self.next_offset: int | None = None
         self.isn = self.fin_seq = -1
         self.closed = self.reset = False
+        self.full = USUAL_FULL
+        self.checked = Checksum.UNKNOWN
+        self.damaged = self.joined = self.resent_packets = self.needless_packets = 0
         self.ack = self.window = self.scale = self.sacking_at = -1
         self.acks_same = 0
         self.ip_id = -1
@@ -135,6 +147,10 @@ class State:
     def ids_tell(self) -> bool:
         """Whether this side numbers its packets: ids run upwards by small steps, and do not stand still."""
         return self.id_steps >= 8 and self.id_leaps * 10 <= self.id_steps and self.id_still <= self.id_steps
+
+    def packets_of(self, length: int) -> int:
+        """How many packets on the network carry so many bytes at once."""
+        return -(-length // self.full)
 
     def notice(self, event: PacketEvent) -> None:
         """A label was given."""

@@ -1,0 +1,116 @@
+"""Two captures of one direction compared byte by byte, for packets that were cut or joined on the way (TSO, GRO)."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from typing import NamedTuple
+
+from jsdoctor.parse.packets.sightings import Seen
+from jsdoctor.parse.packets.tcp.numbers import ahead
+
+_SMALLEST_FULL, _LARGEST_FULL = 536, 9216
+_USUAL_FULL, _ETHERNET_FULL = 1448, 1460
+_OFTEN = 3
+
+
+class Comparison(NamedTuple):
+    """Packets as the network carried them: large ones count as several. `delays` are those of bytes first seen."""
+
+    sent: int
+    lost: int
+    duplicated: int
+    lost_bytes: int
+    delays: array[int]
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    at: int
+
+
+def compare_bytes(source: Seen, target: Seen) -> Comparison:
+    """How often each byte was sent and how often it arrived, within the range that both captures saw."""
+    mine = _spans(source, source.seqs[0])
+    theirs = _spans(target, source.seqs[0])
+    if not mine or not theirs:
+        return Comparison(0, 0, 0, 0, array("q"))
+    low = max(min(span.start for span in mine), min(span.start for span in theirs))
+    high = min(max(span.end for span in mine), max(span.end for span in theirs))
+    full = _full_size(source, target)
+    lost = lost_bytes = duplicated = 0
+    for length, sent_times, came_times in _counts(mine, theirs, low, high):
+        if sent_times > came_times:
+            lost += (sent_times - came_times) * -(-length // full)
+            lost_bytes += (sent_times - came_times) * length
+        elif came_times > sent_times > 0:
+            duplicated += (came_times - sent_times) * -(-length // full)
+    within = [span for span in mine if span.start < high and span.end > low]
+    sent = sum(-(-(span.end - span.start) // full) for span in within)
+    return Comparison(sent, lost, duplicated, lost_bytes, _delays(mine, theirs))
+
+
+def _spans(seen: Seen, reference: int) -> list[_Span]:
+    """Data of a direction with offsets from `reference` that do not wrap."""
+    found = []
+    offset, last = 0, reference
+    for seq, length, at in zip(seen.seqs, seen.lengths, seen.times, strict=True):
+        offset, last = offset + ahead(seq, last), seq
+        if length:
+            found.append(_Span(offset, offset + length, at))
+    return found
+
+
+def _full_size(source: Seen, target: Seen) -> int:
+    """The size of a full packet on the network: the most frequent one of those that can be."""
+    sizes = Counter(
+        length for seen in (source, target) for length in seen.lengths if _SMALLEST_FULL <= length <= _LARGEST_FULL
+    )
+    usual = [size for size, count in sizes.items() if count >= _OFTEN]
+    return max((size for size in usual if size <= _ETHERNET_FULL), default=0) or min(usual, default=_USUAL_FULL)
+
+
+def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int) -> list[tuple[int, int, int]]:
+    """Stretches of bytes: length, how often they were sent, how often they came. Equal neighbours are one stretch."""
+    steps: dict[int, list[int]] = {}
+    for which, spans in enumerate((mine, theirs)):
+        for span in spans:
+            start, end = max(span.start, low), min(span.end, high)
+            if start < end:
+                steps.setdefault(start, [0, 0])[which] += 1
+                steps.setdefault(end, [0, 0])[which] -= 1
+    found: list[tuple[int, int, int]] = []
+    sent = came = before = 0
+    for position in sorted(steps):
+        if (sent or came) and position > before:
+            if found and found[-1][1:] == (sent, came):
+                found[-1] = (found[-1][0] + position - before, sent, came)
+            else:
+                found.append((position - before, sent, came))
+        sent, came, before = sent + steps[position][0], came + steps[position][1], position
+    return found
+
+
+def _delays(mine: list[_Span], theirs: list[_Span]) -> array[int]:
+    """From when the last byte of a packet was first sent to when it first came."""
+    first = _first_seen(mine)
+    starts = [span.start for span in first]
+    delays = array("q")
+    for span in _first_seen(theirs):
+        index = bisect_right(starts, span.end - 1) - 1
+        if index >= 0 and first[index].end >= span.end:
+            delays.append(span.at - first[index].at)
+    return delays
+
+
+def _first_seen(spans: list[_Span]) -> list[_Span]:
+    """Bytes that came in order, with the time of their packet."""
+    found: list[_Span] = []
+    highest: int | None = None
+    for span in spans:
+        if highest is None or span.end > highest:
+            found.append(_Span(span.start if highest is None else max(span.start, highest), span.end, span.at))
+            highest = span.end
+    return found

@@ -1,0 +1,88 @@
+"""One connection seen at several places of a capture (interfaces, VLANs, tunnels): each packet counts once.
+
+A packet that passes a bridge, a bond or a tunnel is captured again at every interface on its way, perhaps cut or
+joined. A copy is the same packet at another place, or data that another place has shown with the same timestamp.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TypeAlias
+
+from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, place
+from jsdoctor.parse.packets.segment import SYN, Segment
+from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead
+from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
+
+_PACKETS = 1024
+_STRETCHES = 256
+_SOON_NS = 20 * MILLISECOND
+_Place: TypeAlias = tuple[int, int]
+
+
+class Merge:
+    """One direction. `copies` counts the packets that were left out."""
+
+    __slots__ = ("_first", "_packets", "_stretches", "copies", "state")
+
+    def __init__(self, state: State, first: _Place) -> None:
+        self.state = state
+        self.copies = 0
+        self._first = first
+        self._packets: OrderedDict[tuple[int, ...], tuple[int, dict[_Place, int]]] = OrderedDict()
+        self._stretches: deque[tuple[int, int, int, _Place, int]] = deque(maxlen=_STRETCHES)
+        for start, end, _, ts_val, at, *_ in state.ring:
+            seq = state.next_seq - ((state.next_offset or 0) - start) & MASK
+            self._stretches.append((seq, end - start, ts_val, first, at))
+
+    def is_copy(self, segment: Segment, at: int) -> bool:
+        """Whether that packet was seen at another place before."""
+        if not self._seen_before(segment, at):
+            return False
+        self.copies += 1
+        return True
+
+    def _seen_before(self, segment: Segment, at: int) -> bool:
+        key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
+        here, state = place(key), self.state
+        identity = (seq, ack, flags, length, ip_id, ts_val)
+        first_at, seen = self._packets.get(identity, (at, None))
+        if seen is None:
+            seen = {}
+            self._packets[identity] = (at, seen)
+            if len(self._packets) > _PACKETS:
+                self._packets.popitem(last=False)
+        others = max((count for other, count in seen.items() if other != here), default=0)
+        again = here[0] == UNKNOWN_PLACE and here in seen and at - first_at < _SOON_NS
+        seen[here] = seen.get(here, 0) + 1
+        if seen[here] <= others or again:
+            return True
+        if len(seen) == 1 and seen[here] == 1 and self._was_last(segment, here):
+            return True
+        if not length:
+            return False
+        fresh = state.next_offset is None or (seq - state.next_seq & MASK) < HALF
+        copied = not fresh and self._was_shown(seq, length, ts_val, here, at)
+        if not copied:
+            self._stretches.append((seq, length, ts_val, here, at))
+        return copied
+
+    def _was_last(self, segment: Segment, here: _Place) -> bool:
+        """What the first place had shown before there was a second one: its SYN, and its last ack."""
+        seq, ack, flags, length = segment[1], segment[2], segment[3], segment[8]
+        if here == self._first or self.state.next_offset is None or len(self._packets) > 1:
+            return False
+        if flags & SYN:
+            return self.state.isn == seq
+        return not length and seq == self.state.next_seq and ack == self.state.ack
+
+    def _was_shown(self, seq: int, length: int, ts_val: int, here: _Place, at: int) -> bool:
+        """Whether another place has shown some of these bytes in the same packet, cut otherwise."""
+        for start, size, other_ts, other, other_at in reversed(self._stretches):
+            if other == here and here[0] != UNKNOWN_PLACE:
+                continue
+            if ahead(start, seq) >= length or ahead(seq, start) >= size:
+                continue
+            if ts_val == other_ts and (ts_val >= 0 or other != here) and abs(at - other_at) < _SOON_NS:
+                return True
+        return False
