@@ -24,12 +24,14 @@ class Endpoint(StrEnum):
     """What was asked for. Values are the server's own names.
 
     Of `STORED_MESSAGES` the body is our own, as the messages themselves are nobody's business (`parse.stored_columns`).
+    `…_AGAIN` were asked after the last sample, for assets that changed while it was taken.
     Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
     """
 
     VARZ = "VARZ"
     JSZ = "JSZ"
     JSZ_STREAMS = "JSZ.streams"
+    JSZ_AGAIN = "JSZ.again"
     HEALTHZ = "HEALTHZ"
     RAFTZ = "RAFTZ"
     CONNZ = "CONNZ"
@@ -39,6 +41,8 @@ class Endpoint(StrEnum):
     ACCOUNTZ = "ACCOUNTZ"
     STREAM_LIST = "STREAM.LIST"
     CONSUMER_LIST = "CONSUMER.LIST"
+    STREAM_INFO_AGAIN = "STREAM.INFO.again"
+    CONSUMER_LIST_AGAIN = "CONSUMER.LIST.again"
     ACCOUNT_INFO = "INFO"
     USER_INFO = "USER.INFO"
     CONNECT_INFO = "CONNECT"

@@ -111,6 +111,11 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
         return Subject(kind="stream", name=self.name, account=self.account)
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Account and name."""
+        return self.account, self.name
+
+    @property
     def is_key_value(self) -> bool:
         """A key-value bucket is a stream named `KV_…` (ADR-8)."""
         return self.name.startswith("KV_")

@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
 from jsdoctor.model.snapshot import SilentAsset
-from jsdoctor.parse.merge import ConsumerCopy, StreamCopy
+from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.parse.replies import (
     AccountInfoReply,
     ApiError,
@@ -19,6 +19,7 @@ from jsdoctor.parse.replies import (
     ConsumerReply,
     RefusedError,
     ReplyError,
+    StreamInfoReply,
     StreamListReply,
     StreamReply,
     SystemEnvelope,
@@ -26,9 +27,12 @@ from jsdoctor.parse.replies import (
     decode,
     decode_each,
 )
+from jsdoctor.parse.torn import Repeated
 from jsdoctor.parse.unseen import unreadable
 
 _STREAM_NOT_FOUND = 10059
+
+_AGAIN = (Endpoint.STREAM_INFO_AGAIN, Endpoint.CONSUMER_LIST_AGAIN)
 
 _USAGE = Tier.__struct_fields__
 
@@ -45,6 +49,7 @@ class AccountReplies:
         self.silent: list[SilentAsset] = []
         self.gaps: list[Gap] = []
         self.answered = False
+        self.again: Repeated | None = None
         self._streams: dict[str, tuple[datetime, StreamReply]] = {}
         self._totals: dict[str, int] = {}
         self._listed: dict[str, int] = defaultdict(int)
@@ -54,6 +59,24 @@ class AccountReplies:
     def add_all(self, exchanges: Iterable[Exchange]) -> None:
         """Take every reply that came through a plain account."""
         mine = [e for e in exchanges if e.access is Access.ACCOUNT]
+        repeated = [e for e in mine if e.endpoint in _AGAIN]
+        self._take([e for e in mine if e.endpoint not in _AGAIN])
+        if repeated:
+            again = AccountReplies(self.name)
+            again._take(repeated)
+            self.again = again._as_repeated(self._streams)
+
+    def _as_repeated(self, known: Mapping[str, tuple[datetime, StreamReply]]) -> Repeated:
+        """These replies as an answer to what was torn; `known` are the streams of the sample itself."""
+        asked = {stream for _, stream in self.consumers} | self._totals.keys() | self._streams.keys() | self._gone
+        self._streams = {name: known[name] for name in asked if name in known} | self._streams
+        silent = frozenset(asset.subject for asset in self.silent)
+        streams = merge_streams(self.streams, self.consumers)
+        return Repeated(
+            {s.key: s for s in streams}, asked=frozenset((self.name, name) for name in asked), silent=silent
+        )
+
+    def _take(self, mine: Iterable[Exchange]) -> None:
         # Only USER.INFO names the account that all other replies belong to: read it first.
         for exchange in sorted(mine, key=lambda e: e.endpoint is not Endpoint.USER_INFO):
             try:
@@ -72,6 +95,10 @@ class AccountReplies:
                 self._add_streams(exchange, decode(exchange.body, StreamListReply))
             case Endpoint.CONSUMER_LIST:
                 self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
+            case Endpoint.STREAM_INFO_AGAIN:
+                self._add_stream_again(exchange)
+            case Endpoint.CONSUMER_LIST_AGAIN:
+                self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
             case Endpoint.ACCOUNT_INFO:
                 info = decode(exchange.body, AccountInfoReply)
                 _refuse(info.error)
@@ -86,6 +113,15 @@ class AccountReplies:
         self.gaps.extend(unreadable(exchange, error) for error in errors)
         self._streams |= {stream.config.name: (exchange.asked_at, stream) for stream in streams}
         self._add_silent(page.missing or (), page.offline or {}, "")
+
+    def _add_stream_again(self, exchange: Exchange) -> None:
+        name = exchange.target.rsplit("STREAM.INFO.", 1)[-1]
+        reply = decode(exchange.body, StreamInfoReply)
+        if reply.error and reply.error.err_code == _STREAM_NOT_FOUND:
+            self._gone.add(name)
+            return
+        _refuse(reply.error)
+        self._streams[name] = (exchange.asked_at, decode(exchange.body, StreamReply))
 
     def _add_consumers(self, exchange: Exchange, page: ConsumerListReply) -> None:
         stream = exchange.target.rsplit("CONSUMER.LIST.", 1)[-1]

@@ -28,6 +28,7 @@ from jsdoctor.parse.replies import GreetingReply, ReplyError, ServerIdentity, de
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
+from jsdoctor.parse.torn import lasting, settled
 from jsdoctor.parse.unseen import leaderless, silent_asset, unheard, unreadable
 
 
@@ -46,14 +47,19 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     present: dict[type[Evidence], Evidence] = {}
     gaps: list[Gap] = []
     snapshots: list[ClusterSnapshot] = []
+    unseen: list[list[Gap]] = []
     known = _Known()
     for sample in samples:
         gaps.extend(sample.gaps)
         _connected(sample, known, present, gaps)
-        snapshot = _snapshot(sample, known, present, gaps)
+        unseen.append([])
+        snapshot = _snapshot(sample, known, present, gaps, unseen[-1])
         _reports(sample, known, present, gaps)
         if snapshot is not None:
             snapshots.append(snapshot)
+    if snapshots:
+        gaps.extend(gap for of_sample in unseen[:-1] for gap in lasting(of_sample, snapshots[0], snapshots[-1]))
+    gaps.extend(gap for of_sample in unseen[-1:] for gap in of_sample)
     if snapshots:
         gaps.extend(leaderless(snapshots[-1]))
         present[SnapshotSeries] = SnapshotSeries(tuple(snapshots))
@@ -72,8 +78,9 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
 
 
 def _snapshot(
-    sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]
+    sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap], unseen: list[Gap]
 ) -> ClusterSnapshot | None:
+    """What the sample shows of assets. `unseen` takes the gaps of single assets, `gaps` all others."""
     servers, account = ServerReplies(), AccountReplies(known.account)
     servers.add_all(sample.exchanges, known.identities)
     account.add_all(sample.exchanges)
@@ -82,8 +89,9 @@ def _snapshot(
         present[Servers] = _joined(present.get(Servers), found)
     if usage := _usage(servers, known.usage):
         present[Accounts] = usage
-    gaps.extend((*servers.gaps, *account.gaps, *servers.silent_servers(), *map(silent_asset, account.silent)))
+    gaps.extend((*servers.gaps, *account.gaps, *servers.silent_servers()))
     if not (account.answered or servers.showed_assets):
+        unseen.extend(map(silent_asset, account.silent))
         return None
     # The API answers from leaders and covers the account whole; jsz covers every account of the servers asked.
     copies, consumers = servers.streams, servers.consumers
@@ -91,9 +99,11 @@ def _snapshot(
         ours = servers.names_of(account.name)
         copies = [copy for copy in copies if copy.account not in ours] + account.streams
         consumers = {key: value for key, value in consumers.items() if key[0] not in ours} | account.consumers
-    streams = merge_streams(copies, consumers)
-    gaps.extend(gap for stream in streams for gap in unheard(stream, servers.asked_all))
-    return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=tuple(account.silent))
+    streams, silent = merge_streams(copies, consumers), tuple(account.silent)
+    for again in filter(None, (servers.again, account.again)):
+        streams, silent = settled(streams, silent, again)
+    unseen.extend((*map(silent_asset, silent), *(g for s in streams for g in unheard(s, servers.asked_all))))
+    return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
 
 
 def _reports(sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:

@@ -122,6 +122,12 @@ class JszReply(JetStreamStats, frozen=True):
         return self.config.domain if self.config else ""
 
 
+class StreamInfoReply(msgspec.Struct, frozen=True):
+    """Whether STREAM.INFO is an error; else it is a `StreamReply`."""
+
+    error: ApiError | None = None
+
+
 class StreamListReply(msgspec.Struct, frozen=True):
     """One page of STREAM.LIST. `missing` names streams whose leader did not answer the server in time."""
 

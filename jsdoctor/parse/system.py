@@ -20,7 +20,7 @@ from jsdoctor.model.server import (
     Tier,
     Varz,
 )
-from jsdoctor.parse.merge import ConsumerCopy, StreamCopy
+from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.parse.opening import monitor_base, open_reply
 from jsdoctor.parse.peers import sane_meta
 from jsdoctor.parse.replies import (
@@ -33,6 +33,7 @@ from jsdoctor.parse.replies import (
     decode,
     decode_each,
 )
+from jsdoctor.parse.torn import Repeated
 from jsdoctor.parse.unseen import silent_members, unreadable
 
 # A monitoring reply other than VARZ does not name its server, and HEALTHZ does not even give its id.
@@ -54,6 +55,7 @@ class ServerReplies:
         self._told: list[tuple[str, JszReply, Exchange]] = []
         self._details: list[tuple[str, str, datetime, AccountDetail]] = []
         self.asked_all = False
+        self.again: Repeated | None = None
 
     def add_all(self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]) -> None:
         """Take every server reply. `identities` maps monitoring addresses to servers and is shared between samples."""
@@ -66,6 +68,26 @@ class ServerReplies:
         several_domains = len({jsz.domain for _, jsz, _ in self._told if jsz.account_details}) > 1
         for server, jsz, exchange in self._told:
             self._add_accounts(server, jsz, exchange, several_domains)
+        self._add_repeated(exchanges, identities, several_domains)
+
+    def _add_repeated(
+        self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity], several_domains: bool
+    ) -> None:
+        """Take what servers said when they were asked once more for the assets of an account."""
+        repeated = [exchange for exchange in exchanges if exchange.endpoint is Endpoint.JSZ_AGAIN]
+        if not repeated:
+            return
+        again = ServerReplies()
+        for exchange in repeated:
+            try:
+                identity, body = open_reply(exchange, identities)
+                again._add_accounts(identity.name, decode(body, JszReply), exchange, several_domains)
+            except ReplyError:
+                continue  # what the sample itself says then stands
+        self.again = Repeated(
+            {s.key: s for s in merge_streams(again.streams, again.consumers)},
+            frozenset(name for name, _, _, _ in again._details),
+        )
 
     def _add(self, exchange: Exchange, identities: dict[str, ServerIdentity]) -> None:
         identity, body = open_reply(exchange, identities)
@@ -97,7 +119,7 @@ class ServerReplies:
         for account in jsz.account_details or ():
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
             name = f"{account.name}@{jsz.domain}" if several_domains and jsz.domain else account.name
-            if exchange.endpoint is Endpoint.JSZ:
+            if exchange.endpoint is not Endpoint.JSZ_STREAMS:
                 self._details.append((name, server, at, account))
             streams, errors = decode_each(account.stream_detail, StreamReply)
             for stream in streams:

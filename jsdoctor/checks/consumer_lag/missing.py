@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
@@ -14,16 +16,20 @@ Key = tuple[str, str, str]
 
 
 @check("consumer_lag.missing")
-def missing(trend: Trend) -> Iterator[Finding]:
+def missing(trend: Trend, params: Params) -> Iterator[Finding]:
     """Compares lists of consumers; only a list that is complete can lack one.
 
     A consumer with an `inactive_threshold` may go by itself; those of a stream that was made anew are JSD203's.
+    Jobs create durable consumers and delete them when they are done: one younger than `settled` is no fault.
     """
-    return gone(trend.snapshots)
+    settled = timedelta(microseconds=params.integer("settled") / 1000)
+    return gone(trend.snapshots, settled=settled)
 
 
-def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None) -> Iterator[Finding]:
-    """The same for looks of any distance, the newest last."""
+def gone(
+    snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None, settled: timedelta = timedelta(0)
+) -> Iterator[Finding]:
+    """The same for looks of any distance, the newest last. A consumer that was younger than `settled` may go."""
     last = snapshots[-1]
     there = {_key(consumer) for stream in last.streams for consumer in stream.consumers}
     silent = {(asset.subject.account, asset.subject.stream, asset.subject.name) for asset in last.silent}
@@ -34,12 +40,19 @@ def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = Non
         key = _key(consumer)
         if stream is None or key in silent or (stream.account, stream.name, stream.created) not in created:
             continue
-        if key in there:
+        if key in there or (consumer.created and consumer.at - consumer.created < settled):
             yield passed(consumer.subject)
         elif (reason := _why_unsure(consumer, stream)) is not None:
             yield unknown(consumer.subject, reason, "see what could not be seen, and run again")
         else:
-            yield _finding(consumer, stream, severity)
+            at_rest = Severity.INFO if settled and _is_at_rest(consumer) else severity
+            yield _finding(consumer, stream, at_rest)
+
+
+def _is_at_rest(consumer: Consumer) -> bool:
+    """Whether it had nothing left to do and no clients: whoever deletes it then knows what they do."""
+    has_clients = consumer.push_bound if consumer.config.is_push else consumer.num_waiting > 0
+    return not (consumer.num_pending or consumer.num_ack_pending or has_clients)
 
 
 def _key(consumer: Consumer) -> Key:

@@ -27,9 +27,9 @@ def stream_recreated(
     before = Incarnations(trend.snapshots[:-1] if trend else ())
     for stream in snapshots.last.led_streams():
         other = before.other_than(stream)
-        if other is not None:
+        if other is not None and not _is_younger(other, params.integer("settled")):
             yield recreated(other, stream, "between the samples")
-        elif (older_ns := _older_than_itself(stream, params)) > 0:
+        elif other is None and (older_ns := _older_than_itself(stream, params)) > 0:
             if (stream.account, stream.name) not in known:
                 yield _restored(stream, older_ns)
         else:
@@ -70,6 +70,11 @@ def _older_than_itself(stream: Stream, params: Params) -> int:
     dates += [stream.state.first_ts] if stream.state.first_ts and stream.state.messages else []
     older_ns = _ns(min(dates), stream.created) if dates else 0
     return older_ns if older_ns >= params.integer("clock_error") else 0
+
+
+def _is_younger(stream: Stream, age_ns: int) -> bool:
+    """Whether the stream was made so lately that a job may have made it, for the time of its work."""
+    return stream.created is not None and _ns(stream.created, stream.at) < age_ns
 
 
 def _ns(since: datetime, until: datetime) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jsdoctor.model.server import HealthError, Server
 
@@ -20,6 +20,26 @@ def uptime_ns(server: Server) -> int | None:
     if server.varz is None or server.varz.start is None:
         return None
     return int(((server.varz.now or server.at) - server.varz.start).total_seconds() * 1e9)
+
+
+def lasting_reasons(server: Server, earlier: Sequence[Sequence[Server]]) -> tuple[HealthError, ...]:
+    """The reasons without streams and consumers that were not ready in one of several samples only.
+
+    An asset that was just made is not current for a moment, and one that is just deleted is not found.
+    """
+    kept = reasons(server)
+    for sample in earlier:
+        before = next((s for s in sample if s.server_id == server.server_id and s.health is not None), None)
+        if before is None:
+            continue
+        known = {_asset(error) for error in reasons(before)}
+        kept = tuple(error for error in kept if not only_lagging_assets((error,)) or _asset(error) in known)
+    return kept
+
+
+def _asset(error: HealthError) -> tuple[str, ...]:
+    named = (error.account, error.stream, error.consumer)
+    return (error.type, *named) if any(named) else (error.type, error.error)
 
 
 def is_jetstream_off(server: Server) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import only_lagging_assets, reasons, summary, uptime_ns
+from jsdoctor.checks.server_health.health import lasting_reasons, only_lagging_assets, reasons, summary, uptime_ns
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -22,7 +22,10 @@ def server_unhealthy(servers: Servers, params: Params) -> Iterator[Finding]:
         if server.health.status == "ok":
             yield passed(server.subject)
             continue
-        errors, uptime = reasons(server), uptime_ns(server)
+        errors, uptime = lasting_reasons(server, servers.earlier), uptime_ns(server)
+        if not errors and reasons(server):
+            yield passed(server.subject)
+            continue
         young = uptime is not None and uptime < params.integer("start_up")
         started = f" (it started {span(uptime or 0)} ago and may be still recovering)" if young else ""
         yield Finding(

@@ -11,6 +11,7 @@ consumers: what has not answered for a whole timeout is not asked any further. S
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
@@ -18,6 +19,7 @@ import msgspec
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply, Why
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.pacing import Slots, Tally
+from jsdoctor.collect.live.torn import MOST_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint
@@ -74,6 +76,8 @@ class AccountSource:
         self._mute: set[str] = set()
         self._offsets: dict[str, list[int]] = {}
         self._failures: list[tuple[NoReplyError, str, str]] = []
+        self._torn: set[tuple[str, str]] = set()
+        self._torn_before: set[tuple[str, str]] = set()
 
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
@@ -83,6 +87,7 @@ class AccountSource:
         """
         haul = Haul(begun_at=asyncio.get_running_loop().time())
         asking = []
+        self._torn_before, self._torn = self._torn, set()
         if self._first:
             asking.append(self._ask_user(haul))
             if self._plan.accounts:
@@ -96,6 +101,44 @@ class AccountSource:
         self._failures.clear()
         self.exhausted = self.exhausted or not self._plan.assets
         return haul
+
+    async def repeat(self, progress: Progress = no_progress) -> Haul:
+        """Ask again for streams and consumers whose leader was silent in the last sample alone.
+
+        A server that collects a list waits four seconds for an asset that is deleted meanwhile, and then calls it
+        missing. What was missing in the sample before as well stays missing: those servers are down.
+        """
+        haul = Haul()
+        torn = self._torn - self._torn_before
+        if not torn or len(torn) > MOST_TORN:
+            return haul
+        progress(f"asking again for {len(torn)} assets that changed meanwhile")
+        await asyncio.sleep(SETTLE_S)
+        silent = {stream for stream, consumer in torn if not consumer}
+        await asyncio.gather(*(self._ask_stream_again(haul, stream) for stream in sorted(silent)))
+        listed = sorted({stream for stream, consumer in torn if consumer} | silent)
+        if self._plan.consumers:
+            await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in listed))
+        return haul
+
+    async def _ask_stream_again(self, haul: Haul, stream: str) -> None:
+        subject = f"{self._prefix}.STREAM.INFO.{stream}"
+        with contextlib.suppress(NoReplyError):  # it stays what the sample says of it
+            reply = await self._asker.one(subject)
+            haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.STREAM_INFO_AGAIN, subject))
+
+    async def _ask_consumers_again(self, haul: Haul, stream: str) -> None:
+        subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
+
+        async def one(offset: int) -> _Page | None:
+            async with self._slots.one():
+                try:
+                    reply = await self._asker.one(subject, _from(offset))
+                except NoReplyError:
+                    return None
+            return _keep(haul, Endpoint.CONSUMER_LIST_AGAIN, subject, reply)
+
+        await self._all_pages(subject, one)
 
     async def _ask_user(self, haul: Haul) -> None:
         try:
@@ -145,6 +188,7 @@ class AccountSource:
             return None
         counts = {s.config.name: s.state.consumer_count for page in pages for s in page.streams or ()}
         silent = set().union(*(page.silent for page in pages))
+        self._torn |= {(name, "") for page in pages for name in page.missing or ()}
         return {name: count for name, count in counts.items() if name and name not in silent}
 
     async def _ask_consumers(self, haul: Haul, streams: Collection[str]) -> None:
@@ -177,7 +221,9 @@ class AccountSource:
                         self._failures.append((error, "consumer", stream))
                     return None
             tally.heard(loop.time())
-            return _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
+            page = _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
+            self._torn |= {(stream, name) for name in page.missing or ()}
+            return page
 
         await self._all_pages(subject, one)
 

@@ -63,10 +63,12 @@ async def gather(
         sources.append(source)
         clocks.append(of_connection)
     samples: list[Sample] = []
+    looking = sources
     listener: AckListener | None = None
     due_at = 0.0
     while sources and len(samples) < plan.samples:
         await _until(due_at, progress)
+        looking = sources
         sample, begun_at = await _take(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
         due_at, first = begun_at + plan.interval_s, Haul()
         samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
@@ -74,6 +76,8 @@ async def gather(
             listener = AckListener(connection)
             await listener.begin()
         sources = [source for source in sources if not source.exhausted]
+    if samples:
+        samples[-1] = _joined(samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in looking)))
     if listener:
         await listener.into(heard := Haul())
         samples[-1] = _joined(samples[-1], heard)

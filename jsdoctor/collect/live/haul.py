@@ -36,3 +36,7 @@ class Source(Protocol):
     async def sample(self, progress: Progress) -> Haul:
         """Look once. Never raises for anything that the other side does or does not do."""
         ...
+
+    async def repeat(self, progress: Progress) -> Haul:
+        """Ask again for the assets that only the last sample could not see whole. Never raises either."""
+        ...

@@ -22,6 +22,7 @@ from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
+from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.parse.reports import NO_RAFT_GROUPS
@@ -29,6 +30,7 @@ from jsdoctor.parse.reports import NO_RAFT_GROUPS
 _PATHS = {
     Endpoint.VARZ: "/varz",
     Endpoint.JSZ: "/jsz",
+    Endpoint.JSZ_AGAIN: "/jsz",
     Endpoint.HEALTHZ: "/healthz",
     Endpoint.RAFTZ: "/raftz",
     Endpoint.CONNZ: "/connz",
@@ -45,6 +47,7 @@ class _Reply(msgspec.Struct, frozen=True):
     """Enough of /varz, /jsz and /healthz to know that a NATS server sent it."""
 
     server_id: str = ""
+    server_name: str = ""
     status: str = ""
 
 
@@ -57,6 +60,9 @@ class MonitorSource:
         secure = any(url.base.startswith("https://") for url in self._urls)
         self._tls = tls or (ssl.create_default_context() if secure else None)
         self._first = True
+        self._names: dict[str, str] = {}
+        self._unhealthy: set[str] = set()
+        self._looks: list[dict[str, bytes]] = [{}, {}]
 
     @property
     def exhausted(self) -> bool:
@@ -65,14 +71,29 @@ class MonitorSource:
 
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """/jsz of every server; in the first sample /varz and /healthz too."""
+        self._looks = [self._looks[-1], {}]
         haul = Haul(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
-        verify = self._tls or False  # False only where no URL is https: a context takes time to make
-        async with httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=DIRECT) as client:
+        async with self._client() as client:
             answered = await asyncio.gather(*(self._ask_server(client, url, haul) for url in self._urls))
         self._urls = [url for url, alive in zip(self._urls, answered, strict=True) if alive]
         self._first = False
         return haul
+
+    async def repeat(self, progress: Progress = no_progress) -> Haul:
+        """Ask again for the accounts with assets that changed while the last sample was taken."""
+        haul = Haul()
+        if self._plan.assets and (accounts := newly_torn(*self._looks)):
+            progress("asking again for assets that changed meanwhile")
+            await asyncio.sleep(SETTLE_S)
+            async with self._client() as client:
+                asked = [(url, account) for url in self._urls for account in accounts]
+                await asyncio.gather(*(self._ask_jsz(client, url, haul, account) for url, account in asked))
+        return haul
+
+    def _client(self) -> httpx.AsyncClient:
+        verify = self._tls or False  # False only where no URL is https: a context takes time to make
+        return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=DIRECT)
 
     async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
         """Whether that port is worth asking again."""
@@ -87,6 +108,8 @@ class MonitorSource:
             asking += [self._try(client, url, endpoint, options, haul) for endpoint, options in _asked_once(self._plan)]
             if self._plan.claims:
                 asking.append(self._ask_claims(client, url, haul))
+        elif url.base in self._unhealthy:  # assets that were made at that moment are not current yet
+            asking.append(self._try(client, url, Endpoint.HEALTHZ, {"details": "true"}, haul))
         alive = (await asyncio.gather(*asking))[0]
         if alive and self._plan.raft:
             names = clustered_accounts([e.body for e in haul.exchanges if e.target.startswith(url.base + "/jsz")])
@@ -96,7 +119,8 @@ class MonitorSource:
                 await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, haul)
         return alive
 
-    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
+    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul, account: str = "") -> bool:
+        """Of all accounts, or, after the last sample, of one."""
         options: dict[str, str] = {}
         if self._plan.assets or self._plan.accounts or self._plan.raft:
             options |= {"accounts": "true", "limit": str(ALL_ACCOUNTS)}
@@ -104,7 +128,11 @@ class MonitorSource:
             options |= {"streams": "true", "config": "true"}
             options |= {"consumers": "true"} if self._plan.consumers else {}
         try:
-            await self._ask(client, url, Endpoint.JSZ, options, haul)
+            if account:
+                await self._ask(client, url, Endpoint.JSZ_AGAIN, options | {"acc": account}, haul)
+            else:
+                body = await self._ask(client, url, Endpoint.JSZ, options, haul)
+                self._looks[-1][self._names.get(url.base, url.base)] = body
         except MonitorError as error:
             haul.gaps.append(error.gap)
             return False
@@ -132,8 +160,8 @@ class MonitorSource:
 
     async def _ask(
         self, client: httpx.AsyncClient, url: MonitorUrl, endpoint: Endpoint, options: dict[str, str], haul: Haul
-    ) -> None:
-        """Raises MonitorError."""
+    ) -> bytes:
+        """The body of the reply. Raises MonitorError."""
         target = httpx.URL(url.base + _PATHS[endpoint], params=options)
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
@@ -147,8 +175,13 @@ class MonitorSource:
             reply = _Reply()
         if not _is_told(endpoint, response, reply):
             raise MonitorError(url.base, http_refusal(response, url.base))
+        if reply.server_name:
+            self._names[url.base] = reply.server_name
+        if endpoint is Endpoint.HEALTHZ and reply.status != "ok":
+            self._unhealthy.add(url.base)
         took_ns = monotonic_ns() - started
         haul.exchanges.append(Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content))
+        return response.content
 
 
 def _is_told(endpoint: Endpoint, response: httpx.Response, reply: _Reply) -> bool:

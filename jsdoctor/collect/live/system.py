@@ -8,6 +8,7 @@ then the Raft groups), two for each further one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,9 +18,10 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply
 from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
+from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
 from jsdoctor.collect.live.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
-from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
@@ -44,6 +46,14 @@ class _Statsz(msgspec.Struct, frozen=True):
 class _Pong(msgspec.Struct, frozen=True):
     server: ServerIdentity = ServerIdentity()
     statsz: _Statsz = _Statsz()
+
+
+class _Status(msgspec.Struct, frozen=True):
+    status: str = ""
+
+
+class _Health(msgspec.Struct, frozen=True):
+    data: _Status = _Status()
 
 
 class _Sender(msgspec.Struct, frozen=True):
@@ -89,6 +99,8 @@ class SystemSource:
         self._given_up: set[tuple[Endpoint, str]] = set()
         self._plan = plan
         self._first = True
+        self._looks: list[dict[str, bytes]] = [{}, {}]
+        self._unhealthy = False
 
     @property
     def exhausted(self) -> bool:
@@ -106,9 +118,23 @@ class SystemSource:
             if self._plan.claims:
                 asking.append(self._ask_claims(haul))
             haul.gaps += [hanging(name) for name in sorted(self._silent)]
+        elif self._unhealthy:  # assets that were made at that moment are not current yet
+            asking.append(self._ask(haul, Endpoint.HEALTHZ, {"details": True}))
         self._first = False
         progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
         await asyncio.gather(*asking)
+        self._looks = [self._looks[-1], _by_server(haul.exchanges, Endpoint.JSZ)]
+        self._unhealthy = any(_is_unhealthy(e.body) for e in haul.exchanges if e.endpoint is Endpoint.HEALTHZ)
+        return haul
+
+    async def repeat(self, progress: Progress = no_progress) -> Haul:
+        """Ask again for the accounts with assets that changed while the last sample was taken."""
+        haul = Haul()
+        if self._plan.assets and (accounts := newly_torn(*self._looks)):
+            progress("asking again for assets that changed meanwhile")
+            await asyncio.sleep(SETTLE_S)
+            options = _jsz_options(self._plan)
+            await asyncio.gather(*(self._ask(haul, Endpoint.JSZ_AGAIN, options | {"account": a}) for a in accounts))
         return haul
 
     async def _ask_assets(self, haul: Haul) -> None:
@@ -180,9 +206,23 @@ def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
     return options
 
 
+def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> dict[str, bytes]:
+    """Bodies of the replies by the names of the servers."""
+    found = [exchange for exchange in exchanges if exchange.endpoint is endpoint]
+    return {_decoded(exchange.body, _Sender).server.name: exchange.body for exchange in found}
+
+
+def _is_unhealthy(body: bytes) -> bool:
+    return _decoded(body, _Health).data.status not in ("", "ok")
+
+
 def _read(reply: Reply, shape: type[_Shape]) -> _Shape:
     """What is understood of a reply here; what cannot be read becomes a gap where it is parsed."""
+    return _decoded(reply.body, shape)
+
+
+def _decoded(body: bytes, shape: type[_Shape]) -> _Shape:
     try:
-        return decode(reply.body, shape)
+        return decode(body, shape)
     except ReplyError:
         return shape()

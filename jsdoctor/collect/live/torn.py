@@ -1,0 +1,104 @@
+"""Which assets changed while servers were asked one beside the other, so that no leader's word of them was heard.
+
+A stream or consumer is torn when no server that answered leads it, although the leader that others name did answer, or
+when nobody names a leader. Most of these were made or deleted at that moment.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+MOST_TORN = 64
+"""So many assets at once did not change by chance: this is an outage, and asking again would not help."""
+MOST_ACCOUNTS = 8
+"""One request each."""
+SETTLE_S = 0.5
+"""How long after a sample torn assets are asked for again: a deletion or an election ends within this time, mostly."""
+
+
+class Asset(NamedTuple):
+    """A stream, or a consumer of it, as one incarnation."""
+
+    account: str
+    stream: str
+    consumer: str
+    created: str
+
+
+class _Cluster(msgspec.Struct, frozen=True):
+    leader: str = ""
+
+
+class _Consumer(msgspec.Struct, frozen=True):
+    name: str = ""
+    created: str = ""
+    cluster: _Cluster | None = None
+
+
+class _Stream(msgspec.Struct, frozen=True):
+    name: str = ""
+    created: str = ""
+    cluster: _Cluster | None = None
+    consumer_detail: tuple[_Consumer, ...] | None = None
+
+
+class _Account(msgspec.Struct, frozen=True):
+    name: str = ""
+    id: str = ""
+    stream_detail: tuple[_Stream, ...] | None = None
+
+
+class _Jsz(msgspec.Struct, frozen=True):
+    account_details: tuple[_Account, ...] | None = None
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    data: _Jsz | None = None
+
+
+def newly_torn(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> list[str]:
+    """The accounts, by id, with assets that are torn in the replies of now and were not in those of before.
+
+    What stays torn from one sample to the next does not change at this moment. Empty too where it is no use to ask.
+    """
+    torn = torn_assets(now)
+    if torn:
+        torn -= torn_assets(before)
+    accounts = {asset.account for asset in torn}
+    return sorted(accounts) if len(torn) <= MOST_TORN and len(accounts) <= MOST_ACCOUNTS else []
+
+
+def torn_assets(replies: Mapping[str, bytes]) -> set[Asset]:
+    """The torn assets of JSZ replies (with or without their envelope), given by the name of the server."""
+    placed: dict[Asset, list[tuple[str, _Cluster | None]]] = defaultdict(list)
+    for server, body in replies.items():
+        for account in _opened(body).account_details or ():
+            for stream in account.stream_detail or ():
+                key = Asset(account.id or account.name, stream.name, "", stream.created)
+                placed[key].append((server, stream.cluster))
+                for consumer in stream.consumer_detail or ():
+                    of_consumer = key._replace(consumer=consumer.name, created=consumer.created)
+                    placed[of_consumer].append((server, consumer.cluster))
+    return {asset for asset, copies in placed.items() if _is_torn(copies, replies)}
+
+
+def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Mapping[str, bytes]) -> bool:
+    leaders = set()
+    for server, cluster in copies:
+        if cluster is None or cluster.leader == server:
+            return False
+        leaders.add(cluster.leader)
+    named = leaders - {""}
+    return not named or bool(named & answered.keys())
+
+
+def _opened(body: bytes) -> _Jsz:
+    """Empty for what cannot be read: it becomes a gap where it is parsed."""
+    try:
+        return msgspec.json.decode(body, type=_Envelope).data or msgspec.json.decode(body, type=_Jsz)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Jsz()

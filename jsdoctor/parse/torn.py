@@ -1,0 +1,105 @@
+"""Assets that were made, deleted or elected a leader while a sample was taken: identity is name and creation time.
+
+Servers, and pages of a list, are read one beside the other. What one of them still lists and its leader does not know
+any more is no fault and no gap. It was asked for again (`collect.live.torn`), and that answer decides: an asset that is
+gone, or that was made anew and is not led yet, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import TypeVar
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SilentAsset, Stream
+
+_YOUNG = timedelta(seconds=10)
+"""How much older than a sample an asset is that may not have had a leader in it; clocks may differ by as much."""
+
+Key = tuple[str, str]
+_Asset = TypeVar("_Asset", Stream, Consumer)
+
+
+class Repeated(msgspec.Struct, frozen=True):
+    """Answers to a repeated request: streams by account and name, from accounts or single streams asked for.
+
+    `silent`: of which only the name was told again.
+    """
+
+    streams: Mapping[Key, Stream]
+    accounts: frozenset[str] = frozenset()
+    asked: frozenset[Key] = frozenset()
+    silent: frozenset[Subject] = frozenset()
+
+    def covers(self, key: Key) -> bool:
+        """Whether that stream would be in `streams` if it were there."""
+        return key in self.asked or key[0] in self.accounts
+
+
+def settled(
+    streams: Iterable[Stream], silent: Collection[SilentAsset], again: Repeated
+) -> tuple[tuple[Stream, ...], tuple[SilentAsset, ...]]:
+    """The sample's assets, the torn ones as the repeated answers have them."""
+    found = {stream.key: stream for stream in streams}
+    missing = {asset.subject for asset in silent}
+    for stream in tuple(found.values()):
+        if not again.covers(stream.key):
+            continue
+        if stream.from_leader and stream.subject not in missing:
+            found[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
+        else:
+            del found[stream.key]
+            found |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
+    for subject in missing:
+        key = (subject.account, subject.name)
+        if subject.kind == "stream" and key not in found and (other := again.streams.get(key)):
+            found[key] = other
+    return tuple(found[key] for key in sorted(found)), tuple(a for a in silent if _stays_silent(a.subject, again))
+
+
+def _with_consumers(stream: Stream, other: Stream | None, missing: Collection[Subject]) -> Stream:
+    """The stream with each torn consumer as the repeated answer has it."""
+    names = {subject.name for subject in missing if (subject.account, subject.stream) == stream.key}
+    if not names and all(consumer.from_leader for consumer in stream.consumers):
+        return stream
+    known = {} if other is None else {consumer.name: consumer for consumer in other.consumers}
+    kept = {c.name: c for c in stream.consumers if c.from_leader and c.name not in names}
+    for consumer in stream.consumers:
+        if consumer.name not in kept:
+            kept |= {c.name: c for c in _instead(consumer, known.get(consumer.name))}
+    kept |= {name: known[name] for name in names - kept.keys() if name in known}
+    return msgspec.structs.replace(stream, consumers=tuple(kept[name] for name in sorted(kept)))
+
+
+def _instead(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
+    """What stands in the place of a torn asset: nothing where it is gone, or was made anew and is not led yet."""
+    if other is not None and (other.from_leader or other.created == torn.created):
+        yield other
+
+
+def _stays_silent(subject: Subject, again: Repeated) -> bool:
+    key = (subject.account, subject.stream if subject.kind == "consumer" else subject.name)
+    return not again.covers(key) or subject in again.silent
+
+
+def lasting(gaps: Iterable[Gap], earlier: ClusterSnapshot, last: ClusterSnapshot) -> Iterator[Gap]:
+    """Those gaps about assets in an earlier sample that still matter when the last one is known.
+
+    Not of assets that are gone, nor of those that were just made; and what is still not seen has a gap of its own.
+    """
+    assets: dict[Subject, Stream | Consumer] = {}
+    for stream in last.streams:
+        assets[stream.subject] = stream
+        assets |= {consumer.subject: consumer for consumer in stream.consumers}
+    for gap in gaps:
+        asset = assets.get(gap.subject)
+        if asset is not None and asset.from_leader and not _is_young(asset, earlier):
+            yield gap
+
+
+def _is_young(asset: Stream | Consumer, sample: ClusterSnapshot) -> bool:
+    return asset.created is not None and asset.created > sample.taken_at - _YOUNG

@@ -1,0 +1,149 @@
+"""Streams and consumers that are made and deleted while jsdoctor looks: no fault and no gap."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import nats
+import pytest
+from nats.aio.client import Client
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.parse.assemble import assemble
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, ONCE, PLAN, gaps, look, seen
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.real.outage import with_client
+from tests.real.two_looks import said
+from tests.servers import Cluster, ClusterFactory, wait_until
+
+pytestmark = pytest.mark.real
+
+NAME = "CHURN"
+
+
+def _make(cluster: Cluster) -> str:
+    """A replicated stream with two consumers. Which server leads the consumer `job`."""
+
+    async def make(client: Client) -> None:
+        await add_stream(client, NAME, subjects=["churn"], num_replicas=3, max_age=HOUR_NS, max_bytes=1 << 20)
+        await add_consumer(client, NAME, "stays")
+        await add_consumer(client, NAME, "job")
+
+    with_client(cluster, make)
+    leader = ""
+
+    def led() -> bool:
+        nonlocal leader
+        snapshot = seen(assemble(look(cluster.url("sys"), plan=ONCE)))
+        leader = next(c.cluster.leader for _, c in snapshot.led_consumers() if c.name == "job" and c.cluster)
+        return len(list(snapshot.led_consumers())) == 2
+
+    wait_until(led, "two led consumers", timeout=20)
+    return leader
+
+
+def _delete(cluster: Cluster) -> None:
+    with_client(cluster, lambda client: api(client, f"CONSUMER.DELETE.{NAME}.job"))
+
+
+def _jsz(sample: Sample) -> dict[str, Exchange]:
+    found = [e for e in sample.exchanges if e.endpoint is Endpoint.JSZ]
+    return {msgspec.json.decode(e.body)["server"]["name"]: e for e in found}
+
+
+def _with_jsz(sample: Sample, replies: dict[str, Exchange], *more: Exchange) -> Sample:
+    others = [e for e in sample.exchanges if e.endpoint is not Endpoint.JSZ]
+    return msgspec.structs.replace(sample, exchanges=(*others, *replies.values(), *more))
+
+
+def test_a_consumer_that_goes_while_servers_are_asked(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    leader = _make(cluster)
+    (before,) = look(cluster.url("sys"), plan=ONCE)
+    _delete(cluster)
+    (after,) = look(cluster.url("sys"), plan=ONCE)
+    # Its leader was asked after the deletion, the others before.
+    torn = _with_jsz(before, {**_jsz(before), leader: _jsz(after)[leader]})
+    assert [gap.subject.name for gap in gaps([before, torn])] == ["job"]
+    again = [msgspec.structs.replace(e, endpoint=Endpoint.JSZ_AGAIN) for e in _jsz(after).values()]
+    whole = _with_jsz(torn, _jsz(torn), *again)
+    assert gaps([before, whole]) == []
+    assert {c.name for s in seen(assemble([before, whole])).streams for c in s.consumers} == {"stays"}
+    # What is torn in an earlier sample and gone in the last one is no gap either.
+    assert gaps([torn, after]) == []
+    # The repeated answers still tell of what is really without a leader.
+    still = [msgspec.structs.replace(e, endpoint=Endpoint.JSZ_AGAIN) for e in _jsz(torn).values()]
+    assert [gap.subject.name for gap in gaps([before, _with_jsz(torn, _jsz(torn), *still)])] == ["job"]
+
+
+def test_a_consumer_that_goes_while_its_stream_is_listed(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    _make(cluster)
+    (before,) = look(cluster.url("app"), plan=ONCE)
+    _delete(cluster)
+    (after,) = look(cluster.url("app"), plan=ONCE)
+    # What a server answers that waits in vain for the consumer while it is deleted.
+    torn = _edited(before, Endpoint.CONSUMER_LIST, _call_missing)
+    assert [gap.subject.name for gap in gaps([before, torn])] == ["job"]
+    again = [
+        msgspec.structs.replace(e, endpoint=Endpoint.CONSUMER_LIST_AGAIN)
+        for e in after.exchanges
+        if e.endpoint is Endpoint.CONSUMER_LIST
+    ]
+    whole = msgspec.structs.replace(torn, exchanges=(*torn.exchanges, *again))
+    assert gaps([before, whole]) == []
+    assert said("JSD702", (before, whole)) == {}
+    assert gaps([torn, after]) == []
+
+
+def _call_missing(page: dict[str, Any]) -> None:
+    page["consumers"] = [c for c in page["consumers"] if c["name"] != "job"]
+    page["missing"] = ["job"]
+
+
+def _edited(sample: Sample, endpoint: Endpoint, edit: Any) -> Sample:
+    def edited(exchange: Exchange) -> Exchange:
+        if exchange.access is not Access.ACCOUNT or exchange.endpoint is not endpoint:
+            return exchange
+        body = msgspec.json.decode(exchange.body)
+        edit(body)
+        return msgspec.structs.replace(exchange, body=msgspec.json.encode(body))
+
+    return msgspec.structs.replace(sample, exchanges=tuple(map(edited, sample.exchanges)))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+@pytest.mark.parametrize("access", ["sys", "app", "monitor"])
+def test_churn_all_the_time(cluster_factory: ClusterFactory, version: str, access: str) -> None:
+    cluster = cluster_factory(version, nodes=3)
+    stop = asyncio.Event()
+
+    async def churn(number: int) -> None:
+        client = await nats.connect(cluster.servers("app"))
+        name = f"{NAME}{number}"
+        while not stop.is_set():
+            config = {"subjects": [name], "num_replicas": 1 + 2 * (number % 2), "storage": "memory"}
+            await add_stream(client, name, max_age=HOUR_NS, max_bytes=1 << 20, **config)
+            await add_consumer(client, name, "same")
+            await asyncio.sleep(0.2)
+            await api(client, f"CONSUMER.DELETE.{name}.same")
+            await add_consumer(client, name, "same")
+            await asyncio.sleep(0.2)
+            await api(client, f"STREAM.DELETE.{name}")
+        await client.close()
+
+    async def main() -> list[tuple[Sample, ...]]:
+        jobs = [asyncio.create_task(churn(number)) for number in range(3)]
+        url = None if access == "monitor" else cluster.url(access)
+        monitors = cluster.monitor_urls if url is None else ()
+        found = [await asyncio.to_thread(look, url, monitors, PLAN) for _ in range(10)]
+        stop.set()
+        await asyncio.gather(*jobs)
+        return found
+
+    for looks in asyncio.run(main()):
+        assert gaps(looks) == []
+        assert [said(code, looks) for code in ("JSD203", "JSD411", "JSD702", "JSD801", "JSD901")] == [{}] * 5
