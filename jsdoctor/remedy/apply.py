@@ -139,6 +139,8 @@ class Applier:
         state = await look(operation, step, self._api, patience)
         begun = past.last is Event.BEGIN and past.before is not None
         before = past.before if begun and past.before is not None else state
+        if reason := operation.replaced(step, before if begun else step.base, state, past.notes):
+            raise RefusedError(reason)
         standing, why = (
             operation.interrupted(step, before, state, past.notes) if begun else operation.standing(step, state)
         )

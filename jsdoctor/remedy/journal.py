@@ -9,7 +9,6 @@ acted upon, and is taken away when the journal is opened again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,6 +19,11 @@ import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Step
 from jsdoctor.remedy.operation import Note
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    fcntl = None  # type: ignore[assignment]
 
 SCHEMA = "jsdoctor.journal/v1"
 
@@ -94,6 +98,7 @@ class Journal:
     @classmethod
     def create(cls, path: Path, plan: Plan, allowed: tuple[str, ...]) -> Self:
         """A new file with the plan in it; no file of that name may be there. Raises JournalError."""
+        _require_locks()
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except FileExistsError:
@@ -118,6 +123,7 @@ class Journal:
     @classmethod
     def reopen(cls, path: Path) -> Self:
         """An existing journal, to resume or to roll back. Raises JournalError."""
+        _require_locks()
         try:
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except OSError as error:
@@ -194,7 +200,7 @@ class Journal:
         for number, line in enumerate(whole.splitlines(), 1):
             try:
                 self._entries.append(msgspec.json.decode(line, type=Entry))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise JournalError(f"{self.path}:{number}: not a line of a journal: {error}", _FOREIGN) from None
         self._size = len(whole)
         if not whole:
@@ -206,6 +212,14 @@ class Journal:
 
 
 _FOREIGN = "give the file that jsdoctor fix --journal wrote; without its plan line nothing can be done with it"
+
+
+def _require_locks() -> None:
+    if fcntl is None:
+        raise JournalError(
+            "this system has no POSIX file locks, which keep two processes from changing the same deployment",
+            "run jsdoctor fix --apply and rollback on Linux or macOS; check and fix without --apply work here",
+        )
 
 
 def _sync_directory(directory: Path) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import msgspec
 
 from jsdoctor.model.plan import Json, Step
+from jsdoctor.remedy.moment import same_moment
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -91,15 +92,19 @@ class Run(msgspec.Struct, frozen=True):
     """What `write` and `undo` may use.
 
     `note` returns once its words are on the disk: an operation of several writes notes each before doing it. `notes`
-    are those of earlier runs of the same step, oldest first. `directory` is where the journal lies: for backups.
+    are those of earlier runs of the same step, oldest first, and `needed` those of the steps that this one needs.
+    `directory` is where the journal lies: for backups. `on_request` is whether a person asked for the rollback: only
+    then may an undo delete a stream to put it back from its backup.
     """
 
     step: Step
     api: Api
     note: Callable[[str, Json], None]
     notes: tuple[Note, ...] = ()
+    needed: tuple[Note, ...] = ()
     directory: Path = Path()
     say: Callable[[str], None] = lambda _: None
+    on_request: bool = False
 
 
 class Standing(Enum):
@@ -115,6 +120,8 @@ class Operation(ABC):
 
     name: ClassVar[str]
     reversible: ClassVar[bool] = True
+    recreates: ClassVar[bool] = False
+    """Whether it deletes its asset and creates it again, so that the time of creation changes."""
 
     @abstractmethod
     async def look(self, step: Step, api: Api) -> Json:
@@ -135,6 +142,19 @@ class Operation(ABC):
         """
         del before, notes
         return self.standing(step, state)
+
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+        """Whether another asset has the name now, in words; empty when it is the one of `base`.
+
+        A stream or consumer is identified by its name and its time of creation. Operations that delete and create the
+        asset themselves know by their notes that another one is theirs.
+        """
+        del notes
+        planned, now = base.get("created"), state.get("created")
+        if not planned or not now or same_moment(str(planned), str(now)):
+            return ""
+        kind = step.subject.kind
+        return f"the {kind} was deleted and created again: it was created at {now}, not at {planned}"
 
     @abstractmethod
     async def write(self, run: Run, before: Json) -> Json:

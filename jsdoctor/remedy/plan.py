@@ -17,6 +17,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.actions import Action
 from jsdoctor.remedy.merge import merged
 from jsdoctor.remedy.planning import CannotPlanError, Target
+from jsdoctor.remedy.preconditions import created_at
 
 BACKUP = "stream.backup"
 _RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
@@ -75,7 +76,7 @@ def draft(
                 break
             became[step.id] = outcome
     steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
-    return Drafted(_numbered(_tolerant(_ordered(steps))), (*refused, *unsafe))
+    return Drafted(_numbered(_tolerant(_identified(_ordered(steps), evidence))), (*refused, *unsafe))
 
 
 def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
@@ -186,6 +187,24 @@ def _ordered(steps: Sequence[Step]) -> list[Step]:
         if step.id not in needed:
             take(step)
     return list(taken.values())
+
+
+def _identified(steps: Iterable[Step], evidence: EvidenceSet) -> list[Step]:
+    """Steps on a stream or consumer are for the one that was seen: identified by its name and time of creation."""
+    series = evidence.get(SnapshotSeries)
+    streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
+    created = {stream.subject: stream.created for stream in streams}
+    created |= {consumer.subject: consumer.created for stream in streams for consumer in stream.consumers}
+
+    def identified(step: Step) -> Step:
+        seen = created.get(step.subject)
+        if step.is_manual or seen is None:
+            return step
+        moment = seen.isoformat()
+        same = created_at(step.subject.kind, moment)
+        return _replace(step, base={**step.base, "created": moment}, preconditions=(same, *step.preconditions))
+
+    return [identified(step) for step in steps]
 
 
 def _tolerant(steps: Sequence[Step]) -> list[Step]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from jsdoctor.model.plan import Json, Precondition
+from jsdoctor.remedy.moment import same_moment
 from jsdoctor.remedy.settings import would_delete
 
 LED = Precondition("led", "the asset has a leader")
@@ -17,6 +18,16 @@ CLUSTERED = Precondition("clustered", "the asset has other replicas that can lea
 def keeps_all(target: Json) -> Precondition:
     """For a limit that is lowered: nothing that is stored now would be deleted by it."""
     return Precondition("keeps_all", "no stored message would be deleted", target)
+
+
+def created_at(kind: str, created: str) -> Precondition:
+    """That it is the same stream or consumer: the name alone does not identify it."""
+    return Precondition("created_at", f"it is the {kind} that was created at {created}", created)
+
+
+def _created_at(info: Json, value: Any) -> str:
+    now = info.get("created")
+    return "" if not now or same_moment(str(now), str(value)) else f"it was created at {now}, not at {value}"
 
 
 def _led(info: Json, value: Any) -> str:
@@ -50,6 +61,7 @@ def _keeps_all(info: Json, value: Any) -> str:
 
 
 _JUDGES: dict[str, Callable[[Json, Any], str]] = {
+    "created_at": _created_at,
     "led": _led,
     "unsealed": _unsealed,
     "peers_current": _peers_current,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.journal import Event, Journal
 from jsdoctor.remedy.operation import Api, ApiError, DeniedError, LostError, Operation, RefusedError, Run, SilentError
+from jsdoctor.remedy.operations.former import is_putting_back
 from jsdoctor.remedy.outcome import Ending, Outcome
 from jsdoctor.remedy.patience import Patience, is_transient, look
 
@@ -21,21 +22,31 @@ class Undoer:
     ) -> None:
         self._journal, self._operations, self._api, self._say = journal, operations, api, say
 
-    def run_of(self, step: Step) -> Run:
+    def run_of(self, step: Step, *, on_request: bool = False) -> Run:
         """What an operation gets."""
 
         def note(kind: str, data: Json) -> None:
             self._journal.append(Event.NOTE, step, kind=kind, data=data)
 
-        notes = self._journal.past(step).notes
-        return Run(step, self._api, note, notes, self._journal.path.parent, self._say)
+        needed = [other for other in self._journal.plan.steps if other.id in step.needs]
+        return Run(
+            step,
+            self._api,
+            note,
+            notes=self._journal.past(step).notes,
+            needed=tuple(one for other in needed for one in self._journal.past(other).notes),
+            directory=self._journal.path.parent,
+            say=self._say,
+            on_request=on_request,
+        )
 
     async def all(self, steps: Iterable[Step]) -> list[Outcome]:
         """Every step that may have written something, last one first. Raises SilentError when nobody answers."""
-        return [await self.one(step) for step in reversed(list(steps)) if self._journal.past(step).may_have_written]
+        begun = [step for step in reversed(list(steps)) if self._journal.past(step).may_have_written]
+        return [await self.one(step, on_request=True) for step in begun]
 
-    async def one(self, step: Step) -> Outcome:
-        """Raises SilentError, LostError: then it can be tried again."""
+    async def one(self, step: Step, *, on_request: bool = False) -> Outcome:
+        """Raises SilentError, LostError: then it can be tried again. `on_request`: see `Run`."""
         operation = self._operations[step.operation]
         past = self._journal.past(step)
         before = past.before or {}
@@ -44,7 +55,7 @@ class Undoer:
         self._say(f"taking back step {step.id}: {step.action} of {step.subject.label}")
         self._journal.append(Event.UNDO, step)
         try:
-            left = await self._restore(operation, step, before)
+            left = await self._restore(operation, step, before, on_request=on_request)
         except (RefusedError, ApiError, DeniedError) as error:
             self._journal.append(Event.NOT_UNDONE, step, str(error))
             return Outcome(step, Ending.NOT_UNDONE, str(error))
@@ -54,12 +65,12 @@ class Undoer:
         self._journal.append(Event.UNDONE, step)
         return Outcome(step, Ending.UNDONE, "everything of it is as before")
 
-    async def _restore(self, operation: Operation, step: Step, before: Json) -> str:
+    async def _restore(self, operation: Operation, step: Step, before: Json, *, on_request: bool) -> str:
         """Undo, and look until it shows. What still differs when patience ends."""
         patience = Patience(max(_PATIENCE_S, step.patience_s))
         while True:
             try:
-                await operation.undo(self.run_of(step), before)
+                await self._undo(operation, step, before, patience, on_request=on_request)
                 break
             except LostError:
                 raise
@@ -73,3 +84,27 @@ class Undoer:
             if not await patience.more():
                 break
         return left
+
+    async def _undo(
+        self, operation: Operation, step: Step, before: Json, patience: Patience, *, on_request: bool
+    ) -> None:
+        run = self.run_of(step, on_request=on_request)
+        if not self._is_ours(step):
+            now = await look(operation, step, self._api, patience)
+            if reason := operation.replaced(step, before, now, run.notes):
+                raise RefusedError(reason)
+        await operation.undo(run, before)
+
+    def _is_ours(self, step: Step) -> bool:
+        """Whether this journal has created the asset again: it is known then that it was created later."""
+        for other in self._journal.plan.steps:
+            notes = self._journal.past(other).notes
+            same = other.subject == step.subject and self._operations[other.operation].recreates and notes
+            if same or (_stream_of(other) == _stream_of(step) and is_putting_back(notes)):
+                return True
+        return False
+
+
+def _stream_of(step: Step) -> tuple[str, str]:
+    subject = step.subject
+    return subject.account, subject.stream if subject.kind == "consumer" else subject.name

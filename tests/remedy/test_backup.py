@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.backup.place import data_file, read_meta, stream_dir
+from jsdoctor.remedy.backup.place import ARCHIVE, META, NOTE, data_file, read_meta, stream_dir
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import exists, restore
 from jsdoctor.remedy.backup.take import take
@@ -172,6 +172,34 @@ def test_damaged_backups_are_refused(house: Cluster, tmp_path: Path) -> None:
             await verify(to, directory)
 
     with_api(house.url(), use)
+
+
+DAMAGED = (
+    b"",
+    b"[]",
+    b"{",
+    b"\xff\xfe",
+    b'{"config": {"name": "S\xc3"}, "state": {}}',
+    b'{"config": {}, "state": {}}',
+    b'{"config": {"name": 7}, "state": {}}',
+    b'{"config": {"name": "S"}, "state": {"last_seq": "9"}}',
+    b'{"config": {"name": "S"}, "state": {"messages": -1}}',
+    b'{"config": {"name": "S"}, "state": {"first_seq": 99999999999999999999999}}',
+    b'{"config": {"name": "S", "max_age": 9e999}, "state": []}',
+    b"[" * 100_000,
+    b'{"config": {"name": "S", "x": ' + b"[" * 100_000,
+)
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
+def test_damaged_metadata_is_a_sentence(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / META).write_bytes(content)
+    (tmp_path / NOTE).write_bytes(content)
+    (tmp_path / ARCHIVE).mkdir()
+    with pytest.raises(BackupProblem, match="cannot be read as a backup's"):
+        read_meta(tmp_path)
+    with pytest.raises(BackupProblem, match="never verified"):
+        require_verified(tmp_path)
 
 
 def test_what_cannot_be_done_is_said_before_anything_is_written(house: Cluster, tmp_path: Path) -> None:

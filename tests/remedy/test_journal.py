@@ -103,3 +103,12 @@ def test_a_full_disk_is_said_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="No space left on device"):
         journal.append(Event.BEGIN, STEP, before={})
     journal.close()
+
+
+def test_without_file_locks_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jsdoctor.remedy.journal.fcntl", None)
+    with pytest.raises(JournalError, match="no POSIX file locks"):
+        Journal.create(tmp_path / "j", PLAN, ("safe",))
+    assert not (tmp_path / "j").exists()
+    with pytest.raises(JournalError, match="no POSIX file locks"):
+        Journal.reopen(tmp_path / "j")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import binascii
-from datetime import datetime
 from typing import Any
 
 from jsdoctor.remedy.backup.message import StoredMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.moment import date_ns
 from jsdoctor.remedy.operation import Api, ApiError
 
 _NO_MESSAGE = 10037
@@ -31,17 +31,3 @@ def decoded(found: dict[str, Any]) -> StoredMessage:
     """The message in a reply to STREAM.MSG.GET. Raises KeyError, TypeError or ValueError where it is none."""
     headers, payload = (binascii.a2b_base64(found.get(key, "")) for key in ("hdrs", "data"))
     return StoredMessage(int(found["seq"]), date_ns(found["time"]), found["subject"].encode(), headers, payload)
-
-
-def date_ns(text: str) -> int:
-    """Nanoseconds since 1970 of a date as Go writes it (RFC 3339, up to nine decimals). Raises ValueError."""
-    whole, _, rest = text.partition(".")
-    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-    zone = rest[len(digits) :] if rest else ""
-    seconds = datetime.fromisoformat(whole + zone)
-    return round(seconds.timestamp()) * 1_000_000_000 + int(digits.ljust(9, "0")[:9] or "0")
-
-
-def same_moment(one: str, other: str) -> bool:
-    """Whether two dates are the same to the microsecond: Python's own keep no more, and msgspec rounds to it."""
-    return abs(date_ns(one) - date_ns(other)) <= 1_000

@@ -6,7 +6,7 @@ import os
 import re
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -16,6 +16,8 @@ META = "backup.json"
 ARCHIVE, TAR = "stream.arc.s2", "stream.tar.s2"
 NOTE = "jsdoctor.json"
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+_UNREADABLE = (OSError, msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
+_Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,29 +59,52 @@ def data_file(directory: Path) -> Path:
     return found[0]
 
 
+class _Config(msgspec.Struct):
+    name: str
+
+
+class _State(msgspec.Struct):
+    messages: _Count = 0
+    first_seq: _Count = 0
+    last_seq: _Count = 0
+
+
+class _Meta(msgspec.Struct):
+    """What must be right in `backup.json` for a backup to be used."""
+
+    config: _Config
+    state: _State
+
+
 def read_meta(directory: Path) -> dict[str, Any]:
     """Configuration and state of the stream as its server gave them with the backup. Raises BackupProblem."""
     try:
-        meta = msgspec.json.decode((directory / META).read_bytes())
-        if isinstance(meta, dict) and isinstance(meta.get("config"), dict) and isinstance(meta.get("state"), dict):
-            return meta
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    raise BackupProblem(f"{directory / META} cannot be read as a backup's", "name the directory of a whole backup")
+        content = (directory / META).read_bytes()
+        msgspec.json.decode(content, type=_Meta)
+        meta: dict[str, Any] = msgspec.json.decode(content)
+        msgspec.json.encode(meta)  # it is sent to the server
+    except _UNREADABLE:
+        raise BackupProblem(
+            f"{directory / META} cannot be read as a backup's", "name the directory of a whole backup"
+        ) from None
+    return meta
 
 
 def read_note(directory: Path) -> Note | None:
     """What jsdoctor noted when it verified the backup; None where it did not, or the note is damaged."""
     try:
         return msgspec.json.decode((directory / NOTE).read_bytes(), type=Note)
-    except (OSError, msgspec.DecodeError):
+    except _UNREADABLE:
         return None
 
 
 def sha256_of(path: Path) -> str:
-    """The digest of a file."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+    """The digest of a file. Raises BackupProblem."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BackupProblem(f"cannot read {path}: {error.strerror}", "use another backup") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

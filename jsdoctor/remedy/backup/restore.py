@@ -41,9 +41,13 @@ def is_whole(info: dict[str, Any], meta: dict[str, Any]) -> bool:
         return False
     led = "cluster" not in info or bool(info["cluster"].get("leader"))
     config, state, wanted = meta["config"], info["state"], meta["state"]
-    may_go = config.get("max_age") or config.get("allow_msg_ttl") or config.get("retention") == "interest"
-    enough = may_go or state.get("messages", 0) >= wanted.get("messages", 0)
+    enough = may_lose(config) or state.get("messages", 0) >= wanted.get("messages", 0)
     return led and state.get("last_seq", 0) >= wanted.get("last_seq", 0) and bool(enough)
+
+
+def may_lose(config: dict[str, Any]) -> bool:
+    """Whether messages of such a stream go by themselves: they expire, or nobody is interested in them."""
+    return bool(config.get("max_age") or config.get("allow_msg_ttl") or config.get("retention") == "interest")
 
 
 async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> dict[str, Any]:

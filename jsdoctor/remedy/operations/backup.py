@@ -1,4 +1,4 @@
-"""Backing a stream up, and restoring one from a backup."""
+"""Backups before what cannot be taken back otherwise, and restoring a stream from one."""
 
 from __future__ import annotations
 
@@ -11,48 +11,57 @@ from typing import ClassVar
 import msgspec
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.backup.live import same_moment
 from jsdoctor.remedy.backup.place import Note as Verified
 from jsdoctor.remedy.backup.place import read_meta, stream_dir
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.verify import require_verified, verify
-from jsdoctor.remedy.operation import Api, ApiError, Note, Operation, RefusedError, Run, Standing, register
-from jsdoctor.remedy.patience import Patience, look
+from jsdoctor.remedy.operation import Api, Note, Operation, RefusedError, Run, Standing, register
+from jsdoctor.remedy.operations.former import (
+    PUTTING_BACK,
+    TAKEN,
+    compared,
+    consumers_of,
+    delete_stream,
+    is_putting_back,
+    not_covered,
+    put_back,
+    stream_of,
+    unlike,
+)
 
-STREAM_NOT_FOUND = 10059
-_TRIES, _WHOLE_S = 4, 60
-_DIRECTORY, _RESTORING = "backup", "restoring"
+_TRIES = 4
+_DELETING, _RESTORING = "deleting", "restoring"
 
 
-async def back_up(run: Run, stream: str) -> Json:
-    """A backup of the stream beside the journal, every message of it compared; one of an earlier run is taken again.
+async def back_up(run: Run, stream: str, *, again: bool = False) -> Json:
+    """A backup of the stream beside the journal, every message of it compared; one of an earlier run is taken.
 
-    Returns what was found, with `directory`. Raises RefusedError where it cannot be had.
+    `again`: take another one. Returns what was found, with `directory`. Raises RefusedError where it cannot be had.
     """
-    for note in reversed(run.notes):
-        if note.kind == _DIRECTORY:
+    for note in () if again else reversed(run.notes):
+        if note.kind == TAKEN:
             with suppress(BackupProblem):
                 return _told(Path(note.data["directory"]), require_verified(Path(note.data["directory"])))
     try:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         directory = stream_dir(run.directory, f"backup-{stream}", stamp)
-        run.note(_DIRECTORY, {"directory": str(directory)})
+        run.note(TAKEN, {"directory": str(directory), "consumers": await consumers_of(run.api, stream)})
         run.say(f"backing stream {stream} up into {directory}")
         await take(run.api, stream, directory)
         run.say("comparing every message of the backup with the stream")
         return _told(directory, await verify(run.api, directory))
     except BackupProblem as problem:
-        raise RefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
+        raise _refused(problem) from None
 
 
 def _told(directory: Path, found: Verified) -> Json:
     return {"directory": str(directory), **msgspec.to_builtins(found)}
 
 
-def _was_deleted(notes: Iterable[Note]) -> bool:
-    return any(note.kind == _RESTORING for note in notes)
+def _refused(problem: BackupProblem) -> RefusedError:
+    return RefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
 
 
 class Backup(Operation):
@@ -61,13 +70,18 @@ class Backup(Operation):
     name: ClassVar[str] = "stream.backup"
 
     async def look(self, step: Step, api: Api) -> Json:
-        """STREAM.INFO."""
-        return await api.ask(f"STREAM.INFO.{step.subject.name}")
+        """STREAM.INFO; nothing but `missing` where there is no such stream."""
+        return await stream_of(api, step.subject.name)
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """A backup is of the stream as it is, whatever was planned on."""
-        del step, state
+        if state.get("missing"):
+            return Standing.DRIFTED, f"stream {step.subject.name} is gone"
         return Standing.AS_PLANNED, ""
+
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+        """Once it was taken, a later stream of that name does not matter to it."""
+        return "" if any(note.kind == TAKEN for note in notes) else super().replaced(step, base, state, notes)
 
     async def write(self, run: Run, before: Json) -> Json:
         """STREAM.SNAPSHOT, then STREAM.MSG.GET for each message."""
@@ -86,33 +100,27 @@ class Backup(Operation):
 class Restore(Operation):
     """Puts a stream back as it was in a verified backup, `values["backup"]`, and deletes the one that is there.
 
-    Needs a backup of the present stream before it: see `stream.backup`.
+    Needs a backup of the present stream before it (`stream.backup`), from which a rollback restores that one.
     """
 
     name: ClassVar[str] = "stream.restore"
+    recreates: ClassVar[bool] = True
 
     async def look(self, step: Step, api: Api) -> Json:
-        """STREAM.INFO; nothing but `missing` where there is no such stream."""
-        try:
-            return await api.ask(f"STREAM.INFO.{step.subject.name}")
-        except ApiError as error:
-            if error.err_code == STREAM_NOT_FOUND:
-                return {"missing": True}
-            raise
+        """STREAM.INFO with its durable `consumers`; nothing but `missing` where there is no such stream."""
+        now = await stream_of(api, step.subject.name)
+        if not (now.get("state") or {}).get("consumer_count"):
+            return now
+        return {**now, "consumers": await consumers_of(api, step.subject.name)}
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """The stream must be the one that was planned on, or not be there."""
-        if state.get("missing"):
-            return Standing.AS_PLANNED, ""
-        planned, now = step.base.get("created"), str(state.get("created"))
-        if planned and not same_moment(planned, now):
-            return Standing.DRIFTED, f"the stream was made anew at {now}"
+        """Any state of the stream: it is backed up first."""
+        del step, state
         return Standing.AS_PLANNED, ""
 
-    def interrupted(self, step: Step, before: Json, state: Json, notes: tuple[Note, ...]) -> tuple[Standing, str]:
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
         """What is there once it was deleted is ours, whenever it was created: servers differ in what they say."""
-        del before
-        return (Standing.AS_PLANNED, "") if _was_deleted(notes) else self.standing(step, state)
+        return "" if _was_deleted(notes) else super().replaced(step, base, state, notes)
 
     async def write(self, run: Run, before: Json) -> Json:
         """STREAM.DELETE where there is one, STREAM.RESTORE, and every message compared."""
@@ -120,7 +128,7 @@ class Restore(Operation):
         try:
             return await self._restored(run, Path(str(run.step.values["backup"])))
         except BackupProblem as problem:
-            raise RefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
+            raise _refused(problem) from None
 
     async def _restored(self, run: Run, directory: Path) -> Json:
         stream = run.step.subject.name
@@ -129,28 +137,24 @@ class Restore(Operation):
         if meta["config"]["name"] != stream:
             raise RefusedError(f"{directory} is a backup of another stream")
         ours = _was_deleted(run.notes)
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             now = await self.look(run.step, run.api)
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
-                    return await self._compared(run, directory)
-                run.note("deleting", {"created": now.get("created")})
-                await run.api.ask(f"STREAM.DELETE.{stream}")
+                    return _told(directory, await compared(run.api, directory))
+                if not ours and await not_covered(run, stream, now):
+                    if attempt == _TRIES - 1:
+                        raise RefusedError(f"stream {stream} changes while it is backed up: stop its clients first")
+                    await back_up(run, stream, again=True)
+                    continue
+                run.note(_DELETING, {"created": now.get("created")})
+                await delete_stream(run.api, stream)
             run.note(_RESTORING, {"directory": str(directory)})
             ours = True
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
-                return await self._compared(run, directory)
+                return _told(directory, await compared(run.api, directory))
         raise RefusedError(f"the servers did not take the backup, {_TRIES} times; see the log of the meta leader")
-
-    async def _compared(self, run: Run, directory: Path) -> Json:
-        """Once it is whole, which takes a leader."""
-        meta, patience = read_meta(directory), Patience(_WHOLE_S)
-        while not is_whole(now := await look(self, run.step, run.api, patience), meta):
-            if not await patience.more():
-                have = (now.get("state") or {}).get("messages", 0)
-                raise RefusedError(f"{have} of {meta['state']['messages']} messages are there: it is not that backup")
-        return _told(directory, await verify(run.api, directory))
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
         """A stream that is led and has what the backup has."""
@@ -161,12 +165,42 @@ class Restore(Operation):
         return "" if is_whole(state, meta) else f"the stream has {state['state']['messages']} messages so far"
 
     async def undo(self, run: Run, before: Json) -> None:
-        """The stream of before is in the backup that was taken first; what was stored since would be lost."""
-        del before
-        raise RefusedError(
-            f"stream {run.step.subject.name} was restored; the one of before is in the backup that was taken first: "
-            "delete this one and restore that with nats stream restore DIRECTORY"
-        )
+        """The stream of before comes back from the backup that was taken first, unless messages were stored since."""
+        step, stream = run.step, run.step.subject.name
+        now = await self.look(step, run.api)
+        if not any(note.kind in (_DELETING, _RESTORING) for note in run.notes):
+            return
+        if not now.get("missing") and not is_putting_back(run.notes):
+            if not _was_deleted(run.notes) and not super().replaced(step, before, now, run.notes):
+                return  # it was never deleted
+            if reason := _stored_since(step, now):
+                raise RefusedError(reason)
+        if not before.get("missing"):
+            await put_back(run, stream)
+        elif not now.get("missing"):
+            run.note(PUTTING_BACK, {})
+            await delete_stream(run.api, stream)
+
+    def not_undone(self, step: Step, before: Json, state: Json) -> str:
+        """Configuration, messages and consumers as they were before."""
+        del step
+        return unlike(before, state)
+
+
+def _was_deleted(notes: Iterable[Note]) -> bool:
+    return any(note.kind == _RESTORING for note in notes)
+
+
+def _stored_since(step: Step, now: Json) -> str:
+    """Why what was restored must not be deleted, in words."""
+    last = now["state"]["last_seq"]
+    try:
+        wanted = int(read_meta(Path(str(step.values["backup"])))["state"].get("last_seq", 0))
+    except BackupProblem as problem:
+        return f"whether messages were stored since the restore is not known: {problem}"
+    if last <= wanted:
+        return ""
+    return f"{last - wanted} messages were stored since the restore ({wanted + 1} to {last}), and would be lost"
 
 
 register(Backup())

@@ -15,6 +15,7 @@ from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.backup.live import decoded, message_from
 from jsdoctor.remedy.dead_letter import copy_of
 from jsdoctor.remedy.operation import Api, ApiError, Operation, RefusedError, Run, SilentError, Standing, register
+from jsdoctor.remedy.operations.former import former_backup, is_putting_back, only_lacks, put_back
 
 _NO_MESSAGE = (10037, 10057)
 _WRONG_LAST_SEQUENCE = 10071
@@ -85,12 +86,15 @@ class DeadLetters(Operation):
         return ""
 
     async def undo(self, run: Run, before: Json) -> None:
-        """Deletes the copies; where originals were deleted as well, the copies are all that there is."""
+        """Originals that were deleted come back from the stream's backup; then the copies are deleted."""
         step, api = run.step, run.api
+        if is_putting_back(run.notes):
+            await put_back(run, step.subject.stream)
         state = await self.look(step, api)
         gone = [seq for seq in before["left"] if seq not in state["left"]]
         if gone:
-            raise RefusedError(f"message {gone[0]} is in stream {step.values['into']} only: the copies stay")
+            await self._bring_back(run, gone)
+            state = await self.look(step, api)
         for seq in state["kept"]:
             if seq in before["kept"]:
                 continue
@@ -99,9 +103,21 @@ class DeadLetters(Operation):
             body = {"seq": found["message"]["seq"], "no_erase": True}
             await api.ask(f"STREAM.MSG.DELETE.{step.values['into']}", body)
 
+    @staticmethod
+    async def _bring_back(run: Run, gone: list[int]) -> None:
+        stream, into = run.step.subject.stream, run.step.values["into"]
+        lost = f"message {gone[0]} of {stream} is in stream {into} only: the copies stay"
+        if not run.on_request:
+            raise RefusedError(f"{lost}; jsdoctor rollback restores stream {stream} from its backup")
+        if reason := await only_lacks(run, stream, await run.api.ask(f"STREAM.INFO.{stream}"), len(gone)):
+            raise RefusedError(f"{lost}, because {reason}; the backup is {former_backup(run)[0]}")
+        await put_back(run, stream)
+
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
-        """No copy but those of before."""
+        """All originals, and no copy but those of before."""
         del step
+        if missing := [seq for seq in before["left"] if seq not in state["left"]]:
+            return f"message {missing[0]} is not in its stream"
         more = [seq for seq in state["kept"] if seq not in before["kept"]]
         return f"the copy of message {more[0]} is still there" if more else ""
 

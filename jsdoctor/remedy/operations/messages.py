@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.backup.live import date_ns, message_from
+from jsdoctor.remedy.backup.live import message_from
 from jsdoctor.remedy.backup.message import StoredMessage
-from jsdoctor.remedy.operation import Api, ApiError, Operation, Run, Standing, register
+from jsdoctor.remedy.moment import date_ns
+from jsdoctor.remedy.operation import Api, ApiError, Operation, RefusedError, Run, Standing, register
+from jsdoctor.remedy.operations.former import former_backup, is_putting_back, only_lacks, put_back, unlike
 from jsdoctor.remedy.preconditions import precondition
 
 _NO_MESSAGE = 10057
 _TOLERANCE_NS = 1_000_000_000
+_DELETING = "deleting"
 
 
 def _last_ns(info: Json) -> int:
@@ -44,7 +47,6 @@ class DeleteHead(Operation):
     """`step.base` has the sequence of the first message, `step.values["at_most"]` how many may go."""
 
     name: ClassVar[str] = "message.delete_head"
-    reversible: ClassVar[bool] = False
 
     async def look(self, step: Step, api: Api) -> Json:
         """STREAM.INFO, and as `head` the first message without its content."""
@@ -71,7 +73,7 @@ class DeleteHead(Operation):
             if not _is_ahead(head, before) or head["seq"] >= before["state"]["last_seq"]:
                 break
             after = head["seq"]
-            run.note("deleting", head)
+            run.note(_DELETING, head)
             try:
                 await run.api.ask(f"STREAM.MSG.DELETE.{stream}", {"seq": after, "no_erase": True})
             except ApiError as error:
@@ -85,6 +87,39 @@ class DeleteHead(Operation):
         del step, before
         left = state["head"]
         return f"message {left['seq']} is still dated after the last one" if _is_ahead(left, state) else ""
+
+    async def undo(self, run: Run, before: Json) -> None:
+        """The stream comes back from the backup that was taken first, unless messages were stored since."""
+        del before
+        stream = run.step.subject.name
+        if is_putting_back(run.notes):
+            await put_back(run, stream)
+            return
+        now = await run.api.ask(f"STREAM.INFO.{stream}")
+        noted = {note.data["seq"] for note in run.notes if note.kind == _DELETING}
+        gone = [seq for seq in noted if await _is_gone(run.api, stream, seq)]
+        if not gone:
+            return
+        if not run.on_request:
+            what = f"{len(gone)} messages are deleted"
+            raise RefusedError(f"{what}; jsdoctor rollback restores stream {stream} from its backup")
+        # Of a stream that keeps messages by limits alone, those that expired since were there before, too.
+        counted = None if (now["config"].get("retention") or "limits") == "limits" else len(gone)
+        if reason := await only_lacks(run, stream, now, counted):
+            raise RefusedError(
+                f"{len(gone)} messages stay deleted, because {reason}; they are in the backup {former_backup(run)[0]}"
+            )
+        await put_back(run, stream)
+
+    def not_undone(self, step: Step, before: Json, state: Json) -> str:
+        """Every message is there again."""
+        del step
+        return unlike(before, state)
+
+
+async def _is_gone(api: Api, stream: str, seq: int) -> bool:
+    found = await message_from(api, stream, seq)
+    return found is None or found.stream_seq != seq
 
 
 register(DeleteHead())

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from jsdoctor.model.plan import Change, Json, Step
-from jsdoctor.remedy.backup.live import same_moment
+from jsdoctor.remedy.moment import same_moment
 from jsdoctor.remedy.operation import Api, ApiError, Note, Operation, RefusedError, Run, Standing, register
 from jsdoctor.remedy.preconditions import precondition
 from jsdoctor.remedy.settings import changed, differences, told
 
 _NOT_FOUND = 10014
-_DELETING = "deleting"
+_DELETING, _PUTTING_BACK = "deleting", "putting back"
+_RESETS = (2, 14)
+_RESETTABLE = ("all", "by_start_sequence", "by_start_time")
 _STARTS = ("deliver_policy", "opt_start_seq", "opt_start_time")
 
 
@@ -29,14 +31,15 @@ class _Position(Operation):
     """`step.values["seq"]` is the first message that shall be delivered; `step.base` the consumer's INFO."""
 
     async def look(self, step: Step, api: Api) -> Json:
-        """CONSUMER.INFO and `last_seq` of the stream; only `missing` where there is no such consumer."""
+        """CONSUMER.INFO, and `first_seq` and `last_seq` of the stream; `missing` where there is no such consumer."""
         stream, name = step.subject.stream, step.subject.name
         state = (await api.ask(f"STREAM.INFO.{stream}"))["state"]
+        ends = {"first_seq": state["first_seq"], "last_seq": state["last_seq"]}
         try:
-            return {**await api.ask(f"CONSUMER.INFO.{stream}.{name}"), "last_seq": state["last_seq"]}
+            return {**await api.ask(f"CONSUMER.INFO.{stream}.{name}"), **ends}
         except ApiError as error:
             if error.err_code == _NOT_FOUND:
-                return {"missing": True, "last_seq": state["last_seq"]}
+                return {"missing": True, **ends}
             raise
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
@@ -45,8 +48,6 @@ class _Position(Operation):
             return Standing.DRIFTED, "the consumer is gone"
         if self.is_there(step, state):
             return Standing.DONE, f"it stands before message {step.values['seq']} already"
-        if step.base.get("created") and not same_moment(step.base["created"], str(state.get("created"))):
-            return Standing.DRIFTED, "the consumer was made anew since the plan was made"
         if config := differences(step.base.get("config") or {}, state.get("config") or {}):
             return Standing.DRIFTED, f"changed since the plan was made: {told(config)}"
         planned, now = _place(step.base), _place(state)
@@ -54,6 +55,24 @@ class _Position(Operation):
             moved = f"from message {planned[0]} to {now[0]}" if planned[0] != now[0] else "meanwhile"
             return Standing.DRIFTED, f"the consumer has moved {moved}: pause it or stop its clients, and plan anew"
         return Standing.AS_PLANNED, ""
+
+    def not_undone(self, step: Step, before: Json, state: Json) -> str:
+        """Configuration, and up to which message everything is acknowledged."""
+        del step
+        if state.get("missing"):
+            return "the consumer is gone"
+        if config := differences(before["config"], state["config"]):
+            return told(config)
+        was, now = _acknowledged(before), _acknowledged(state)
+        return "" if was == now else f"acknowledged up to message {was:,} -> {now:,}"
+
+    @staticmethod
+    def gone_on(step: Step, before: Json, state: Json) -> str:
+        """Whether more is acknowledged than before and than the step itself skipped, in words."""
+        now = _acknowledged(state)
+        if now <= max(_acknowledged(before), step.values["seq"] - 1):
+            return ""
+        return f"the consumer has gone on since and acknowledged everything up to message {now:,}"
 
     @staticmethod
     def is_there(step: Step, state: Json) -> bool:
@@ -70,7 +89,7 @@ class Reset(_Position):
     async def write(self, run: Run, before: Json) -> Json:
         """One request."""
         del before
-        return await self._reset(run, run.step.values["seq"])
+        return await _reset(run, run.step.values["seq"])
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
         """The numbering has restarted: sequences of stream and consumer lie otherwise than before."""
@@ -81,23 +100,21 @@ class Reset(_Position):
 
     async def undo(self, run: Run, before: Json) -> None:
         """Back to what was acknowledged then: nothing is skipped by it, some messages may come once more."""
-        place, last = (before.get("ack_floor") or {}).get("stream_seq", 0) + 1, (await self._now(run))["last_seq"]
-        if place > last + 1:
+        now, place = await self.look(run.step, run.api), _acknowledged(before) + 1
+        if not self.not_undone(run.step, before, now):
+            return
+        if place > now["last_seq"] + 1:
             raise RefusedError(f"it stood at message {place - 1}, which the stream does not have")
-        await self._reset(run, max(place, 1))
-
-    async def _now(self, run: Run) -> Json:
-        return await self.look(run.step, run.api)
-
-    @staticmethod
-    async def _reset(run: Run, seq: int) -> Json:
-        return await run.api.ask(f"CONSUMER.RESET.{run.step.subject.stream}.{run.step.subject.name}", {"seq": seq})
+        if reason := self.gone_on(run.step, before, now):
+            raise RefusedError(reason)
+        await _reset(run, place)
 
 
 class Recreate(_Position):
     """CONSUMER.DELETE, then CONSUMER.CREATE with the same configuration and another place to start."""
 
     name: ClassVar[str] = "consumer.recreate"
+    recreates: ClassVar[bool] = True
 
     def interrupted(self, step: Step, before: Json, state: Json, notes: Sequence[Note]) -> tuple[Standing, str]:
         """Gone by our own hand: make it again."""
@@ -132,19 +149,61 @@ class Recreate(_Position):
         more = [c for c in differences(before["config"], state["config"]) if c.key not in _STARTS]
         return f"it is not made as it was: {told(more)}" if more else ""
 
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+        """What is there once it was deleted is ours."""
+        return "" if notes else super().replaced(step, base, state, notes)
+
     async def undo(self, run: Run, before: Json) -> None:
-        """Where it is gone it is made again at what was acknowledged. Where it is there, its start stays as it is:
-        with the former one it would begin all over.
+        """The former consumer, at what was acknowledged.
+
+        Servers since 2.14 create it with its former configuration and reset it. Older ones have no way to place a
+        consumer but its configuration: it starts behind what was acknowledged, and `not_undone` tells the difference.
         """
         state = await self.look(run.step, run.api)
-        if state.get("missing"):
-            acked = (before.get("ack_floor") or {}).get("stream_seq", 0)
-            starts = starting_at(before["config"], min(acked, state["last_seq"]) + 1)
-            await _create(run, changed(before["config"], starts))
-        elif not same_moment(str(before["created"]), str(state["created"])):
-            raise RefusedError(
-                "it was made anew and stands where it was told to: with its former deliver policy it would begin again"
-            )
+        if not run.notes:
+            return
+        resets = self._can_reset(run, before)
+        if not state.get("missing"):
+            left = self.not_undone(run.step, before, state)
+            begun = [note for note in run.notes if note.kind == _PUTTING_BACK]
+            if not left or (begun and not resets):
+                return
+            if not begun and (reason := self.gone_on(run.step, before, state)):
+                raise RefusedError(reason)
+            if not resets:
+                raise RefusedError(f"servers before 2.14 cannot put a consumer back at its place: {left}")
+            run.note(_PUTTING_BACK, {"config": before["config"]})
+            if differences(before["config"], state["config"]):
+                await run.api.ask(f"CONSUMER.DELETE.{run.step.subject.stream}.{run.step.subject.name}")
+            else:
+                await _reset(run, _acknowledged(before) + 1)
+                return
+        place = min(_acknowledged(before), state["last_seq"]) + 1
+        run.note(_PUTTING_BACK, {"config": before["config"], "seq": place})
+        if not resets:
+            await _create(run, changed(before["config"], starting_at(before["config"], place)))
+            return
+        await _create(run, before["config"])
+        if self.not_undone(run.step, before, await self.look(run.step, run.api)):
+            await _reset(run, place)
+
+    @staticmethod
+    def _can_reset(run: Run, before: Json) -> bool:
+        """Whether the former configuration can be had at the former place."""
+        config = before["config"]
+        version = run.api.client.connected_server_version
+        reset = (version.major, version.minor) >= _RESETS and config.get("deliver_policy", "all") in _RESETTABLE
+        return reset and _acknowledged(before) + 1 >= int(config.get("opt_start_seq") or 0)
+
+
+def _acknowledged(info: Json) -> int:
+    """Up to which message of the stream everything is acknowledged; what the stream no longer has counts as such."""
+    floor = int((info.get("ack_floor") or {}).get("stream_seq", 0))
+    return max(floor, int(info.get("first_seq") or 0) - 1)
+
+
+async def _reset(run: Run, seq: int) -> Json:
+    return await run.api.ask(f"CONSUMER.RESET.{run.step.subject.stream}.{run.step.subject.name}", {"seq": seq})
 
 
 def starting_at(config: Json, seq: int) -> tuple[Change, ...]:

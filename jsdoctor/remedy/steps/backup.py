@@ -65,7 +65,6 @@ def restore(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     if not directory:
         raise CannotPlanError("it needs backup, for example backup=/var/backups/ORDERS")
     name = target.subject.name
-    created = target.stream.created if target.stream else None
     step = Step(
         action="stream.restore",
         operation="stream.restore",
@@ -73,9 +72,9 @@ def restore(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         risk=Risk.DESTRUCTIVE,
         effect=f"stream {name} is deleted and made again from {directory}: what was stored after that backup is lost",
         values={"backup": directory},
-        base={"created": created.isoformat()} if created else {},
         commands=_restore(target.subject, {"backup": directory}),
         requests=(Request(f"STREAM.DELETE.{name}"), Request(f"STREAM.RESTORE.{name}", {"config": {}, "state": {}})),
+        inverse="the stream of before is restored from the backup that is taken first, unless messages came since",
         patience_s=_SLOW_S,
     )
     return (step,)

@@ -36,6 +36,7 @@ def delete_first_message(target: Target, values: Mapping[str, Any]) -> tuple[Ste
         base={"first_seq": first},
         preconditions=(LED, UNSEALED, _LAST_IS_PAST),
         requests=(Request(f"STREAM.MSG.DELETE.{name}", {"seq": first, "no_erase": True}),),
+        inverse="the stream is restored from the backup that is taken first, unless messages came since",
     )
     return (step,)
 
@@ -90,7 +91,9 @@ def keep_dead_letters(target: Target, values: Mapping[str, Any]) -> tuple[Step, 
         base={"config": target.config},
         preconditions=(LED,),
         requests=(Request(f"STREAM.MSG.GET.{stream}", {"seq": sequences[0] if sequences else 0}),),
-        inverse="" if moves else "the copies are deleted",
+        inverse="the queue is restored from its backup unless it changed since, then the copies are deleted"
+        if moves
+        else "the copies are deleted",
     )
     if moves:
         return (step,)

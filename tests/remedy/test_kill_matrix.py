@@ -1,0 +1,145 @@
+"""Every action, killed before and after each of its writes, then resumed or rolled back: never anything between."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clock import ShiftClock, clock_shifter
+from tests.remedy.kill_matrix import ACTIONS, KILLED, Lab, Ran
+from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
+
+pytestmark = pytest.mark.real
+Json = dict[str, Any]
+_WITHOUT_PLAN = 2
+"""At the first two points the journal does not hold the plan yet: nothing was begun."""
+MATRIX = [
+    pytest.param(name, version, nodes, marks=pytest.mark.nightly)
+    for name, action in ACTIONS.items()
+    for version in VERSIONS
+    for nodes in action.nodes
+    if tuple(map(int, version.split(".")[:2])) >= action.since
+]
+
+
+@pytest.fixture(scope="module")
+def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
+    return clock_shifter(tmp_path_factory.mktemp("clock"))
+
+
+Labs = Callable[[str, str, int], Lab]
+
+
+@pytest.fixture
+def labs(shared_cluster: ClusterFactory, shift_clock: ShiftClock, tmp_path: Path) -> Labs:
+    def lab(name: str, version: str, nodes: int) -> Lab:
+        cluster = shared_cluster(version, nodes, extra_config="# kill matrix\n")
+        return Lab(ACTIONS[name], cluster, tmp_path, shift_clock)
+
+    return lab
+
+
+def exact(name: str, version: str) -> bool:
+    """Whether servers of that version let a rollback put everything back."""
+    return tuple(map(int, version.split(".")[:2])) >= ACTIONS[name].exact_since
+
+
+def wrong(ran: Ran, now: Json, wanted: Json, *, exact: bool) -> str:
+    """What is wrong with how a run ended, in words; empty when nothing is."""
+    if ran.code == 1 and not exact:
+        # It cannot be exact here: what differs is told, and no message and no consumer is lost.
+        told = "still different from before" in ran.said or "cannot put a consumer back" in ran.said
+        kept = now["ORDERS"]["messages"] == wanted["ORDERS"]["messages"] and now["ORDERS"]["consumers"].keys()
+        return "" if told and kept else f"exit 1: {ran.said}"
+    if ran.code:
+        return f"exit {ran.code}: {ran.said}"
+    return "" if now == wanted else f"differs: {json.dumps(now)}\nfrom:    {json.dumps(wanted)}"
+
+
+def figures(what: str, failures: list[str], trials: int) -> None:
+    """One line for each test where JSDOCTOR_FIGURES names a file; fails where anything was wrong."""
+    if place := os.environ.get("JSDOCTOR_FIGURES"):
+        with Path(place).open("a") as file:
+            file.write(f"{what}: {trials - len(failures)} of {trials}\n")
+    assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.parametrize(("name", "version", "nodes"), MATRIX)
+def test_killed_at_every_point(labs: Labs, name: str, version: str, nodes: int) -> None:
+    lab = labs(name, version, nodes)
+    with lab.trial() as cwd:
+        before = lab.look()
+        done = lab.apply(cwd)
+        assert done.code == 0, done.said
+        after = lab.look()
+    failures: list[str] = []
+    for number, point in enumerate(done.points, 1):
+        for how in ("resume", "rollback"):
+            with lab.trial() as cwd:
+                start = lab.look()
+                killed = lab.apply(cwd, f"KILL:{number}")
+                assert killed.code == KILLED, killed.said
+                ended = lab.resume(cwd) if how == "resume" else lab.rollback(cwd)
+                where = f"{number} {point}, then {how}"
+                if number <= _WITHOUT_PLAN:
+                    trouble = "" if ended.code == 2 and lab.look() == start else ended.said
+                elif how == "resume":
+                    trouble = wrong(ended, shape(lab.look()), shape(after), exact=True)
+                else:
+                    trouble = wrong(ended, lab.look(), start, exact=exact(name, version))
+                if trouble:
+                    failures.append(f"{where}: {trouble}")
+    assert shape(before)
+    figures(f"{name}, {version}, {nodes} servers, killed", failures, 2 * len(done.points))
+
+
+@pytest.mark.parametrize(("name", "version", "nodes"), MATRIX)
+def test_a_rollback_killed_at_every_point(labs: Labs, name: str, version: str, nodes: int) -> None:
+    lab = labs(name, version, nodes)
+    with lab.trial() as cwd:
+        assert lab.apply(cwd).code == 0
+        points = lab.rollback(cwd).points
+    failures: list[str] = []
+    for number, point in enumerate(points, 1):
+        with lab.trial() as cwd:
+            start = lab.look()
+            assert lab.apply(cwd).code == 0
+            killed = lab.rollback(cwd, f"KILL:{number}")
+            assert killed.code == KILLED, killed.said
+            ended = lab.rollback(cwd)
+            if trouble := wrong(ended, lab.look(), start, exact=exact(name, version)):
+                failures.append(f"{number} {point}, then rollback: {trouble}")
+    figures(f"{name}, {version}, {nodes} servers, rollback killed", failures, len(points))
+
+
+def shape(seen: Json) -> Json:
+    """What two trials have in common: messages are random and dated, so their number counts."""
+    return {
+        name: {**one, "messages": len(one["messages"]) if name == "ORDERS" else one["messages"]}
+        for name, one in seen.items()
+    }
+
+
+HOLES = (
+    ("stream.restore", "after $JS.API.STREAM.DELETE.ORDERS"),
+    ("message.dead_letters (move)", "after $JS.API.STREAM.MSG.DELETE.ORDERS"),
+    ("consumer.recreate", "after $JS.API.CONSUMER.DELETE.ORDERS.worker"),
+)
+
+
+@pytest.mark.parametrize(("name", "point"), HOLES)
+def test_a_rollback_leaves_no_hole(labs: Labs, name: str, point: str) -> None:
+    """The points after which something was missing until the rollback restored it."""
+    lab = labs(name, DEFAULT_VERSION, 1)
+    with lab.trial() as cwd:
+        done = lab.apply(cwd)
+        number = done.points.index(point) + 1
+    with lab.trial() as cwd:
+        start = lab.look()
+        assert lab.apply(cwd, f"KILL:{number}").code == KILLED
+        assert not wrong(lab.rollback(cwd), lab.look(), start, exact=exact(name, DEFAULT_VERSION))
