@@ -29,6 +29,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
+from jsdoctor.model.topology import Topology
 from jsdoctor.parse.configuration import Configuration, RuleSetting
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.formats import FORMATS
@@ -110,6 +111,7 @@ class Judging:
             results=results if self.request.all_findings else without_existing(results, evidence),
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
+            deployment=_deployment(evidence),
         )
         seen_at = max((source.collected_at for source in sources), default=report.started)
         return replace(report, incidents=incidents(report.failures(), evidence, seen_at))
@@ -152,6 +154,11 @@ class Judging:
         """What the process returns: the same for every format but that of Nagios."""
         judge = nagios_state if self.request.format == "nagios" else exit_code
         return judge(report, _fail_on(self.request, self.config), self.request.exit_zero, self.request.allow_gaps)
+
+
+def _deployment(evidence: EvidenceSet) -> tuple[str, ...]:
+    topology = evidence.get(Topology)
+    return (topology.words(), *topology.lines()) if isinstance(topology, Topology) and topology.domains else ()
 
 
 def open_judging(request: JudgeRequest) -> Judging:

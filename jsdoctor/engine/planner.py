@@ -18,6 +18,7 @@ from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import ScanTarget, StoredMessages
+from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 
 
@@ -63,12 +64,12 @@ def plan_collection(
         timeout_s=timeout_s,
         assets=bool(kinds & _OF_ASSETS),
         consumers=bool(kinds & _OF_ASSETS),
-        servers=bool(kinds & {Servers, ServerTrend}),
+        servers=bool(kinds & {Servers, ServerTrend, Topology}),
         accounts=Accounts in kinds,
         server_rates=ServerTrend in kinds,
         raft=RaftGroups in kinds,
         connections=Connections in kinds,
-        links=Links in kinds,
+        links=bool(kinds & {Links, Topology}),
         claims=AccountClaims in kinds,
         clocks=Clocks in kinds,
         ntp=tuple(ntp) if NtpTime in kinds else (),

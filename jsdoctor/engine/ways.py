@@ -20,6 +20,7 @@ from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 
 
@@ -46,6 +47,7 @@ _WAYS: dict[type[Evidence], Way] = {
     RaftGroups: Way.SYSTEM,
     Connections: Way.SYSTEM,
     Links: Way.SYSTEM,
+    Topology: Way.SYSTEM,
     AccountClaims: Way.SYSTEM,
     StoredMessages: Way.SCAN,
     LogEvidence: Way.LOGS,

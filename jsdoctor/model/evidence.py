@@ -20,6 +20,7 @@ from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.suppression import Suppressions
+from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 
 Evidence = (
@@ -34,6 +35,7 @@ Evidence = (
     | RaftGroups
     | Connections
     | Links
+    | Topology
     | AccountClaims
     | Clocks
     | NtpTime
@@ -47,7 +49,18 @@ Evidence = (
 
 KINDS: tuple[type[Evidence], ...] = (
     *(SnapshotSeries, Trend, Servers, ServerTrend, Accounts, ConnectedServer),
-    *(RaftGroups, Connections, Links, AccountClaims, Clocks, NtpTime, StoredMessages, LogEvidence, PacketEvidence),
+    *(
+        RaftGroups,
+        Connections,
+        Links,
+        Topology,
+        AccountClaims,
+        Clocks,
+        NtpTime,
+        StoredMessages,
+        LogEvidence,
+        PacketEvidence,
+    ),
     *(Manifests, History, AckTimes, Suppressions, Gaps),
 )
 """Every kind of evidence that a check may ask for in its signature."""

@@ -94,6 +94,7 @@ class StreamConfig(msgspec.Struct, frozen=True):
     sealed: bool = False
     allow_direct: bool = False
     allow_msg_ttl: bool = False
+    allow_msg_schedules: bool = False
     deny_delete: bool = False
     deny_purge: bool = False
     allow_rollup_hdrs: bool = False

@@ -114,6 +114,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All results of one run. `results` holds fails, errors and the undecided; passes only when asked for.
 
     `incidents` groups the findings that count, each in exactly one incident, the worst impact first.
+    `deployment` says in one line what deployment it is, then in one line for each JetStream domain what it consists of.
     """
 
     version: str
@@ -125,6 +126,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...]
     headline: str = ""
     incidents: tuple[Incident, ...] = ()
+    deployment: tuple[str, ...] = ()
 
     def failures(self) -> tuple[Result, ...]:
         """Findings that count: failed and not suppressed."""

@@ -152,11 +152,17 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was read of one server; parts are None when that endpoint was not read. `at` is the server's clock."""
+    """All that was read of one server; parts are None when that endpoint was not read. `at` is the server's clock.
+
+    `name` is unique among the servers of a run: of two with the same configured name, the one outside the main domain
+    has its domain added. `domain` labels the JetStream that it shares with others, uniquely: its configured domain,
+    empty for the only one without a name, else with its cluster or server added.
+    """
 
     name: str
     server_id: str = ""
     cluster: str = ""
+    domain: str = ""
     version: str = ""
     at: datetime
     varz: Varz | None = None
@@ -239,12 +245,13 @@ class Tier(msgspec.Struct, frozen=True):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """JetStream usage of one account."""
+    """JetStream usage of one account in one JetStream domain: `domain` as in `Server`, empty where no server told."""
 
     name: str
     tiers: tuple[Tier, ...]
     at: datetime
     source: str = ""
+    domain: str = ""
 
     @property
     def subject(self) -> Subject:

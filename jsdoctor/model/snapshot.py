@@ -87,9 +87,11 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     fullest copy another server showed and must not be judged.
     `consumers_seen` False: the consumers were not asked for, or not all of them could be had; `consumers` may be short.
     `replicas` holds every server's own copy where the access shows it (system account, monitoring), else nothing.
+    `domain` is the label of the JetStream domain that it lives in, as `Server.domain`; empty where no server told.
     """
 
     account: str
+    domain: str = ""
     name: str
     config: StreamConfig
     state: StreamState
@@ -119,6 +121,11 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     def is_key_value(self) -> bool:
         """A key-value bucket is a stream named `KV_…` (ADR-8)."""
         return self.name.startswith("KV_")
+
+    @property
+    def is_mqtt(self) -> bool:
+        """The server makes streams named `$MQTT_…` for the sessions and messages of MQTT clients (server: mqtt.go)."""
+        return self.name.startswith("$MQTT_")
 
     @property
     def is_object_store(self) -> bool:

@@ -23,6 +23,7 @@ from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.suppression import Suppressions
+from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 
 
@@ -104,7 +105,9 @@ NO_PACKETS = _not_offered(
 _NO_WAIVERS = _not_offered("nothing is waived", "waive with [[suppress]] in jsdoctor.toml", kind="configuration")
 
 _ASSETS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend)
-_OF_SERVERS: tuple[type[Evidence], ...] = (Servers, ServerTrend, RaftGroups, Connections, Links, AccountClaims)
+_OF_SERVERS: tuple[type[Evidence], ...] = (
+    *(Servers, ServerTrend, RaftGroups, Connections, Links, Topology, AccountClaims),
+)
 _SAID_BY_SOURCE: dict[str, tuple[type[Evidence], ...]] = {
     "samples": (Trend, ServerTrend),
     "server_samples": (ServerTrend,),
@@ -146,6 +149,7 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
         Trend: one if looks else _NO_ASSETS,
         **dict.fromkeys(_OF_SERVERS, _PLAIN_ACCOUNT if plain else _NOT_REPORTED),
         Servers: _PLAIN_ACCOUNT if plain else _NO_SERVERS,
+        Topology: _PLAIN_ACCOUNT if plain else _NO_SERVERS,
         ServerTrend: _PLAIN_ACCOUNT if plain else one,
         Accounts: _NO_ACCOUNTS,
         ConnectedServer: _NO_CONNECTION,

@@ -10,8 +10,8 @@ import msgspec
 from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimits
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
-from jsdoctor.parse.opening import open_reply
-from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.opening import Identities, open_reply
+from jsdoctor.parse.replies import Instant, ReplyError, decode
 from jsdoctor.parse.unseen import unreadable
 
 _NOT_HERE = "does not exist"
@@ -42,9 +42,7 @@ class _AccountzReply(_Detail, frozen=True):
     account_detail: _Detail | None = None
 
 
-def account_claims(
-    exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]
-) -> tuple[AccountClaims | None, list[Gap]]:
+def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tuple[AccountClaims | None, list[Gap]]:
     """The accounts that have a JWT, and gaps for what cannot be read; None when no server was asked."""
     uses: dict[tuple[str, str], AccountUse] = {}
     gaps: list[Gap] = []
@@ -60,7 +58,8 @@ def account_claims(
         detail = reply.account_detail or reply
         if detail.decoded_jwt is not None:
             at = reply.now or identity.time or exchange.asked_at
-            uses[identity.name, detail.account_name] = _use(identity.name, at, detail, detail.decoded_jwt)
+            name = identities.name(identity)
+            uses[name, detail.account_name] = _use(name, at, detail, detail.decoded_jwt)
     return AccountClaims(tuple(uses[key] for key in sorted(uses))) if asked else None, gaps
 
 

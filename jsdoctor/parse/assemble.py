@@ -11,11 +11,13 @@ from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.links import Links
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.topology import Topology, topology_of
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.absence import why_absent
 from jsdoctor.parse.account import AccountReplies
@@ -24,7 +26,8 @@ from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.merge import merge_streams
-from jsdoctor.parse.replies import GreetingReply, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.opening import Identities
+from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
@@ -36,8 +39,9 @@ class _Known:
     """What an earlier sample told and later ones do not: who answers at a monitoring address; our own account."""
 
     def __init__(self) -> None:
-        self.identities: dict[str, ServerIdentity] = {}
+        self.identities = Identities()
         self.account = ""
+        self.domain = ""
         self.usage: Account | None = None
         self.raft: list[tuple[RaftMember, ...]] = []
 
@@ -69,7 +73,8 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         present[RaftGroups] = RaftGroups(tuple(known.raft))
     if trend := _server_trend(present.get(Servers)):
         present[ServerTrend] = trend
-    _clocks(samples, present, gaps)
+    _topology(present)
+    _clocks(samples, known, present, gaps)
     _stored(samples, known.account, present, gaps)
     _heard(samples, known.account, present, gaps)
     present[Gaps] = Gaps(_distinct(gaps))
@@ -87,7 +92,7 @@ def _snapshot(
     known.account, known.usage = account.name, account.account() or known.usage
     if found := servers.servers():
         present[Servers] = _joined(present.get(Servers), found)
-    if usage := _usage(servers, known.usage):
+    if usage := _usage(servers, known):
         present[Accounts] = usage
     gaps.extend((*servers.gaps, *account.gaps, *servers.silent_servers()))
     if not (account.answered or servers.showed_assets):
@@ -96,7 +101,7 @@ def _snapshot(
     # The API answers from leaders and covers the account whole; jsz covers every account of the servers asked.
     copies, consumers = servers.streams, servers.consumers
     if account.answered:
-        ours = servers.names_of(account.name)
+        ours = servers.names_of(account.name, known.domain)
         copies = [copy for copy in copies if copy.account not in ours] + account.streams
         consumers = {key: value for key, value in consumers.items() if key[0] not in ours} | account.consumers
     streams, silent = merge_streams(copies, consumers), tuple(account.silent)
@@ -117,9 +122,19 @@ def _reports(sample: Sample, known: _Known, present: dict[type[Evidence], Eviden
     gaps.extend((*reports.gaps, *unread))
 
 
-def _clocks(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _topology(present: dict[type[Evidence], Evidence]) -> None:
+    servers, links, snapshots = (present.get(kind) for kind in (Servers, Links, SnapshotSeries))
+    if isinstance(servers, Servers):
+        present[Topology] = topology_of(
+            servers,
+            links if isinstance(links, Links) else None,
+            snapshots if isinstance(snapshots, SnapshotSeries) else None,
+        )
+
+
+def _clocks(samples: Sequence[Sample], known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
-    clocks, unread = clocks_of(exchanges)
+    clocks, unread = clocks_of(exchanges, known.identities)
     true_time, disbelieved = ntp_time(exchanges)
     if clocks is not None:
         present[Clocks] = clocks
@@ -157,10 +172,10 @@ def _is_fresh(readings: Sequence[Server]) -> bool:
     return len({reading.varz.now for reading in readings if reading.varz}) == len(readings)
 
 
-def _usage(servers: ServerReplies, own: Account | None) -> Accounts | None:
+def _usage(servers: ServerReplies, known: _Known) -> Accounts | None:
     """All accounts that servers tell of; of our own account the API knows more."""
-    found = servers.accounts()
-    ours = servers.names_of(own.name) if own else set()
+    found, own = servers.accounts(), known.usage
+    ours = servers.names_of(own.name, known.domain) if own else set()
     rows = [row for row in (found.accounts if found else ()) if row.name not in ours]
     rows += [own] if own else []
     return Accounts(tuple(sorted(rows, key=lambda row: row.name))) if rows else None
@@ -193,7 +208,8 @@ def _connected(sample: Sample, known: _Known, present: dict[type[Evidence], Evid
     for exchange in sample.exchanges:
         if exchange.access is Access.CLIENT and exchange.endpoint is Endpoint.CONNECT_INFO:
             try:
-                present[ConnectedServer] = decode(exchange.body, ConnectedServer)
+                greeting = present[ConnectedServer] = decode(exchange.body, ConnectedServer)
+                known.domain = greeting.domain
                 known.account = decode(exchange.body, GreetingReply).remote_account
             except ReplyError as error:
                 gaps.append(unreadable(exchange, error))

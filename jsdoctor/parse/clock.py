@@ -16,6 +16,7 @@ from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
+from jsdoctor.parse.opening import Identities
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
 from jsdoctor.parse.unseen import unreadable
 
@@ -44,8 +45,9 @@ class _Reading(msgspec.Struct, frozen=True):
     source: str
 
 
-def clocks_of(exchanges: Iterable[Exchange]) -> tuple[Clocks | None, list[Gap]]:
+def clocks_of(exchanges: Iterable[Exchange], identities: Identities | None = None) -> tuple[Clocks | None, list[Gap]]:
     """The clocks that the CLOCK exchanges of a run tell of, and a gap for each reply that could not be read."""
+    identities = identities or Identities()
     readings: dict[str, list[_Reading]] = defaultdict(list)
     gaps: list[Gap] = []
     complete = False
@@ -53,7 +55,7 @@ def clocks_of(exchanges: Iterable[Exchange]) -> tuple[Clocks | None, list[Gap]]:
         if exchange.endpoint is not Endpoint.CLOCK:
             continue
         try:
-            reading = _reading(exchange, decode(exchange.body, _Timed))
+            reading = _reading(exchange, decode(exchange.body, _Timed), identities)
         except ReplyError as error:
             gaps.append(unreadable(exchange, error))
             continue
@@ -64,11 +66,11 @@ def clocks_of(exchanges: Iterable[Exchange]) -> tuple[Clocks | None, list[Gap]]:
     return (Clocks(servers, complete) if servers else None), gaps
 
 
-def _reading(exchange: Exchange, reply: _Timed) -> _Reading | None:
+def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _Reading | None:
     """None for a reply that does not say which server's time it is, or that is an error."""
     named = reply.server or ServerIdentity()
     leader = reply.cluster or Cluster()
-    server = named.name or reply.server_name or leader.leader
+    server = identities.name(named) or reply.server_name or leader.leader
     at = named.time or reply.now or reply.ts
     if not server or at is None:
         return None

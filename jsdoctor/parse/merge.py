@@ -29,6 +29,7 @@ class StreamCopy(msgspec.Struct, frozen=True):
     at: datetime
     stream: StreamReply
     consumers_seen: bool = True
+    domain: str = ""
 
 
 ConsumerCopy = tuple[str, datetime, ConsumerReply]
@@ -96,6 +97,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
     reply = best.stream
     return Stream(
         account=best.account,
+        domain=best.domain,
         name=reply.config.name,
         config=reply.config,
         state=reply.state,

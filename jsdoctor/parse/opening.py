@@ -5,17 +5,35 @@ from __future__ import annotations
 import msgspec
 
 from jsdoctor.model.exchange import Access, Exchange
+from jsdoctor.parse.domains import Domains
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, SystemEnvelope, decode
 
 
-def open_reply(exchange: Exchange, identities: dict[str, ServerIdentity]) -> tuple[ServerIdentity, bytes | msgspec.Raw]:
-    """The sender and the body. `identities` names who answers at a monitoring address.
+class Identities:
+    """Who answers, shared by the samples of a run.
+
+    `by_address`: the server at each monitoring address. `domains`: the JetStream domains of the newest sample.
+    `twins`: names that two servers had at the same time in any sample.
+    """
+
+    def __init__(self) -> None:
+        self.by_address: dict[str, ServerIdentity] = {}
+        self.domains = Domains()
+        self.twins: set[str] = set()
+
+    def name(self, identity: ServerIdentity) -> str:
+        """The server's name, told from that of another domain's server where both are the same."""
+        return self.domains.names.get(identity.id or identity.name, identity.name)
+
+
+def open_reply(exchange: Exchange, identities: Identities) -> tuple[ServerIdentity, bytes | msgspec.Raw]:
+    """The sender, by the name of its configuration, and the body.
 
     Raises ReplyError for an error reply and for what cannot be read.
     """
     if exchange.access is Access.MONITOR:
         base = monitor_base(exchange.target)
-        return identities.get(base, ServerIdentity(name=base)), exchange.body
+        return identities.by_address.get(base, ServerIdentity(name=base)), exchange.body
     envelope = decode(exchange.body, SystemEnvelope)
     if envelope.error:
         raise ReplyError(f"{envelope.server.name or 'a server'} answered: {envelope.error.description}")

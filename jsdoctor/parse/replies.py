@@ -45,6 +45,7 @@ class ServerIdentity(msgspec.Struct, frozen=True):
     cluster: str = ""
     ver: str = ""
     time: Instant | None = None
+    domain: str = ""
 
 
 class ApiError(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
-from jsdoctor.parse.opening import open_reply
+from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
 from jsdoctor.parse.unseen import unreadable
 
@@ -50,7 +50,7 @@ class _LeafzReply(msgspec.Struct, frozen=True):
 class ServerReports:
     """What servers said in one sample. `identities` names who answers at a monitoring address; see ServerReplies."""
 
-    def __init__(self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]) -> None:
+    def __init__(self, exchanges: Iterable[Exchange], identities: Identities) -> None:
         self.gaps: list[Gap] = []
         self._exchanges = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR)]
         self._identities = identities
@@ -117,7 +117,8 @@ class ServerReports:
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
                 continue
-            yield identity, clock(reply) or identity.time or exchange.asked_at, reply
+            named = msgspec.structs.replace(identity, name=self._identities.name(identity))
+            yield named, clock(reply) or identity.time or exchange.asked_at, reply
 
 
 def _is_none(body: bytes | msgspec.Raw) -> bool:

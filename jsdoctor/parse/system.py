@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
@@ -20,9 +23,10 @@ from jsdoctor.model.server import (
     Tier,
     Varz,
 )
+from jsdoctor.parse.domains import Domains, domains_of, speaker
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
-from jsdoctor.parse.opening import monitor_base, open_reply
-from jsdoctor.parse.peers import sane_meta
+from jsdoctor.parse.opening import Identities, monitor_base, open_reply
+from jsdoctor.parse.peers import renamed_cluster, renamed_meta, sane_meta
 from jsdoctor.parse.replies import (
     AccountDetail,
     ConsumerReply,
@@ -40,6 +44,16 @@ from jsdoctor.parse.unseen import silent_members, unreadable
 _READ_FIRST = {Endpoint.VARZ: 0, Endpoint.JSZ: 1, Endpoint.HEALTHZ: 2, Endpoint.JSZ_STREAMS: 3}
 
 
+class _AccountView(NamedTuple):
+    """An account as one server shows it: its name here, the label of its domain, who said it and when."""
+
+    name: str
+    domain: str
+    server: str
+    at: datetime
+    detail: AccountDetail
+
+
 class ServerReplies:
     """Collects what each server said in one sample. Feed it with `add_all`, then read the rest."""
 
@@ -52,82 +66,103 @@ class ServerReplies:
         self._jsz: dict[str, JszReply] = {}
         self._identity: dict[str, ServerIdentity] = {}
         self._asked_at: dict[str, datetime] = {}
-        self._told: list[tuple[str, JszReply, Exchange]] = []
-        self._details: list[tuple[str, str, datetime, AccountDetail]] = []
+        self._told: list[tuple[ServerIdentity, JszReply, Exchange]] = []
+        self._domains = Domains()
+        self._details: list[_AccountView] = []
         self.asked_all = False
         self.again: Repeated | None = None
 
-    def add_all(self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity]) -> None:
-        """Take every server reply. `identities` maps monitoring addresses to servers and is shared between samples."""
+    def add_all(self, exchanges: Iterable[Exchange], identities: Identities) -> None:
+        """Take every server reply. `identities` is shared between samples."""
         own = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR) and e.endpoint in _READ_FIRST]
         for exchange in sorted(own, key=lambda e: _READ_FIRST[e.endpoint]):
             try:
                 self._add(exchange, identities)
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
-        several_domains = len({jsz.domain for _, jsz, _ in self._told if jsz.account_details}) > 1
-        for server, jsz, exchange in self._told:
-            self._add_accounts(server, jsz, exchange, several_domains)
-        self._add_repeated(exchanges, identities, several_domains)
+        self._domains = identities.domains = self._find_domains(identities.twins)
+        several = len({self._domain(_key(identity), jsz) for identity, jsz, _ in self._told if jsz.account_details}) > 1
+        for identity, jsz, exchange in self._told:
+            self._add_accounts(identity, jsz, exchange, several)
+        self._add_repeated(exchanges, identities, several)
 
-    def _add_repeated(
-        self, exchanges: Iterable[Exchange], identities: dict[str, ServerIdentity], several_domains: bool
-    ) -> None:
+    def _add_repeated(self, exchanges: Iterable[Exchange], identities: Identities, several_domains: bool) -> None:
         """Take what servers said when they were asked once more for the assets of an account."""
         repeated = [exchange for exchange in exchanges if exchange.endpoint is Endpoint.JSZ_AGAIN]
         if not repeated:
             return
         again = ServerReplies()
+        again._domains = self._domains
         for exchange in repeated:
             try:
                 identity, body = open_reply(exchange, identities)
-                again._add_accounts(identity.name, decode(body, JszReply), exchange, several_domains)
+                again._add_accounts(identity, decode(body, JszReply), exchange, several_domains)
             except ReplyError:
                 continue  # what the sample itself says then stands
         self.again = Repeated(
             {s.key: s for s in merge_streams(again.streams, again.consumers)},
-            frozenset(name for name, _, _, _ in again._details),
+            frozenset(seen.name for seen in again._details),
         )
 
-    def _add(self, exchange: Exchange, identities: dict[str, ServerIdentity]) -> None:
+    def _find_domains(self, twins: set[str]) -> Domains:
+        """The JetStream domains of this sample, and who must be told from a server of the same name."""
+        found = []
+        for key, identity in self._identity.items():
+            jsz, varz = self._jsz.get(key), self._varz.get(key)
+            runs = jsz is not None and not jsz.disabled and jsz.config is not None
+            cluster = identity.cluster or (varz.cluster.name if varz and varz.cluster else "")
+            named = msgspec.structs.replace(identity, cluster=cluster)
+            found.append(speaker(named, key, jsz.domain if jsz else "", jsz.meta_cluster if jsz else None, runs))
+        return domains_of(found, twins)
+
+    def _domain(self, key: str, jsz: JszReply | None) -> str:
+        return self._domains.labels.get(key, jsz.domain if jsz else "")
+
+    def _add(self, exchange: Exchange, identities: Identities) -> None:
         identity, body = open_reply(exchange, identities)
         if exchange.endpoint is Endpoint.JSZ_STREAMS:  # only streams: it tells nothing of the server itself
-            self._told.append((identity.name, decode(body, JszReply), exchange))
+            self._told.append((identity, decode(body, JszReply), exchange))
             self.asked_all = True
             return
         if exchange.endpoint is Endpoint.VARZ:
             varz = decode(body, Varz)
             if exchange.access is Access.MONITOR:
-                identity = identities[monitor_base(exchange.target)] = _identity_of(varz)
+                identity = identities.by_address[monitor_base(exchange.target)] = _identity_of(varz)
             self._varz[_key(identity)] = varz
         elif exchange.endpoint is Endpoint.JSZ:
             jsz = decode(body, JszReply)
             if not identity.id:
-                identity = identities[monitor_base(exchange.target)] = ServerIdentity(identity.name, jsz.server_id)
+                identity = ServerIdentity(identity.name, jsz.server_id)
+                identities.by_address[monitor_base(exchange.target)] = identity
             # A server asked in two ways tells the same twice: one copy of its streams is enough.
             if _key(identity) not in self._jsz:
                 self._jsz[_key(identity)] = jsz
-                self._told.append((identity.name, jsz, exchange))
+                self._told.append((identity, jsz, exchange))
         elif exchange.endpoint is Endpoint.HEALTHZ:
             self._health[_key(identity)] = decode(body, Health)
         self._identity[_key(identity)] = identity
         self._asked_at[_key(identity)] = exchange.asked_at
         self.asked_all = self.asked_all or exchange.access is Access.SYSTEM
 
-    def _add_accounts(self, server: str, jsz: JszReply, exchange: Exchange, several_domains: bool) -> None:
-        at = jsz.now or exchange.asked_at
+    def _add_accounts(self, identity: ServerIdentity, jsz: JszReply, exchange: Exchange, several_domains: bool) -> None:
+        at, key = jsz.now or exchange.asked_at, _key(identity)
+        domain, names = self._domain(key, jsz), self._domains.renamed(key)
+        server = names.get(identity.name, identity.name)
         for account in jsz.account_details or ():
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
-            name = f"{account.name}@{jsz.domain}" if several_domains and jsz.domain else account.name
+            name = f"{account.name}@{domain}" if several_domains and domain else account.name
             if exchange.endpoint is not Endpoint.JSZ_STREAMS:
-                self._details.append((name, server, at, account))
+                self._details.append(_AccountView(name, domain, server, at, account))
             streams, errors = decode_each(account.stream_detail, StreamReply)
-            for stream in streams:
+            for listed in streams:
+                stream = _renamed(listed, names) if names else listed
                 consumers, more = decode_each(stream.consumer_detail, ConsumerReply)
                 errors += more
                 # An absent list means none, unless the stream's own count says that consumers were not asked for.
                 seen = not more and (stream.consumer_detail is not None or stream.state.consumer_count == 0)
-                self.streams.append(StreamCopy(server, name, at, stream, seen))
+                if names:
+                    consumers = [_renamed(consumer, names) for consumer in consumers]
+                self.streams.append(StreamCopy(server, name, at, stream, seen, domain))
                 self.consumers[name, stream.config.name].extend((server, c.ts or at, c) for c in consumers)
             self.gaps.extend(unreadable(exchange, error, server) for error in errors)
 
@@ -150,13 +185,14 @@ class ServerReplies:
         identity, varz, jsz = self._identity[key], self._varz.get(key), self._jsz.get(key)
         at = (jsz and jsz.now) or (varz and varz.now) or identity.time
         return Server(
-            name=identity.name,
+            name=self._domains.names.get(key, identity.name),
             server_id=identity.id,
             cluster=identity.cluster,
+            domain=self._domains.label(key),
             version=identity.ver,
             at=at or self._asked_at[key],
             varz=varz,
-            jetstream=_stats(jsz) if jsz else None,
+            jetstream=_stats(jsz, self._domains.renamed(key)) if jsz else None,
             health=self._health.get(key),
         )
 
@@ -165,11 +201,18 @@ class ServerReplies:
         if not self.asked_all:
             return []
         names = {key: identity.name for key, identity in self._identity.items()}
-        return silent_members(names.values(), ((names[key], jsz) for key, jsz in self._jsz.items()))
+        return silent_members(
+            [(self._domains.label(key), name) for key, name in names.items()],
+            ((self._domains.label(key), names[key], jsz) for key, jsz in self._jsz.items()),
+        )
 
-    def names_of(self, account: str) -> set[str]:
-        """The names here of an account given by name or, as 2.10 does in operator mode, by its public key."""
-        return {account} | {name for name, _, _, detail in self._details if account in (detail.name, detail.id)}
+    def names_of(self, account: str, domain: str = "") -> set[str]:
+        """The names here of an account given by name or, as 2.10 does in operator mode, by its public key.
+
+        `domain` is that of the server that a client is connected to: the account has other streams in each domain.
+        """
+        found = {seen.name for seen in self._details if account in (seen.detail.name, seen.detail.id)}
+        return {account} | {name for name in found if "@" not in name or not domain or name.endswith(f"@{domain}")}
 
     def accounts(self) -> Accounts | None:
         """Usage per account. Every server reports the account's total as far as it has heard: the highest is newest."""
@@ -178,7 +221,7 @@ class ServerReplies:
             streams[account] += 1
             consumers[account] += len({consumer.name for _, _, consumer in copies})
         usage: dict[str, Account] = {}
-        for name, server, at, detail in self._details:
+        for name, domain, server, at, detail in self._details:
             tier = Tier(
                 memory=detail.memory,
                 storage=detail.storage,
@@ -190,7 +233,7 @@ class ServerReplies:
             )
             known = usage.get(name)
             if known is None or tier.storage + tier.memory > known.tiers[0].storage + known.tiers[0].memory:
-                usage[name] = Account(name, (tier,), at, server)
+                usage[name] = Account(name, (tier,), at, server, domain)
         return Accounts(tuple(usage[name] for name in sorted(usage))) if usage else None
 
 
@@ -203,9 +246,16 @@ def _identity_of(varz: Varz) -> ServerIdentity:
     return ServerIdentity(name=varz.server_name, id=varz.server_id, cluster=cluster, ver=varz.version, time=varz.now)
 
 
-def _stats(jsz: JszReply) -> JetStreamStats:
+def _stats(jsz: JszReply, names: Mapping[str, str]) -> JetStreamStats:
     fields = {name: getattr(jsz, name) for name in JetStreamStats.__struct_fields__}
-    return JetStreamStats(**fields | {"meta_cluster": sane_meta(jsz.meta_cluster)})
+    return JetStreamStats(**fields | {"meta_cluster": renamed_meta(sane_meta(jsz.meta_cluster), names)})
+
+
+_AssetT = TypeVar("_AssetT", StreamReply, ConsumerReply)
+
+
+def _renamed(asset: _AssetT, names: Mapping[str, str]) -> _AssetT:
+    return msgspec.structs.replace(asset, cluster=renamed_cluster(asset.cluster, names))
 
 
 def _limit(reserved: int) -> int:

@@ -29,20 +29,20 @@ _REFUSALS = {
 }
 
 
-def silent_members(answered: Collection[str], replies: Iterable[tuple[str, JszReply]]) -> list[Gap]:
+def silent_members(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
     """Members of the meta group that gave no answer, by name where a reply names them, else as a number.
 
-    `answered` names the servers that said anything, `replies` are by server name. There is one meta group per domain.
+    `answered` are the servers that said anything, by label of their domain and configured name, `replies` what they
+    said. There is one meta group per domain.
     On 2.10 only the meta leader names its peers: when that one is dead, `cluster_size` alone tells that any is missing.
     """
-    heard = {peer_id(name) for name in answered}
+    heard = {(domain, peer_id(name)) for domain, name in answered}
     names: dict[str, str] = {}
     known: dict[str, set[str]] = defaultdict(set)
     sizes: dict[str, int] = defaultdict(int)
-    for server, jsz in replies:
+    for domain, server, jsz in replies:
         if (meta := jsz.meta_cluster) is None:
             continue
-        domain = jsz.domain
         known[domain].add(peer_id(server))
         sizes[domain] = max(sizes[domain], meta.cluster_size)
         if meta.leader:
@@ -52,7 +52,7 @@ def silent_members(answered: Collection[str], replies: Iterable[tuple[str, JszRe
                 names[peer.peer or peer_id(peer.name)] = peer.name
         known[domain] |= {peer.peer or peer_id(peer.name) for peer in meta.replicas}
         known[domain] |= {peer_id(meta.leader)} if meta.leader else set()
-    silent = set().union(*known.values()) - heard
+    silent = [peer for domain, peers in known.items() for peer in peers if (domain, peer) not in heard]
     nameless = sum(max(0, size - len(known[domain])) for domain, size in sizes.items())
     gaps = [_silent(name) for name in sorted(names[peer] for peer in silent if peer in names)]
     nameless += len([peer for peer in silent if peer not in names])

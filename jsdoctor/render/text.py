@@ -47,6 +47,10 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
     page.line(" · ".join(part for part in parts if part))
     if report.headline:
         page.line(f"Looked at {report.headline}")
+    if report.deployment:
+        page.line(f"Deployment: {report.deployment[0]}")
+        for line in report.deployment[1:] if options.verbose else ():
+            page.line(line, indent=2)
 
 
 def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:

@@ -67,14 +67,14 @@ def test_a_stream_stays_within_its_part_of_a_super_cluster() -> None:
     super_cluster = Servers((*(server(f"w{n}", "west") for n in range(3)), server("e1", "east")), complete=True)
     room = Room(ClusterSnapshot(taken_at=NOON, streams=(found,)), super_cluster, None)
     assert room.servers_for(found) == 3
-    assert not room.size_is_exact
+    assert not room.is_exact(found)
 
 
 def test_dead_servers_count_in_a_plain_cluster() -> None:
     found = stream()
     two_of_four = Servers((server("n1", "west"), server("n2", "west")), complete=True)
     room = Room(ClusterSnapshot(taken_at=NOON, streams=(found,)), two_of_four, None)
-    assert (room.servers_for(found), room.size_is_exact) == (4, True)
+    assert (room.servers_for(found), room.is_exact(found)) == (4, True)
 
 
 def test_nothing_tells_how_many_servers_there_are() -> None:

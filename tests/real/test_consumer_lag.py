@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("consumer-lag")]
 IMPATIENT = """
 [rules.JSD405]
 idle_for = "1s"
+absent_for = "1s"
 [rules.JSD417]
 still_for = "1s"
 """

@@ -69,12 +69,8 @@ def meta_groups(servers: Servers) -> list[MetaLooks]:
         members: dict[str, list[Server]] = defaultdict(list)
         for server in look:
             if server.meta and server.jetstream and not server.jetstream.disabled:
-                members[server.jetstream.config.domain if server.jetstream.config else ""].append(server)
+                members[server.domain].append(server)
         for domain, found in members.items():
             by_domain[domain].append(tuple(found))
-    shown = {
-        (server.jetstream.config.domain if server.jetstream.config else "")
-        for server in servers.servers
-        if server.meta and server.jetstream
-    }
+    shown = {server.domain for server in servers.servers if server.meta and server.jetstream}
     return [MetaLooks(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]

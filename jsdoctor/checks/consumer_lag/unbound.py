@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from jsdoctor.checks.consumer_lag.progress import histories, is_full, key, moved, patience_ns, quiet_ns, still_ns
+from jsdoctor.checks.consumer_lag.rhythm import rhythms
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -16,29 +19,39 @@ _KEPT_LONG_NS = 3_600_000_000_000
 """A consumer that is no durable and is deleted sooner than this without clients clears itself away."""
 
 
+_LATE = 2
+"""Clients are late when they stay away for so many times as long as they ever did."""
+
+
 @check("consumer_lag.unbound")
-def unbound(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+def unbound(
+    snapshots: SnapshotSeries, trend: Trend | None, history: History | None, params: Params
+) -> Iterator[Finding]:
     """One look proves nothing of a pull consumer: clients that fetch in batches have no request open in between.
 
     So it must be quiet for longer than its workers may take over what they hold, and messages must have waited as long.
+    Workers that come once a minute and jobs that come at night look the same as dead ones: until `absent_for`, or until
+    they are late by the rhythm that earlier looks show, the finding is an info.
     """
     idle_ns, enough = params.integer("idle_for"), params.integer("unproven_pending")
-    seen = histories(trend)
+    seen, usual = histories(trend), rhythms(history)
     for stream, consumer in snapshots.last.led_consumers():
-        if consumer.paused or is_full(consumer) or _comes_and_goes(consumer):
+        if consumer.paused or is_full(consumer) or _comes_and_goes(stream, consumer):
             continue
         if consumer.num_pending == 0 or _has_client(consumer):
             yield passed(consumer.subject)
             continue
-        history = seen.get(key(consumer))
-        if history and (moved(history) or any(_has_client(r) or r.num_pending == 0 for r in history.readings)):
+        recent = seen.get(key(consumer))
+        if recent and (moved(recent) or any(_has_client(r) or r.num_pending == 0 for r in recent.readings)):
             yield passed(consumer.subject)
             continue
         long_ns = max(idle_ns, patience_ns(consumer) if consumer.num_ack_pending else 0)
-        quiet = max(quiet_ns(consumer) or 0, still_ns(history) if history else 0)
-        old = quiet >= long_ns and (consumer.num_pending >= enough or _waited_ns(stream, consumer, history) >= long_ns)
+        quiet = max(quiet_ns(consumer) or 0, still_ns(recent) if recent else 0)
+        old = quiet >= long_ns and (consumer.num_pending >= enough or _waited_ns(stream, consumer, recent) >= long_ns)
         if consumer.config.is_push or old:
-            yield _finding(stream, consumer, quiet, long_ns, old)
+            rhythm = usual.get(key(consumer))
+            absent_ns = max(long_ns, params.integer("absent_for") if rhythm is None else _LATE * rhythm)
+            yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, absent_ns, rhythm))
         elif quiet < long_ns and quiet_ns(consumer) is not None:
             yield passed(consumer.subject)
         else:
@@ -50,9 +63,9 @@ def _has_client(consumer: Consumer) -> bool:
     return consumer.push_bound if consumer.config.is_push else consumer.num_waiting > 0
 
 
-def _comes_and_goes(consumer: Consumer) -> bool:
+def _comes_and_goes(stream: Stream, consumer: Consumer) -> bool:
     """Whether it is made to be without a client at times: it clears itself away, or a session of MQTT owns it."""
-    if consumer.stream.startswith("$MQTT_"):
+    if stream.is_mqtt:
         return True
     return not consumer.config.durable_name and consumer.config.inactive_threshold_ns < _KEPT_LONG_NS
 
@@ -67,27 +80,56 @@ def _waited_ns(stream: Stream, consumer: Consumer, history: ConsumerHistory | No
     return max((*ages, int(history.elapsed_s * 1e9) if history else 0))
 
 
-def _finding(stream: Stream, consumer: Consumer, quiet: int, long_ns: int, old: bool) -> Finding:
+class _Quiet(NamedTuple):
+    """For how long nothing was delivered, and what that is compared with, all in nanoseconds.
+
+    `old`: it is past `long_ns`. From `absent_ns` on no job that comes at intervals explains it; `rhythm_ns` is the
+    longest time that clients stayed away before, None where earlier looks do not tell.
+    """
+
+    quiet_ns: int
+    long_ns: int
+    old: bool
+    absent_ns: int
+    rhythm_ns: int | None
+
+    @property
+    def absent(self) -> bool:
+        """Whether clients have stayed away for too long."""
+        return self.old and self.quiet_ns >= self.absent_ns
+
+    def what_decides(self, push: bool) -> str:
+        """How the reader can tell an absent client from one that comes at intervals."""
+        if self.absent and self.rhythm_ns is not None:
+            return f"; in the looks of --history its clients were never away for longer than {span(self.rhythm_ns)}"
+        if self.absent or push:
+            return ""
+        before = f"; its clients were away for up to {span(self.rhythm_ns)} before" if self.rhythm_ns else ""
+        return f"{before}; a worker that comes at intervals looks the same until it is away for {span(self.absent_ns)}"
+
+
+def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
     push = consumer.config.is_push
     never = consumer.delivered.consumer_seq == 0
     who = "no subscriber is bound" if push else "nobody asks for messages"
-    since = "nothing was ever delivered" if never else f"nothing was delivered for {span(quiet)}"
+    since = "nothing was ever delivered" if never else f"nothing was delivered for {span(seen.quiet_ns)}"
     piles_up = stream.config.retention in ("workqueue", "interest")
-    seen: Observation = (
+    clients: Observation = (
         consumer.observed("push_bound", consumer.push_bound)
         if push
         else consumer.observed("num_waiting", consumer.num_waiting)
     )
     return Finding(
         subject=consumer.subject,
-        severity=Severity.ERROR if piles_up and old else None,
+        severity=Severity.ERROR if piles_up and seen.absent else None if push or seen.absent else Severity.INFO,
         message=f"{who} and {since}: {counted(consumer.num_pending, 'message')} waiting"
-        + (", and the stream keeps them until this consumer acknowledges them" if piles_up else ""),
-        measured=quiet if old else None,
-        threshold=long_ns if old else None,
-        unit="duration" if old else None,
+        + (", and the stream keeps them until this consumer acknowledges them" if piles_up else "")
+        + seen.what_decides(push),
+        measured=seen.quiet_ns if seen.old else None,
+        threshold=seen.long_ns if seen.old else None,
+        unit="duration" if seen.old else None,
         evidence=(
-            seen,
+            clients,
             consumer.observed("num_pending", consumer.num_pending),
             consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
             consumer.observed("delivered.last_active", consumer.delivered.last_active),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from ipaddress import ip_address
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers, Varz
+from jsdoctor.model.wording import counted
 
 
 @check("server_health.authentication_not_required")
@@ -75,14 +77,16 @@ def is_local(host: str) -> bool:
 def _unlimited(accounts: tuple[Account, ...]) -> Iterator[Finding]:
     """Only where several accounts share the servers: one without limits can then use up what the others need."""
     users = [a for a in accounts if a.tiers and any(tier.streams or tier.storage or tier.memory for tier in a.tiers)]
-    for account in users if len(users) > 1 else ():
+    in_domain = Counter(account.domain for account in users)
+    for account in (user for user in users if in_domain[user.domain] > 1):
         if any(tier.limits.max_storage > 0 or tier.limits.max_memory > 0 for tier in account.tiers):
             yield passed(account.subject)
             continue
         yield Finding(
             subject=account.subject,
             severity=Severity.INFO,
-            message=f"it has no JetStream limits and shares its servers with {len(users) - 1:,} other accounts:"
+            message=f"it has no JetStream limits and shares its servers with"
+            f" {counted(in_domain[account.domain] - 1, 'other account')}:"
             " it can use up their storage",
             evidence=(Observation(account.source, "limits.max_storage", -1, account.at),),
         )

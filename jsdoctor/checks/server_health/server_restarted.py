@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.health import uptime_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
@@ -49,14 +50,26 @@ def _restarted(history: ServerHistory) -> Finding:
 
 @check("server_health.restarted_lately")
 def restarted_lately(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """A start by itself is no fault. One server out of step, or all at once although their data is older, is news."""
-    uptimes = {server.name: up for server in servers.servers if (up := uptime_ns(server)) is not None}
-    known = [server for server in servers.servers if server.name in uptimes]
+    """A start by itself is no fault. One server out of step, or all at once although their data is older, is news.
+
+    Servers are compared with those of their own JetStream domain: sites of a fleet start when they please.
+    """
+    domains: dict[str, list[Server]] = defaultdict(list)
+    for server in servers.servers:
+        domains[server.domain].append(server)
+    for domain in sorted(domains):
+        yield from _of_domain(domains[domain], _oldest_data(snapshots, domain), len(domains) == 1, params)
+
+
+def _of_domain(
+    servers: Sequence[Server], oldest: datetime | None, only_domain: bool, params: Params
+) -> Iterator[Finding]:
+    uptimes = {server.name: up for server in servers if (up := uptime_ns(server)) is not None}
+    known = [server for server in servers if server.name in uptimes]
     recent = params.integer("recent")
-    oldest = _oldest_data(snapshots)
     whole = known and len(known) >= max((s.meta.cluster_size for s in known if s.meta), default=0)
     if whole and max(uptimes.values()) < recent and _is_older(oldest, known, params.integer("recent_data")):
-        yield _all_at_once(known, uptimes, oldest)
+        yield _all_at_once(known, uptimes, oldest, only_domain)
         return
     for server in known:
         others = [up for name, up in uptimes.items() if name != server.name]
@@ -66,8 +79,9 @@ def restarted_lately(servers: Servers, snapshots: SnapshotSeries | None, params:
         )
 
 
-def _oldest_data(snapshots: SnapshotSeries | None) -> datetime | None:
-    return min((s.created for s in snapshots.last.streams if s.created), default=None) if snapshots else None
+def _oldest_data(snapshots: SnapshotSeries | None, domain: str) -> datetime | None:
+    streams = snapshots.last.streams if snapshots else ()
+    return min((s.created for s in streams if s.created and s.domain in ("", domain)), default=None)
 
 
 def _is_older(oldest: datetime | None, servers: Sequence[Server], margin_ns: int) -> bool:
@@ -76,8 +90,10 @@ def _is_older(oldest: datetime | None, servers: Sequence[Server], margin_ns: int
     return oldest is not None and (min(starts) - oldest).total_seconds() * 1e9 > margin_ns
 
 
-def _all_at_once(servers: Sequence[Server], uptimes: dict[str, int], oldest: datetime | None) -> Finding:
-    first, last = max(uptimes.values()), min(uptimes.values())
+def _all_at_once(
+    servers: Sequence[Server], uptimes: dict[str, int], oldest: datetime | None, only_domain: bool
+) -> Finding:
+    first, last, domain = max(uptimes.values()), min(uptimes.values()), servers[0].domain
     if len(servers) == 1:
         who = f"the only server started {span(_rough(first))} ago"
     else:
@@ -85,7 +101,11 @@ def _all_at_once(servers: Sequence[Server], uptimes: dict[str, int], oldest: dat
         when = f"{oldest_text} ago" if oldest_text == newest_text else f"between {oldest_text} and {newest_text} ago"
         who = f"all {len(servers):,} servers started {when}"
     return Finding(
-        subject=servers[0].subject if len(servers) == 1 else CLUSTER,
+        subject=servers[0].subject
+        if len(servers) == 1
+        else CLUSTER
+        if only_domain
+        else Subject(kind="cluster", name=domain),
         severity=Severity.INFO,
         message=f"{who}, and there are older streams: nothing could be published while they were down",
         evidence=(

@@ -14,33 +14,43 @@ def is_clustered(stream: Stream) -> bool:
 
 
 class Room:
-    """The servers of a deployment as places for replicas."""
+    """The servers of a deployment as places for replicas: a stream stays within its domain and within its cluster."""
 
     def __init__(self, snapshot: ClusterSnapshot, servers: Servers | None, connected: ConnectedServer | None) -> None:
-        with_jetstream = [server for server in servers.servers if server.meta] if servers else []
-        by_cluster = Counter(server.cluster for server in with_jetstream)
-        # One meta group spans a super-cluster, but a stream stays within one of its clusters.
-        self._by_cluster = by_cluster if len(by_cluster) > 1 else None
-        self._meta = max((server.meta.cluster_size for server in with_jetstream if server.meta), default=0)
+        known = servers.servers if servers else ()
+        self._domains = {server.domain for server in known if server.jetstream and not server.jetstream.disabled}
+        members = [server for server in known if server.meta]
+        self._by_cluster = Counter((server.domain, server.cluster) for server in members)
+        self._clusters = Counter(domain for domain, _ in self._by_cluster)
+        self._meta: dict[str, int] = {}
+        for server in members:
+            size = server.meta.cluster_size if server.meta else 0
+            self._meta[server.domain] = max(size, self._meta.get(server.domain, 0))
         self._connected = connected
         self._proven = max((_held(stream) or 0 for stream in snapshot.streams), default=0)
 
-    @property
-    def size_is_exact(self) -> bool:
+    def is_exact(self, stream: Stream) -> bool:
         """Whether no server can be missing from the count: the meta group counts dead ones too."""
-        return self._meta > 0 and self._by_cluster is None
+        domain = self._domain_of(stream)
+        return self._meta.get(domain, 0) > 0 and self._clusters[domain] == 1
 
     def servers_for(self, stream: Stream) -> int | None:
         """Servers that could hold a replica; the least number where a plain account looks; None when nothing tells."""
-        cluster = stream.cluster.name if stream.cluster else ""
-        if self._by_cluster is not None:
-            return self._by_cluster[cluster] or None
-        if self._meta:
-            return self._meta
+        cluster, domain = stream.cluster.name if stream.cluster else "", self._domain_of(stream)
+        if self._clusters[domain] > 1:
+            return self._by_cluster[domain, cluster] or None
+        if self._meta.get(domain):
+            return self._meta[domain]
+        if domain in self._domains:
+            return 1  # a single server, such as a leaf node with a domain of its own
         known = self._connected
         advertised = len(known.connect_urls) if known and known.cluster == cluster else 0
         least = max(self._proven, advertised)
         return least if least > 1 else None
+
+    def _domain_of(self, stream: Stream) -> str:
+        """The stream's domain; where a plain account showed the stream, the only one that servers told of."""
+        return stream.domain or (next(iter(self._domains)) if len(self._domains) == 1 else "")
 
 
 def _held(stream: Stream) -> int | None:

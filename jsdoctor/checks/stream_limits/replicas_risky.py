@@ -26,7 +26,7 @@ def replicas_risky(
         if not is_clustered(stream):
             continue
         wanted, size = stream.config.num_replicas, room.servers_for(stream)
-        if size is not None and room.size_is_exact and wanted > size:
+        if size is not None and room.is_exact(stream) and wanted > size:
             yield _too_few(stream, size)
         elif wanted % 2 == 0:
             yield _even(stream, size)

@@ -21,7 +21,8 @@ def retention_trap(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[F
     """
     taken_by, seen_before = readers(snapshots.last), histories(trend)
     for stream in snapshots.last.led_streams():
-        if stream.config.retention == "limits" or stream.config.sealed:
+        # The server makes and uses the streams of MQTT: without a device that wants a message, nobody misses it.
+        if stream.config.retention == "limits" or stream.config.sealed or stream.is_mqtt:
             continue
         if not stream.consumers_seen:
             yield unknown(stream.subject, "its consumers were not all listed", "run again, with a larger --timeout")

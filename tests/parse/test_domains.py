@@ -1,0 +1,75 @@
+"""Which servers share one JetStream, and labels and names that stay apart."""
+
+from __future__ import annotations
+
+from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.server import MetaGroup
+from jsdoctor.parse.domains import Domains, Speaker, domains_of
+
+
+def member(key: str, name: str, cluster: str, domain: str, *names: str, size: int = 0, leader: bool = True) -> Speaker:
+    """A server whose meta group has these members, the first of which leads."""
+    peers = tuple(Peer(name=other) for other in names if other != name)
+    meta = MetaGroup(
+        leader=names[0] if leader else "", replicas=peers if leader else (), cluster_size=size or len(names)
+    )
+    return Speaker(key, name, cluster, domain, meta)
+
+
+def site(key: str, name: str, domain: str = "") -> Speaker:
+    """A single server."""
+    return Speaker(key, name, name, domain)
+
+
+def group(cluster: str, domain: str, *names: str) -> list[Speaker]:
+    return [member(f"{cluster}-{name}", name, cluster, domain, *names) for name in names]
+
+
+def labels(found: Domains, *speakers: Speaker) -> list[str]:
+    return [found.label(speaker.key) for speaker in speakers]
+
+
+def test_one_cluster_needs_no_label_and_keeps_its_domain() -> None:
+    plain, named = group("C", "", "n1", "n2", "n3"), group("C", "hub", "n1", "n2", "n3")
+    assert set(labels(domains_of(plain, set()), *plain)) == {""}
+    assert set(labels(domains_of(named, set()), *named)) == {"hub"}
+
+
+def test_sites_with_domains_of_their_own_stay_apart_whatever_their_servers_are_called() -> None:
+    hub, sites = group("HUB", "hub", "n1", "n2", "n3"), [site("a", "n1", "east"), site("b", "n1", "west")]
+    found = domains_of([*hub, *sites], set())
+    assert labels(found, *hub, *sites) == ["hub", "hub", "hub", "east", "west"]
+    assert [found.names.get(s.key, s.name) for s in (*hub, *sites)] == ["n1@hub", "n2", "n3", "n1@east", "n1@west"]
+    assert found.renamed("HUB-n2") == {"n1": "n1@hub"}
+
+
+def test_a_site_with_the_domain_of_its_hub_gets_its_name_added() -> None:
+    hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "hub")
+    found = domains_of([*hub, other], set())
+    assert labels(found, hub[0], other) == ["hub", "hub/n1"]
+
+
+def test_sites_without_a_domain_never_share_the_label_of_the_hub() -> None:
+    hub, sites = group("HUB", "", "n1", "n2", "n3"), [site("a", "s1"), site("b", "s2")]
+    assert labels(domains_of([*hub, *sites], set()), *hub, *sites) == ["", "", "", "s1", "s2"]
+
+
+def test_a_super_cluster_is_one_domain_with_and_without_a_leader() -> None:
+    names = ("w1", "w2", "e1", "e2")
+    led = [member(n, n, "W" if n[0] == "w" else "E", "", *names) for n in names]
+    lost = [member(n, n, "W" if n[0] == "w" else "E", "", *names, leader=False) for n in names]
+    assert set(labels(domains_of(led, set()), *led)) == set(labels(domains_of(lost, set()), *lost)) == {""}
+
+
+def test_two_clusters_with_the_same_domain_and_servers_are_two_domains() -> None:
+    one, two = group("A", "", "n1", "n2", "n3"), group("B", "", "n1", "n2", "n3")
+    found = domains_of([*one, *two], set())
+    assert labels(found, one[0], two[0]) == ["A", "B"]
+    assert len({found.names[s.key] for s in (*one, *two)}) == 6
+
+
+def test_a_name_once_told_from_another_stays_so_when_the_other_is_gone() -> None:
+    twins: set[str] = set()
+    hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "east")
+    domains_of([*hub, other], twins)
+    assert domains_of(hub, twins).names == {"HUB-n1": "n1@hub"}
