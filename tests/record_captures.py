@@ -24,6 +24,7 @@ from nats.js.errors import APIError
 
 from jsdoctor.demo.server import free_ports
 from tests.packet_cases import CAPTURES
+from tests.record_conditions import healthy, pulls_ended, refused, rejected, scenario, silenced, stalled
 from tests.servers import Cluster, server_binary, wait_until
 
 _PASSWORD = "correct-horse-battery-staple"
@@ -222,6 +223,17 @@ async def compressed(cluster: Cluster) -> None:
         keep(raw, "routes-s2")
 
 
+async def unreachable(cluster: Cluster) -> None:
+    """Clients that nobody lets in: the usual port of leaf nodes on an address where nothing listens."""
+    with tempfile.TemporaryDirectory() as directory:
+        raw = Path(directory) / "capture.pcap"
+        with capturing(raw, [7422]):
+            for _ in range(12):
+                with contextlib.suppress(OSError):
+                    await asyncio.open_connection("127.0.0.9", 7422)
+        keep(raw, "unreachable")
+
+
 async def websocket(cluster: Cluster) -> None:
     """A WebSocket connection."""
     port = cluster.monitor("n1", "/varz")["websocket"]["port"]
@@ -239,7 +251,14 @@ SCENARIOS: dict[str, tuple[Scenario, int, str, str]] = {
     "slow-answers": (slow_answers, 1, "client", ""),
     "permissions": (permissions, 1, "client", ""),
     "routes": (routes, 3, "route", ""),
+    "unreachable": (unreachable, 1, "", ""),
     "routes-s2": (compressed, 1, "", ""),
+    "rejected": (scenario(connected, "worker", rejected), 1, "client", ""),
+    "refused": (scenario(connected, "publisher", refused), 1, "client", ""),
+    "pulls-ended": (scenario(connected, "puller", pulls_ended), 1, "client", ""),
+    "silent": (silenced(connected), 1, "client", ""),
+    "stalled": (scenario(connected, "reader", stalled), 1, "client", ""),
+    "healthy": (scenario(connected, "service", healthy), 1, "client", ""),
     "websocket": (websocket, 1, "websocket", _WEBSOCKET),
 }
 """What is done, on how many servers, which port is captured, more configuration."""

@@ -108,10 +108,69 @@ class ProtocolError(msgspec.Struct, frozen=True, gc=False):
     from_server: bool = True
 
 
+class Status(msgspec.Struct, frozen=True, gc=False):
+    """Messages that are only a status line, such as `408 Request Timeout`."""
+
+    code: int
+    text: str
+    count: int
+    first_ns: int
+    last_ns: int
+
+
+class IdleHeartbeats(msgspec.Struct, frozen=True, gc=False):
+    """Heartbeats of idle consumers, and the subscription that was silent longest for its interval.
+
+    `interval_ns` is the least time between two heartbeats, `silence_ns` the longest without anything behind one.
+    """
+
+    count: int = 0
+    interval_ns: int = 0
+    silence_ns: int = 0
+
+
+class StreamFlow(msgspec.Struct, frozen=True, gc=False):
+    """Flow control of push consumers: how often the server asked, and how the client answered.
+
+    `open` were not answered, the oldest for `waiting_ns`; `stalled` heartbeats said that deliveries wait for an answer.
+    """
+
+    requests: int = 0
+    answered: int = 0
+    open: int = 0
+    stalled: int = 0
+    longest_ns: int = 0
+    waiting_ns: int = 0
+
+
+class ApiFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests to the JetStream API that failed for one reason; `subject` is that of the first."""
+
+    operation: str
+    subject: str = ""
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+    count: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+
+
+class ApiTraffic(msgspec.Struct, frozen=True):
+    """Requests of one connection to the JetStream API, without pulls."""
+
+    requests: int = 0
+    unanswered: int = 0
+    took_ns: Latencies = Latencies()
+    failures: tuple[ApiFailure, ...] = ()
+
+
 class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     """One connection, `number` of its capture as in `model.packets.TcpConnection`.
 
-    `whole`: seen from its beginning without a gap, so that what was not seen did not happen. `swapped`: the side that
+    `whole`: seen from its beginning without a gap, so that what was not seen did not happen; `gapless`: the same from
+    where reading began, as in a connection that is older than its capture. `advisories` of JetStream by kind and by
+    stream and consumer. `subjects` are those published to most. `swapped`: the side that
     TCP takes for the client is the server. `pings_unanswered` are those of `server` or client that got no PONG in time
     to be seen. `held_ns` is the longest time that bytes waited for a hole before them to be filled, to the server and
     to the client.
@@ -121,6 +180,7 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     content: Content = Content.UNKNOWN
     link: Link = Link.CLIENT
     whole: bool = False
+    gapless: bool = False
     swapped: bool = False
     resyncs: int = 0
     bad_lines: int = 0
@@ -133,6 +193,12 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     publishing: Publishing = Publishing()
     deliveries: int = 0
     errors: tuple[ProtocolError, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    heartbeats: IdleHeartbeats = IdleHeartbeats()
+    flow_control: StreamFlow = StreamFlow()
+    api: ApiTraffic = ApiTraffic()
+    advisories: tuple[tuple[str, int], ...] = ()
+    subjects: tuple[tuple[str, int], ...] = ()
     ping_ns: Latencies = Latencies()
     pings_unanswered: int = 0
     longest_ping_wait_ns: int = 0

@@ -31,7 +31,7 @@ def publish_ack_slow(packets: PacketEvidence, params: Params) -> Iterator[Findin
 
 def _never(view: View, timeout_ns: int) -> int:
     """Publishes that still waited, longer than any client would; only where no answer can have been missed."""
-    return view.nats.publishing.waiting_ns.at_least(timeout_ns) if view.nats.whole else 0
+    return view.nats.publishing.waiting_ns.at_least(timeout_ns) if view.nats.gapless else 0
 
 
 def _finding(view: View, late: int, never: int, params: Params) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from jsdoctor.checks.packets.views import View, unreadable, views
@@ -22,11 +22,20 @@ def refused(packets: PacketEvidence, *codes: int) -> dict[Subject, list[RefusedB
     """Refusals with these error codes, by stream, else by connection. Of two captures of a connection the one is taken
     that shows more of them.
     """
+    return _refusals(packets, lambda refusal: refusal.err_code in codes)
+
+
+def refusals_but(packets: PacketEvidence, *codes: int) -> dict[Subject, list[RefusedBy]]:
+    """The same for all other error codes."""
+    return _refusals(packets, lambda refusal: refusal.err_code not in codes)
+
+
+def _refusals(packets: PacketEvidence, wanted: Callable[[Refusal], bool]) -> dict[Subject, list[RefusedBy]]:
     best: dict[tuple[Subject, Subject], list[RefusedBy]] = {}
     for view in views(packets):
         by_stream: dict[Subject, list[RefusedBy]] = {}
         for refusal in view.nats.publishing.refusals:
-            if refusal.err_code in codes:
+            if wanted(refusal):
                 subject = Subject(kind="stream", name=refusal.stream) if refusal.stream else view.subject
                 by_stream.setdefault(subject, []).append(RefusedBy(view, refusal))
         for subject, found in by_stream.items():

@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Finding, Outcome, Severity, Subject
 from jsdoctor.model.nats_traffic import Content, Link, NatsConnection
 from jsdoctor.model.packets import Capture, Flow, PacketEvidence, PairedConnection, PathDelay, TcpConnection
 
-_PORTS = frozenset((4222, 5222, 6222, 7222, 7422, 8443))
+PORTS = frozenset((4222, 5222, 6222, 7222, 7422, 8443))
 """Where NATS usually listens: clients, gateways and routes, leaf nodes, WebSocket."""
 _WORST_FIRST = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS)
 
@@ -77,7 +77,7 @@ def views(packets: PacketEvidence) -> Iterator[View]:
 def _may_be_nats(tcp: TcpConnection, talk: NatsConnection) -> bool:
     if talk.content in (Content.NATS, Content.WEBSOCKET, Content.S2) or talk.server:
         return True
-    return talk.content is not Content.OTHER and bool(_PORTS & {tcp.client.port, tcp.server.port})
+    return talk.content is not Content.OTHER and bool(PORTS & {tcp.client.port, tcp.server.port})
 
 
 def unreadable(view: View) -> bool:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from jsdoctor.model.nats_traffic import Content, Link, NatsConnection
 from jsdoctor.parse.packets.nats.ack_subject import PREFIX, Delivered, delivered
+from jsdoctor.parse.packets.nats.api import ApiTally
 from jsdoctor.parse.packets.nats.deliveries import ConsumerTally, DeliveryBook
 from jsdoctor.parse.packets.nats.faults import ErrorTally
 from jsdoctor.parse.packets.nats.headers import nats_headers, number, status
-from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened
+from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened, text
 from jsdoctor.parse.packets.nats.lines import LineReader
 from jsdoctor.parse.packets.nats.pings import PingTally
 from jsdoctor.parse.packets.nats.publishing import PublishBook, PublishTally
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
+from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, FlowTally, HeartbeatTally, StatusTally
 from jsdoctor.parse.packets.nats.usual import LONGEST_ANSWER, answers, publishes
 
 _HEADER_BYTES = 16 * 1024
 _ACK_BYTES = 8
 _QUEUES = 10_000
 _SIDS = 10_000
-_HEARTBEAT = 100
 _BETWEEN_SERVERS = {b"RMSG": Link.ROUTE, b"RS+": Link.ROUTE, b"RS-": Link.ROUTE, b"LMSG": Link.LEAF}
 _BETWEEN_SERVERS |= {b"LS+": Link.LEAF, b"LS-": Link.LEAF, b"A+": Link.GATEWAY, b"A-": Link.GATEWAY}
 _SAID_BY_SERVERS = frozenset((b"INFO", b"MSG", b"HMSG", b"-ERR", b"+OK"))
 _SAID_BY_CLIENTS = frozenset((b"CONNECT", b"PUB", b"HPUB", b"SUB", b"UNSUB"))
 _PUBLISHES = frozenset((b"PUB", b"HPUB"))
 _DELIVERIES = frozenset((b"MSG", b"HMSG"))
-_NEXT = b".CONSUMER.MSG.NEXT."
+_NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
+_ADVISORY, _ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
 _CLIENT = Link.CLIENT
-_OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH = range(4)
+_OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
 """Whose body is wanted."""
 
 
@@ -49,6 +51,11 @@ class Conversation:
         self.pings = PingTally()
         self.queued: set[bytes] = set()
         self.sids: dict[bytes, ConsumerTally] = {}
+        self.api = ApiTally()
+        self.statuses = StatusTally()
+        self.heartbeats = HeartbeatTally()
+        self.flow = FlowTally()
+        self.advisories: dict[bytes, int] = {}
         self.to_server = Side(self, to_server=True)
         self.to_client = Side(self, to_server=False)
 
@@ -73,11 +80,13 @@ class Conversation:
         self.settle()
         resyncs, bad_lines = sum(r.resyncs for r in readers), sum(r.bad_lines for r in readers)
         read = all(reader.content is Content.NATS for reader in readers)
+        holes = any(side.bytes.holes for side in sides)
         return NatsConnection(
             number=self.number,
             content=self._content(readers[0].content, readers[1].content),
             link=self.link,
             whole=read and not self.midstream and not resyncs and not bad_lines,
+            gapless=read and not resyncs and not bad_lines and not holes,
             swapped=self.link is Link.CLIENT and self.swapped > 0,
             resyncs=resyncs,
             bad_lines=bad_lines,
@@ -90,6 +99,12 @@ class Conversation:
             publishing=self.publishing.publishing(at_ns),
             deliveries=self.delivered,
             errors=self.errors.errors(),
+            statuses=self.statuses.statuses(),
+            heartbeats=self.heartbeats.idle(at_ns),
+            flow_control=self.flow.flow(at_ns),
+            api=self.api.traffic(),
+            advisories=tuple((text(name), count) for name, count in sorted(self.advisories.items())),
+            subjects=self.publishing.subjects(),
             ping_ns=self.pings.answered_ns.latencies(),
             pings_unanswered=self.pings.unanswered,
             longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
@@ -170,9 +185,12 @@ class Side:
             if subject in talk.publishing.waiting:
                 self._body_of, self._answer, self._header_length = _OF_ANSWER, subject, header_length
                 return min(header_length, _HEADER_BYTES) + LONGEST_ANSWER
+            if subject in talk.api.waiting:
+                self._body_of, self._answer, self._header_length = _OF_API, subject, header_length
+                return min(header_length, _HEADER_BYTES) + LONGEST_ANSWER
             return self._deliver(at_ns, words, header_length, length)
         if subject.startswith(b"$JS."):
-            return self._to_jetstream(at_ns, subject, header_length, length)
+            return self._to_jetstream(at_ns, words, header_length, length)
         reply = words[2] if len(words) > 2 else b""
         if not header_length:
             talk.publishing.published(at_ns, subject, reply)
@@ -181,12 +199,17 @@ class Side:
         self._started_ns, self._header_length, self._length = at_ns, header_length, length
         return min(header_length, _HEADER_BYTES)
 
-    def _to_jetstream(self, at_ns: int, subject: bytes, header_length: int, length: int) -> int:
+    def _to_jetstream(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
+        subject, talk = words[1], self._conversation
         if subject.startswith(PREFIX):
             return self._ack(at_ns, subject, header_length, length)
         if _NEXT in subject:
             stream, _, consumer = subject.partition(_NEXT)[2].partition(b".")
-            self._conversation.deliveries.pulled(stream, consumer)
+            talk.deliveries.pulled(stream, consumer)
+        elif subject.startswith(FLOW_PREFIX):
+            talk.flow.answer(at_ns, subject)
+        elif _API in subject and len(words) > 2:
+            talk.api.requested(at_ns, subject, words[2])
         return 0
 
     def _ack(self, at_ns: int, subject: bytes, header_length: int, length: int) -> int:
@@ -207,10 +230,17 @@ class Side:
     def _deliver(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
         sid = words[2] if len(words) > 2 else b""
         if len(words) > 3 and words[3].startswith(PREFIX):
+            self._conversation.heartbeats.heard(at_ns, sid)
             self._delivered(at_ns, delivered(words[3]), sid)
-        elif header_length and header_length == length and sid in self._conversation.sids:
+        elif header_length and header_length == length:
+            self._started_ns, self._reply = at_ns, words[3] if len(words) > 3 else b""
             self._body_of, self._sid, self._header_length = _OF_STATUS, sid, header_length
             return min(header_length, _HEADER_BYTES)
+        elif words[1].startswith(_ADVISORY):
+            name = words[1][len(_ADVISORY) :]
+            advisories = self._conversation.advisories
+            if name in advisories or len(advisories) < _ADVISORIES:
+                advisories[name] = advisories.get(name, 0) + 1
         return 0
 
     def _between_servers(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
@@ -246,11 +276,35 @@ class Side:
             )
         elif self._body_of == _OF_ACK and self._acked is not None:
             talk.deliveries.answered(self._started_ns, self._acked, payload, routed=self._routed)
-        elif self._body_of == _OF_STATUS and status(headers)[0] == _HEARTBEAT and (tally := talk.sids.get(self._sid)):
-            last = number(nats_headers(headers).get(b"Nats-Last-Consumer"))
-            if last is not None:
-                tally.heartbeat(last)
+        elif self._body_of == _OF_API:
+            talk.api.answered(at_ns, self._answer, headers, payload)
+        elif self._body_of == _OF_STATUS:
+            self._status(headers)
+
+    def _status(self, headers: bytes) -> None:
+        """A message that is nothing but a status."""
+        talk, at_ns, sid = self._conversation, self._started_ns, self._sid
+        code, words = status(headers)
+        if not code:
+            return
+        if code != HEARTBEAT:
+            talk.statuses.add(at_ns, code, words)
+            talk.heartbeats.ended(sid)
+            return
+        if self._reply.startswith(FLOW_PREFIX):
+            talk.flow.request(at_ns, self._reply)
+            talk.heartbeats.heard(at_ns, sid)
+            return
+        talk.heartbeats.heartbeat(at_ns, sid)
+        said = nats_headers(headers)
+        if stalled := said.get(b"Nats-Consumer-Stalled"):
+            talk.flow.stall(at_ns, stalled)
+        last = number(said.get(b"Nats-Last-Consumer"))
+        if last is not None and (tally := talk.sids.get(sid)):
+            tally.heartbeat(last)
 
     def missed(self, at_ns: int) -> None:  # noqa: ARG002 - the protocol's
         """Lines may have been lost: what was open is no longer waited for."""
         self._conversation.pings.forget()
+        self._conversation.heartbeats.forget()
+        self._conversation.flow.forget()

@@ -19,6 +19,10 @@ _TOOK = 64
 """So many durations are summed up at once: that costs less than one by one."""
 _IDS = 100_000
 _SUBJECTS = 50_000
+MOST_SUBJECTS = 2_000
+"""So many subjects of a connection are counted: with more, none of them stands out."""
+
+_NAMED = 5
 _EXAMPLES = 5
 _NO_RESPONDERS = 503
 _RECONNECTED_NS = 1_000_000_000
@@ -88,6 +92,7 @@ class PublishTally:
         self._refusals = RefusalTally()
         self._duplicate_streams: set[str] = set()
         self._silent_subjects: set[str] = set()
+        self.by_subject: dict[bytes, int] = {}
 
     def _count(self, what: str) -> None:
         self._counts[what] = self._counts.get(what, 0) + 1
@@ -95,6 +100,7 @@ class PublishTally:
     def published(self, at_ns: int, subject: bytes, reply: bytes) -> None:
         """A publish without headers; `reply` is empty where no answer is wanted."""
         self.messages += 1
+        self._to(subject)
         if reply:
             self.requests += 1
             waiting = self.waiting
@@ -107,6 +113,7 @@ class PublishTally:
     ) -> None:
         """A publish with headers."""
         self.messages += 1
+        self._to(subject)
         copy = None
         if msg_id := headers.get(b"Nats-Msg-Id"):
             self._count("identified")
@@ -119,6 +126,16 @@ class PublishTally:
         if reply:
             jetstream = any(name in headers for name in _JETSTREAM_HEADERS)
             self._wait(reply, (at_ns, subject, copy, expected, jetstream))
+
+    def _to(self, subject: bytes) -> None:
+        by_subject = self.by_subject
+        if subject in by_subject or len(by_subject) < MOST_SUBJECTS:
+            by_subject[subject] = by_subject.get(subject, 0) + 1
+
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        """The subjects published to most, with how often; among the first `MOST_SUBJECTS` different ones."""
+        most = sorted(self.by_subject.items(), key=lambda entry: (-entry[1], entry[0]))[:_NAMED]
+        return tuple((shortened(text(subject)), count) for subject, count in most)
 
     def _wait(self, reply: bytes, pending: _Pending) -> None:
         self.requests += 1

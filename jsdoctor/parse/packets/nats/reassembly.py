@@ -37,17 +37,18 @@ class _Held(NamedTuple):
 class Reassembly:
     """Feeds a sink in order. `start` is the offset of the first byte; None takes that of the first segment seen.
 
-    `held_back` counts segments that had to wait for a hole, `longest_hold_ns` is the longest such wait.
+    `holes` never came. `held_back` counts segments that had to wait for a hole, `longest_hold_ns` is the longest such
+    wait.
     """
 
-    __slots__ = ("_held_bytes", "_sink", "held", "held_back", "longest_hold_ns", "next")
+    __slots__ = ("_held_bytes", "_sink", "held", "held_back", "holes", "longest_hold_ns", "next")
 
     def __init__(self, sink: Sink, start: int | None = None) -> None:
         self._sink = sink
         self.next = start
         self.held: list[_Held] = []
         self._held_bytes = 0
-        self.held_back = 0
+        self.held_back = self.holes = 0
         self.longest_hold_ns = 0
 
     def segment(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
@@ -107,6 +108,7 @@ class Reassembly:
     def _gap(self, offset: int, at_ns: int) -> None:
         if self.next is not None and offset > self.next:
             length, self.next = offset - self.next, offset
+            self.holes += 1
             self._sink.gap(at_ns, length)
 
     def _pass_on(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:

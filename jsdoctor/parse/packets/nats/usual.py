@@ -11,7 +11,7 @@ of a publish does, as nothing in there is wanted.
 from __future__ import annotations
 
 from jsdoctor.parse.packets.nats.lines import Usual
-from jsdoctor.parse.packets.nats.publishing import MOST_WAITING, PublishTally
+from jsdoctor.parse.packets.nats.publishing import MOST_SUBJECTS, MOST_WAITING, PublishTally
 
 LONGEST_ANSWER = 4096
 _MOST_DIGITS = 9
@@ -20,7 +20,7 @@ _DOLLAR = ord("$")
 
 def publishes(tally: PublishTally) -> Usual:
     """Reads `PUB SUBJECT [REPLY] LENGTH`, from the beginning of a line."""
-    waiting = tally.waiting
+    waiting, by_subject = tally.waiting, tally.by_subject
 
     def read(at_ns: int, text: bytes, at: int) -> int:
         size, find = len(text), text.find
@@ -40,6 +40,8 @@ def publishes(tally: PublishTally) -> Usual:
                 break
             at = behind
             tally.messages += 1
+            if subject in by_subject or len(by_subject) < MOST_SUBJECTS:
+                by_subject[subject] = by_subject.get(subject, 0) + 1
             if reply:
                 tally.requests += 1
                 if len(waiting) >= MOST_WAITING:

@@ -1,0 +1,56 @@
+"""JSD517: requests to the JetStream API that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.nats_traffic import ApiFailure
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+_NOT_FOUND = (10014, 10037, 10059)
+"""Client libraries look for a consumer, a message or a stream before they create it: a few of these are ordinary."""
+
+
+@check("packet_reordering.api_requests_failed")
+def api_requests_failed(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection that asks the API."""
+
+    def judge(view: View) -> Finding | None:
+        api = view.nats.api
+        if not api.requests:
+            return None
+        return _finding(view, params) if api.failures else passed(view.subject)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, params: Params) -> Finding:
+    api = view.nats.api
+    failed = sum(one.count for one in api.failures)
+    missing = max((one.count for one in api.failures if one.err_code in _NOT_FOUND), default=0)
+    others = sum(one.count for one in api.failures if one.err_code not in _NOT_FOUND)
+    loud = others >= params.integer("errors") or missing >= params.integer("not_found")
+    return Finding(
+        subject=view.subject,
+        severity=None if loud else Severity.INFO,
+        message=(
+            f"{failed:,} of {api.requests:,} requests to the JetStream API failed:"
+            f" {'; '.join(map(_said, api.failures[:4]))}{view.who}"
+        ),
+        measured=failed,
+        threshold=params.integer("errors") if others else params.integer("not_found"),
+        unit="count",
+        evidence=observed(view, **{f"{one.operation} {one.err_code or one.code}": one.count for one in api.failures}),
+        first_seen=moment(min(one.first_ns for one in api.failures)),
+        last_seen=moment(max(one.last_ns for one in api.failures)),
+    )
+
+
+def _said(one: ApiFailure) -> str:
+    code = one.err_code or one.code
+    return f"{one.operation} {one.count:,} times with '{one.description}' ({code}), first {one.subject}"

@@ -1,0 +1,22 @@
+"""JSD514: deliveries that clients terminate, so that nobody gets these messages again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.consumers import share_of_deliveries
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+
+@check("packet_reordering.deliveries_terminated")
+def deliveries_terminated(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By consumer."""
+    yield from share_of_deliveries(
+        packets,
+        params,
+        lambda traffic: traffic.terminated,
+        lambda _: "were terminated: the client gave these messages up, and this consumer never delivers them again",
+    )

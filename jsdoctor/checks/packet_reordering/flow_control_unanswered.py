@@ -1,0 +1,47 @@
+"""JSD519: deliveries that wait because the client does not answer flow control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+
+@check("packet_reordering.flow_control_unanswered")
+def flow_control_unanswered(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection with flow control, where lines that are missing cannot be the reason."""
+
+    def judge(view: View) -> Finding | None:
+        flow = view.nats.flow_control
+        if not flow.requests:
+            return None
+        waited_ns = max(flow.longest_ns, flow.waiting_ns if view.nats.gapless else 0)
+        return _finding(view, waited_ns, params) if waited_ns >= params.integer("warn") else passed(view.subject)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, waited_ns: int, params: Params) -> Finding:
+    flow = view.nats.flow_control
+    never = f", {flow.open:,} never" if flow.open else ""
+    stalled = f"; {flow.stalled:,} heartbeats said that deliveries wait for the answer" if flow.stalled else ""
+    return Finding(
+        subject=view.subject,
+        message=(
+            f"the client answered {flow.answered:,} of {flow.requests:,} flow control requests{never}; one waited for"
+            f" {rounded(waited_ns)}, and until the answer nothing more is delivered{stalled}{view.who}"
+        ),
+        measured=waited_ns,
+        threshold=params.integer("warn"),
+        unit="duration",
+        evidence=observed(
+            view, requests=flow.requests, answered=flow.answered, stalled_heartbeats=flow.stalled, waited_ns=waited_ns
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )

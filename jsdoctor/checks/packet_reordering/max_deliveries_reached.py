@@ -1,0 +1,43 @@
+"""JSD520: advisories that messages reached max_deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import views
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+_KIND = "CONSUMER.MAX_DELIVERIES."
+
+
+@check("packet_reordering.max_deliveries_reached")
+def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By consumer that an advisory names; nothing where nobody subscribes to advisories."""
+    found: dict[Subject, tuple[int, str]] = {}
+    listens = []
+    for view in views(packets):
+        if view.nats.advisories:
+            listens.append(view.subject)
+        for name, count in view.nats.advisories:
+            if name.startswith(_KIND):
+                stream, _, consumer = name[len(_KIND) :].partition(".")
+                subject = Subject(kind="consumer", name=consumer, stream=stream)
+                found[subject] = max(found.get(subject, (0, "")), (count, view.capture.name))
+    for subject, (count, capture) in found.items():
+        yield Finding(
+            subject=subject,
+            severity=None if count >= params.integer("warn") else Severity.INFO,
+            message=(
+                f"{count:,} {'message' if count == 1 else 'messages'} reached max_deliver without an ack, as advisories"
+                " say: this consumer does not deliver them again"
+            ),
+            measured=count,
+            threshold=params.integer("warn"),
+            unit="count",
+            evidence=(Observation(capture, "advisories MAX_DELIVERIES", count),),
+        )
+    if not found:
+        yield from map(passed, listens)

@@ -1,0 +1,47 @@
+"""JSD512: publishes and requests that nobody takes: answered with 503."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, percent
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.share import Share
+
+
+@check("packet_reordering.publish_no_responders")
+def publish_no_responders(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection that wants answers."""
+
+    def judge(view: View) -> Finding | None:
+        publishing = view.nats.publishing
+        if not publishing.requests:
+            return None
+        return _finding(view, params) if publishing.no_responders else passed(view.subject)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, params: Params) -> Finding:
+    publishing = view.nats.publishing
+    share = Share(publishing.no_responders, publishing.requests)
+    often = share.reaches(params.number("warn"), params.integer("enough"))
+    subjects = ", ".join(publishing.no_responder_subjects)
+    return Finding(
+        subject=view.subject,
+        severity=None if often else Severity.INFO,
+        message=(
+            f"{share.events:,} of {share.of:,} messages that want an answer ({percent(share.ratio)}) were answered with"
+            f" 503 'no responders': neither a stream nor a service takes {subjects}{view.who}"
+        ),
+        measured=share.ratio,
+        threshold=params.number("warn"),
+        unit="ratio",
+        evidence=observed(view, no_responders=share.events, requests=share.of, subjects=subjects),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )

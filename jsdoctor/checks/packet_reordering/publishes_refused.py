@@ -1,0 +1,64 @@
+"""JSD511: publishes that JetStream refused for another reason than an expected sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refusals_but, total
+from jsdoctor.checks.packets.views import moment
+from jsdoctor.checks.packets.words import observed, percent
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.share import Share
+
+_OF_SEQUENCES = (10070, 10071, 10164)
+"""Expected sequence or id: JSD201 and JSD202."""
+
+
+@check("packet_reordering.publishes_refused")
+def publishes_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By stream, or by connection where the answer names no stream."""
+    found = refusals_but(packets, *_OF_SEQUENCES)
+    for subject, refusals in found.items():
+        yield _finding(subject, refusals, params)
+    if not found:
+        yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
+
+
+def _finding(subject: Subject, found: list[RefusedBy], params: Params) -> Finding:
+    views = {one.view.subject: one.view for one in found}
+    share = Share(total(found), sum(view.nats.publishing.acks for view in views.values()))
+    often = share.reaches(params.number("warn"), params.integer("enough"))
+    by_reason: dict[tuple[int, str], int] = {}
+    for one in found:
+        key = (one.refusal.err_code, one.refusal.description)
+        by_reason[key] = by_reason.get(key, 0) + one.refusal.count
+    reasons = sorted(by_reason.items(), key=lambda entry: (-entry[1], entry[0]))
+    said = ", ".join(f"{count:,} with '{text}' ({code})" for (code, text), count in reasons[:4])
+    return Finding(
+        subject=subject,
+        severity=None if often else Severity.INFO,
+        message=(
+            f"JetStream refused {share.events:,} of {share.of:,} publishes ({percent(share.ratio)}): {said}; these"
+            f" messages are not stored"
+        ),
+        measured=share.ratio,
+        threshold=params.number("warn"),
+        unit="ratio",
+        evidence=tuple(
+            observation
+            for one in found[:8]
+            for observation in observed(
+                one.view,
+                **{
+                    f"error {one.refusal.err_code}": one.refusal.count,
+                    "subject": one.refusal.subject,
+                    "text": one.refusal.description,
+                },
+            )
+        ),
+        first_seen=moment(min(one.refusal.first_ns for one in found)),
+        last_seen=moment(max(one.refusal.last_ns for one in found)),
+    )

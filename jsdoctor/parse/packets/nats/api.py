@@ -1,0 +1,97 @@
+"""Requests to the JetStream API and what they were answered: only whether they failed, and why."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import msgspec
+
+from jsdoctor.model.latency import LatencyTally
+from jsdoctor.model.nats_traffic import ApiFailure, ApiTraffic
+from jsdoctor.parse.packets.nats.headers import status
+from jsdoctor.parse.packets.nats.identity import shortened, text
+from jsdoctor.parse.packets.nats.pub_ack import ApiError
+
+LONGEST_ANSWER = 4096
+_WAITING = 5_000
+_KINDS = 100
+_NO_RESPONDERS = 503
+_LONGEST = 200
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    type: str = ""
+    error: ApiError | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Answer)
+_NAMES = frozenset(
+    b"STREAM CONSUMER INFO CREATE UPDATE DELETE LIST NAMES PURGE SNAPSHOT RESTORE MSG GET DIRECT LEADER STEPDOWN PEER"
+    b" REMOVE ACCOUNT META SERVER DURABLE NEXT PAUSE UNPIN TEMPLATE MOVE CANCEL_MOVE".split()
+)
+
+
+def operation(subject: bytes) -> str:
+    """`STREAM.INFO` of `$JS.API.STREAM.INFO.ORDERS`, also with a domain: what is asked, without names."""
+    words = subject.partition(b".API.")[2].split(b".")
+    kept = []
+    for word in words:
+        if word not in _NAMES:
+            break
+        kept.append(word)
+    return text(b".".join(kept)) or "other"
+
+
+class ApiTally:
+    """Requests of one connection. `waiting` are those without an answer, by the subject of their reply."""
+
+    def __init__(self) -> None:
+        self.waiting: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
+        self._requests = 0
+        self._found: dict[tuple[str, int], ApiFailure] = {}
+        self._took_ns = LatencyTally()
+
+    def requested(self, at_ns: int, subject: bytes, reply: bytes) -> None:
+        """One request that wants an answer."""
+        self._requests += 1
+        if len(self.waiting) >= _WAITING:
+            self.waiting.popitem(last=False)
+        self.waiting[reply] = (at_ns, subject)
+
+    def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
+        """Its answer, or the beginning of a long one: errors are short."""
+        asked_ns, subject = self.waiting.pop(inbox, (at_ns, b""))
+        self._took_ns.add(at_ns - asked_ns)
+        if headers and (found := status(headers))[0] >= 400:
+            self._failed(at_ns, subject, ApiError(found[0], 0, text(found[1])))
+            return
+        try:
+            answer = _DECODER.decode(payload)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return
+        if answer.error is not None:
+            self._failed(at_ns, subject, answer.error)
+
+    def _failed(self, at_ns: int, subject: bytes, error: ApiError) -> None:
+        key = (operation(subject), error.err_code or error.code)
+        known = self._found.get(key)
+        if known is None and len(self._found) >= _KINDS:
+            return
+        words = error.description[:_LONGEST]
+        if not words and error.code == _NO_RESPONDERS:
+            words = "no responders: JetStream is not there for this account"
+        self._found[key] = ApiFailure(
+            operation=key[0],
+            subject=known.subject if known else shortened(text(subject)),
+            code=error.code,
+            err_code=error.err_code,
+            description=words,
+            count=known.count + 1 if known else 1,
+            first_ns=known.first_ns if known else at_ns,
+            last_ns=at_ns,
+        )
+
+    def traffic(self) -> ApiTraffic:
+        """All of it."""
+        failures = sorted(self._found.values(), key=lambda one: (-one.count, one.operation, one.err_code))
+        return ApiTraffic(self._requests, len(self.waiting), self._took_ns.latencies(), tuple(failures))
