@@ -58,10 +58,32 @@ class SourceConfig(msgspec.Struct, frozen=True):
     subject_transforms: tuple[SubjectTransform, ...] = ()
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """What a stream can have only one source of (server: stream.go composeIName)."""
+        transforms = tuple((one.src, one.dest) for one in self.subject_transforms)
+        return (self.name, self.external.api if self.external else "", self.filter_subject, transforms)
+
+    @property
     def takes_all(self) -> bool:
         """Whether it copies every message of a stream of the same account, from its first one on."""
         narrowed = self.filter_subject or self.subject_transforms or self.opt_start_seq > 1 or self.opt_start_time
         return self.external is None and not narrowed
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """Where a stream shall be placed."""
+
+    cluster: str = ""
+    tags: tuple[str, ...] = ()
+    preferred: str = ""
+
+
+class Republish(msgspec.Struct, frozen=True, gc=False):
+    """Stored messages that are also published under another subject."""
+
+    src: str = ""
+    dest: str = ""
+    headers_only: bool = False
 
 
 class ConsumerLimits(msgspec.Struct, frozen=True, gc=False):
@@ -101,6 +123,18 @@ class StreamConfig(msgspec.Struct, frozen=True):
     metadata: dict[str, str] = {}
     subject_transform: SubjectTransform | None = None
     consumer_limits: ConsumerLimits = ConsumerLimits()
+    description: str = ""
+    mirror_direct: bool = False
+    subject_delete_marker_ttl_ns: int = msgspec.field(name="subject_delete_marker_ttl", default=0)
+    allow_msg_counter: bool = False
+    allow_atomic: bool = False
+    allow_batched: bool = False
+    allow_msg_schedules: bool = False
+    persist_mode: str = ""
+    compression: str = "none"
+    first_seq: int = 0
+    placement: Placement | None = None
+    republish: Republish | None = None
 
 
 class LostMessages(msgspec.Struct, frozen=True):
@@ -166,6 +200,11 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     priority_groups: tuple[str, ...] = ()
     rate_limit_bps: int = 0
     sample_freq: str = ""
+    direct: bool = False
+    max_batch: int = 0
+    max_expires_ns: int = msgspec.field(name="max_expires", default=0)
+    max_bytes: int = 0
+    priority_timeout_ns: int = msgspec.field(name="priority_timeout", default=0)
 
     @property
     def is_push(self) -> bool:

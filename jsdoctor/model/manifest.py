@@ -106,10 +106,14 @@ class DeclaredStream(Declared, frozen=True, kw_only=True):
         """The configuration as a server stores it when it creates the stream."""
         return stream_as_stored(self.config)
 
-    def after_update(self, current: StreamConfig) -> StreamConfig:
-        """The configuration as a server stores it when the stream is there already."""
+    def asked(self, current: StreamConfig) -> StreamConfig:
+        """The configuration that the tool sends when the stream is there already."""
         kept = {name: getattr(current, name) for name in self.kept_when_unset if not getattr(self.config, name)}
-        return stream_as_stored(msgspec.structs.replace(self.config, **kept))
+        return msgspec.structs.replace(self.config, **kept)
+
+    def after_update(self, current: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
+        """The configuration as a server of this release stores it when the stream is there already."""
+        return stream_as_stored(self.asked(current), release)
 
 
 class DeclaredConsumer(Declared, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.jetstream import ConsumerConfig, ConsumerLimits, Placement, StreamConfig
 
 DEFAULT_WINDOW_NS = 120_000_000_000
 """Duplicate window of a stream that asks for none, or its `max_age` where that is shorter."""
@@ -12,38 +12,93 @@ DEFAULT_WINDOW_NS = 120_000_000_000
 DEFAULT_ACK_WAIT_NS = 30_000_000_000
 DEFAULT_MAX_ACK_PENDING = 1000
 DEFAULT_MAX_WAITING = 512
+DEFAULT_PINNED_NS = 120_000_000_000
 
 _LIMITS = ("max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size", "max_consumers")
+_WINDOW_OF_SOURCES = (2, 14)
+"""First release that gives a stream with sources no duplicate window of its own."""
+
+_NEGATIVE_IS_NONE = (2, 11)
+"""First release that reads every negative limit of a stream as none; older ones only zero."""
+
+_NOT_NEGATIVE = (
+    *("max_waiting", "max_batch", "max_expires_ns", "max_bytes", "idle_heartbeat_ns", "inactive_threshold_ns"),
+    "priority_timeout_ns",
+)
+_HEARTBEAT_NS = 1_000_000_000
+"""Heartbeat that goes with acknowledgements by flow control."""
 
 
-def stream_as_stored(config: StreamConfig) -> StreamConfig:
-    """With the server's defaults. A stream with sources gets no window from 2.14 on, and one of 2 minutes before."""
-    changed: dict[str, object] = {name: -1 for name in _LIMITS if getattr(config, name) <= 0}
+def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
+    """With the defaults that a server fills in before it looks for mistakes. An unknown `release` is a current one."""
+    old = bool(release) and release < _NEGATIVE_IS_NONE
+    changed: dict[str, object] = {
+        name: -1 for name in _LIMITS if (value := getattr(config, name)) == 0 or (value < 0 and not old)
+    }
     if config.num_replicas == 0:
         changed["num_replicas"] = 1
-    if config.duplicate_window_ns == 0 and not config.mirror and not config.sources:
+    sourced = bool(config.sources) and not (release and release < _WINDOW_OF_SOURCES)
+    if config.duplicate_window_ns == 0 and not config.mirror and not sourced:
         shorter = 0 < config.max_age_ns < DEFAULT_WINDOW_NS
         changed["duplicate_window_ns"] = config.max_age_ns if shorter else DEFAULT_WINDOW_NS
     if not config.subjects and not config.mirror and not config.sources:
         changed["subjects"] = (config.name,)
-    if config.sealed:
-        changed |= {"max_age_ns": 0, "discard": "new", "deny_delete": True, "deny_purge": True}
+    if not config.allow_rollup_hdrs and (config.subject_delete_marker_ttl_ns > 0 or config.allow_msg_schedules):
+        changed |= {"allow_rollup_hdrs": True, "deny_purge": False}
+    if config.subject_delete_marker_ttl_ns > 0:
+        changed["allow_msg_ttl"] = True
+    if config.placement == Placement():
+        changed["placement"] = None
     return replace(config, **changed)
 
 
-def consumer_as_stored(config: ConsumerConfig) -> ConsumerConfig:
-    """With the server's defaults. The first step of a backoff takes the place of `ack_wait`."""
+def stream_as_stored(config: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
+    """With the server's defaults. A stream with sources gets no window from 2.14 on, and one of 2 minutes before."""
+    checked = stream_as_checked(config, release)
+    if not config.sealed:
+        return checked
+    locked = {"max_age_ns": 0, "discard": "new", "deny_delete": True, "deny_purge": True, "allow_rollup_hdrs": False}
+    return replace(checked, **locked)
+
+
+def consumer_as_stored(
+    config: ConsumerConfig, limits: ConsumerLimits | None = None, release: tuple[int, ...] = ()
+) -> ConsumerConfig:
+    """With the server's defaults and those of its stream (`limits`). The first step of a backoff takes the place of
+    `ack_wait`.
+    """
+    of_stream = limits or ConsumerLimits()
+    old = bool(release) and release < _NEGATIVE_IS_NONE
+    config = _without_negatives(config, old)
     changed: dict[str, object] = {}
-    if config.max_deliver == 0 or config.max_deliver < -1:
-        changed["max_deliver"] = -1
     if not config.deliver_subject and config.max_waiting == 0:
         changed["max_waiting"] = DEFAULT_MAX_WAITING
-    if config.ack_wait_ns == 0 and config.ack_policy != "none":
-        changed["ack_wait_ns"] = DEFAULT_ACK_WAIT_NS
     if config.backoff_ns:
         changed["ack_wait_ns"] = config.backoff_ns[0]
-    if config.max_ack_pending == 0 and config.ack_policy != "none":
-        changed["max_ack_pending"] = DEFAULT_MAX_ACK_PENDING
+    elif config.ack_wait_ns == 0 and config.ack_policy in ("explicit", "all"):
+        changed["ack_wait_ns"] = DEFAULT_ACK_WAIT_NS
+    if config.max_ack_pending == 0:
+        default = 0 if config.ack_policy == "none" else DEFAULT_MAX_ACK_PENDING
+        changed["max_ack_pending"] = of_stream.max_ack_pending or default
+    if config.inactive_threshold_ns == 0:
+        changed["inactive_threshold_ns"] = of_stream.inactive_threshold_ns
+    if config.priority_policy == "pinned_client" and config.priority_timeout_ns == 0:
+        changed["priority_timeout_ns"] = DEFAULT_PINNED_NS
+    if config.ack_policy == "flow_control":
+        changed |= {"flow_control": True, "idle_heartbeat_ns": _HEARTBEAT_NS}
     if not config.name:
         changed["name"] = config.durable_name
+    return replace(config, **changed)
+
+
+def _without_negatives(config: ConsumerConfig, old: bool) -> ConsumerConfig:
+    """Newer servers read negative numbers as none; older ones keep or refuse them."""
+    changed: dict[str, object] = {}
+    if config.max_deliver == 0 or (config.max_deliver < -1 and not old):
+        changed["max_deliver"] = -1
+    if old:
+        return replace(config, **changed)
+    changed |= dict.fromkeys((name for name in _NOT_NEGATIVE if getattr(config, name) < 0), 0)
+    if config.max_ack_pending < -1:
+        changed["max_ack_pending"] = -1
     return replace(config, **changed)

@@ -19,3 +19,22 @@ def subjects_overlap(one: str, other: str) -> bool:
 def overlaps_any(pattern: str, others: tuple[str, ...]) -> bool:
     """Whether some subject matches `pattern` and at least one of `others`."""
     return any(subjects_overlap(pattern, other) for other in others)
+
+
+def is_subject(subject: str) -> bool:
+    """Whether servers take it for a subject, wildcards included (server: sublist.go isValidSubject)."""
+    tokens = subject.split(".")
+    if any(not token or any(letter in " \t\n\r\f" for letter in token) for token in tokens):
+        return False
+    return ">" not in tokens[:-1]
+
+
+def subject_contains(wide: str, narrow: str) -> bool:
+    """Whether every subject of `narrow` is one of `wide` (server: sublist.go subjectIsSubsetMatch)."""
+    left, right = wide.split("."), narrow.split(".")
+    for number, token in enumerate(left):
+        if token == ">":
+            return len(right) > number
+        if number >= len(right) or right[number] == ">" or (token not in ("*", right[number])):
+            return False
+    return len(left) == len(right)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from jsdoctor.checks.declared.subject_index import SubjectIndex
 from jsdoctor.model.finding import Finding, unknown
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream
+from jsdoctor.model.release import release, version_at
+from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 
 _SYSTEM = "$SYS"
@@ -73,6 +75,19 @@ class Deployed:
             of_account = (one for streams in self._by_name.values() for one in streams if one.account == account)
             self._subjects[account] = SubjectIndex((stream.name, stream.config.subjects) for stream in of_account)
         return self._subjects[account]
+
+
+def release_for(current: Stream | None, servers: Servers | None, connected: ConnectedServer | None) -> tuple[int, ...]:
+    """The release of the server that will judge a change: the stream's leader, else the one that all servers have.
+
+    Empty where that is not known.
+    """
+    if current is not None and (known := release(version_at(current.answered_by, servers, connected))):
+        return known
+    if connected is not None and connected.version:
+        return release(connected.version)
+    releases = {release(server.version) for server in (servers.servers if servers else ())}
+    return releases.pop() if len(releases) == 1 else ()
 
 
 def consumer_of(stream: Stream | None, name: str) -> Consumer | None:

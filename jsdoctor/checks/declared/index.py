@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from jsdoctor.checks.declared.subject_index import SubjectIndex
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests
 
 Key = tuple[str, str]
@@ -52,6 +53,11 @@ class Declarations:
         if key not in self._subjects:
             self._subjects[key] = SubjectIndex((one.name, one.stored.subjects) for one in self._by_file[key])
         return self._subjects[key]
+
+    def config_of(self, account: str, name: str) -> StreamConfig | None:
+        """The configuration of a declared stream of that name."""
+        found = self._streams.get((account, name), [])
+        return found[0].stored if found else None
 
     def has(self, account: str, name: str) -> bool:
         """Whether a stream of that name is declared."""

@@ -1,59 +1,60 @@
-"""What a server refuses of a stream's configuration, new or changed (server: stream.go checkStreamCfg,
-configUpdateCheck, jetstream_api.go).
+"""What a server refuses of a stream's configuration (server: stream.go checkStreamCfg, jetstream_api.go).
 
-Only what servers of all supported versions refuse alike; tests ask them.
+Each refusal names the releases that have it; tests try every field on each of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.stream_origins import KnownStream, of_origins
+from jsdoctor.checks.declared.subject_transform import faults
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.subjects import subjects_overlap
+from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 
 MAX_REPLICAS = 5
+LONGEST_DESCRIPTION = 4096
+LARGEST_METADATA = 128 * 1024
 _SHORTEST_NS = 100_000_000
+_SECOND_NS = 1_000_000_000
 _LONGEST_NAME = 255
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
-_API = (("$JS.>", "$JS.EVENT."), ("$JSC.>", ""), ("$NRG.>", ""))
-_SYSTEM = ("$SYS.>", "$SYS.ACCOUNT.")
+_API = ("$JS.>", "$JSC.>", "$NRG.>")
+_SINCE = {
+    **dict.fromkeys(("allow_msg_ttl", "subject_delete_marker_ttl"), (2, 11)),
+    **dict.fromkeys(("allow_msg_counter", "allow_atomic", "allow_msg_schedules", "persist_mode"), (2, 12)),
+    "allow_batched": (2, 14),
+}
+"""First releases of fields that 2.10 does not have."""
+
+STRICT = (2, 12)
+"""First release that refuses fields it does not know; older ones drop them."""
 
 
-class Refusal(NamedTuple):
-    """One reason, the field at fault, and the error code of the server; 0 where servers differ in it."""
-
-    field: str
-    says: str
-    err_code: int = 10052
-
-    @property
-    def text(self) -> str:
-        """The reason with the server's code, by which logs and clients know it."""
-        return f"{self.says} (error {self.err_code})" if self.err_code else self.says
-
-
-def of_stream(config: StreamConfig) -> Iterator[Refusal]:
-    """Why no server creates a stream like this. `config` is as a server would store it."""
+def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[Refusal]:
+    """Why servers do not take a stream like this. `config` is as a server would check it (`stream_as_checked`),
+    `known` finds the streams that it mirrors or sources, `creating` tells a new stream from a change.
+    """
     yield from _name(config.name)
+    yield from _texts(config)
     yield from _numbers(config)
     yield from _combinations(config)
-    yield from _mirror(config)
+    yield from _features(config)
+    yield from _unknown_fields(config)
+    if creating:
+        yield from _new(config)
+    yield from of_origins(config, known, creating)
     yield from _subjects(config)
+    yield from _transforms(config)
 
 
-def of_change(config: StreamConfig, current: StreamConfig) -> Iterator[Refusal]:
-    """Why a server does not change a stream into this."""
-    if config.storage != current.storage:
-        yield Refusal("storage", f"the storage cannot be changed from {current.storage} to {config.storage}")
-    if config.retention != current.retention and "workqueue" in (config.retention, current.retention):
-        says = f"the retention cannot be changed from {current.retention} to {config.retention}"
-        yield Refusal("retention", says)
-    for field in ("sealed", "deny_delete", "deny_purge", "allow_msg_ttl"):
-        if getattr(current, field) and not getattr(config, field):
-            yield Refusal(field, f"{field} is set and cannot be taken back")
-    if config.mirror is not None and config.mirror != current.mirror:
-        yield Refusal("mirror", "what a mirror copies cannot be changed", 10055)
+def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[Refusal]:
+    """Fields that a server of this release leaves out without a word, because it does not know them."""
+    if release and release < STRICT:
+        for name, since in _SINCE.items():
+            if _is_set(config, name) and release < since:
+                yield Refusal(name, f"{name}: servers before {since[0]}.{since[1]} drop it without a word", 0)
 
 
 def _name(name: str) -> Iterator[Refusal]:
@@ -61,6 +62,15 @@ def _name(name: str) -> Iterator[Refusal]:
         yield Refusal("name", "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'")
     elif len(name) > _LONGEST_NAME:
         yield Refusal("name", f"a stream's name has {_LONGEST_NAME} characters at most")
+
+
+def _texts(config: StreamConfig) -> Iterator[Refusal]:
+    if len(config.description.encode()) > LONGEST_DESCRIPTION:
+        yield Refusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes")
+    if sum(len(key.encode()) + len(value.encode()) for key, value in config.metadata.items()) > LARGEST_METADATA:
+        yield Refusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes")
+    if config.placement and config.placement.preferred:
+        yield Refusal("placement", "a placement must not have a preferred server", since=(2, 11))
 
 
 def _numbers(config: StreamConfig) -> Iterator[Refusal]:
@@ -75,28 +85,69 @@ def _numbers(config: StreamConfig) -> Iterator[Refusal]:
             yield Refusal(field, f"{field} is shorter than 100ms")
     if 0 < config.max_age_ns < config.duplicate_window_ns:
         yield Refusal("duplicate_window", "the duplicate window is longer than max_age")
+    marker = config.subject_delete_marker_ttl_ns
+    if marker < 0:
+        yield Refusal("subject_delete_marker_ttl", "subject_delete_marker_ttl is negative", since=(2, 11))
+    elif 0 < marker < _SECOND_NS:
+        yield Refusal("subject_delete_marker_ttl", "subject_delete_marker_ttl is shorter than 1s", since=(2, 11))
 
 
 def _combinations(config: StreamConfig) -> Iterator[Refusal]:
     if config.deny_purge and config.allow_rollup_hdrs:
         yield Refusal("deny_purge", "deny_purge and allow_rollup_hdrs exclude each other")
-    if config.discard_new_per_subject and not config.sealed:
+    if config.discard_new_per_subject:
         if config.discard != "new":
             yield Refusal("discard_new_per_subject", "discard_new_per_subject needs discard policy new")
         elif config.max_msgs_per_subject <= 0:
             yield Refusal("discard_new_per_subject", "discard_new_per_subject needs a limit max_msgs_per_subject")
 
 
-def _mirror(config: StreamConfig) -> Iterator[Refusal]:
-    if config.mirror is None:
-        names = [source.name for source in config.sources if source.external is None and not source.filter_subject]
-        if len(set(names)) < len(names) and not any(source.subject_transforms for source in config.sources):
-            yield Refusal("sources", "it has the same source twice", 10140)
-        return
-    if config.subjects:
-        yield Refusal("subjects", "a mirror has no subjects of its own", 10034)
-    if config.sources:
-        yield Refusal("sources", "a mirror has no sources", 10031)
+def _features(config: StreamConfig) -> Iterator[Refusal]:
+    if config.allow_msg_counter:
+        yield from _counter(config)
+    if config.allow_msg_schedules and config.discard == "new":
+        says = "a stream with allow_msg_schedules cannot have discard policy new"
+        yield Refusal("allow_msg_schedules", says, since=(2, 14))
+    if config.allow_msg_schedules and config.sources:
+        yield Refusal("allow_msg_schedules", "a stream with sources has no schedules", 10187, since=(2, 12))
+    if config.persist_mode == "async":
+        for wrong, says in (
+            (config.storage != "file", "needs file storage"),
+            (config.num_replicas > 1, "needs one replica"),
+            (config.allow_atomic, "excludes allow_atomic"),
+        ):
+            if wrong:
+                yield Refusal("persist_mode", f"persist_mode async {says}", since=(2, 12))
+
+
+def _counter(config: StreamConfig) -> Iterator[Refusal]:
+    for wrong, says, since in (
+        (config.discard == "new", "discard policy new", (2, 12)),
+        (config.allow_msg_ttl, "allow_msg_ttl", (2, 12)),
+        (config.retention != "limits", f"{config.retention} retention", (2, 12)),
+        (config.allow_msg_schedules, "allow_msg_schedules", (2, 14)),
+    ):
+        if wrong:
+            yield Refusal("allow_msg_counter", f"a counter stream cannot have {says}", since=since)
+
+
+def _unknown_fields(config: StreamConfig) -> Iterator[Refusal]:
+    for name, since in _SINCE.items():
+        if since > STRICT and _is_set(config, name):
+            says = f"servers before {since[0]}.{since[1]} have no {name}"
+            yield Refusal(name, says, 10025, since=STRICT, before=since)
+
+
+def _is_set(config: StreamConfig, name: str) -> bool:
+    attribute = "subject_delete_marker_ttl_ns" if name == "subject_delete_marker_ttl" else name
+    return getattr(config, attribute) not in (False, 0, "", "default")
+
+
+def _new(config: StreamConfig) -> Iterator[Refusal]:
+    if config.sealed:
+        yield Refusal("sealed", "a stream cannot be created sealed")
+    if config.mirror_direct and not config.mirror:
+        yield Refusal("mirror_direct", "mirror_direct is for mirrors")
 
 
 def _subjects(config: StreamConfig) -> Iterator[Refusal]:
@@ -108,23 +159,38 @@ def _subjects(config: StreamConfig) -> Iterator[Refusal]:
             yield Refusal("subjects", "a stream of all subjects ('>') needs no_ack")
         elif subject == ">" and config.num_replicas != 1:
             yield Refusal("subjects", "a stream of all subjects ('>') has one replica")
-        elif not config.no_ack and (space := _reserved(subject)):
-            yield Refusal("subjects", f"{subject!r} overlaps with the server's own {space}, which needs no_ack")
+        elif not config.no_ack:
+            yield from _reserved(subject)
         for other in config.subjects[number + 1 :]:
             if subjects_overlap(subject, other):
                 yield Refusal("subjects", f"its subjects {subject!r} and {other!r} overlap")
 
 
-def _reserved(subject: str) -> str:
-    for space, free in (*_API, _SYSTEM):
-        if subjects_overlap(subject, space) and not (free and subject.startswith(free)):
-            return space
-    return ""
+def _reserved(subject: str) -> Iterator[Refusal]:
+    """Servers before 2.11 look only for subjects within their own, later ones for all that meet them."""
+    for space in (*_API, "$SYS.>"):
+        if not subjects_overlap(subject, space):
+            continue
+        if subject_contains("$SYS.ACCOUNT.>" if space == "$SYS.>" else "$JS.EVENT.>", subject):
+            continue
+        inside = subject_contains(space, subject) and space != "$NRG.>"
+        says = f"{subject!r} overlaps with the server's own {space}, which needs no_ack"
+        yield Refusal("subjects", says, since=(2, 10) if inside else (2, 11))
+        return
 
 
-def is_subject(subject: str) -> bool:
-    """Whether servers take it for a subject, wildcards included (server: sublist.go isValidSubject)."""
-    tokens = subject.split(".")
-    if any(not token or any(letter in " \t\n\r\f" for letter in token) for token in tokens):
-        return False
-    return ">" not in tokens[:-1]
+def _transforms(config: StreamConfig) -> Iterator[Refusal]:
+    if transform := config.subject_transform:
+        for fault in faults(transform.src, transform.dest):
+            yield Refusal("subject_transform", fault.says, 0, fault.since, fault.before)
+    republish = config.republish
+    if republish is None:
+        return
+    source, dest = republish.src or ">", republish.dest
+    if dest == ">" and source == ">" and transform and config.subjects == (transform.src,):
+        source = dest = transform.dest
+    if cycle := next((subject for subject in config.subjects if subjects_overlap(dest, subject)), None):
+        yield Refusal("republish", f"it republishes to {dest!r}, which is its own subject {cycle!r}")
+    else:
+        for fault in faults(source, dest, republished=True):
+            yield Refusal("republish", f"republish: {fault.says}", since=fault.since, before=fault.before)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared import deletions, stream_refusals
+from jsdoctor.checks.declared import deletions, stream_changes
 from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
@@ -51,10 +52,10 @@ def _whole(stream: DeclaredStream, current: Stream | None) -> Finding:
 
 
 def _changed(stream: DeclaredStream, current: Stream, server: tuple[int, ...]) -> Finding:
-    wanted = stream.after_update(current.config)
+    wanted = stream.after_update(current.config, server)
     found = list(deletions.of_change(wanted, current, server))
     # What the server refuses deletes nothing: JSD614 speaks.
-    if not found or not stream.may_update or any(stream_refusals.of_change(wanted, current.config)):
+    if not found or not stream.may_update or certain(stream_changes.of_change(wanted, current.config, {}), server):
         return passed(stream.subject)
     known = [deletion.messages for deletion in found if deletion.messages]
     return Finding(

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared import stream_refusals
-from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND
+from jsdoctor.checks.declared import stream_changes, stream_refusals
+from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.index import Declarations
-from jsdoctor.checks.declared.stream_refusals import Refusal
+from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.server_defaults import stream_as_checked
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.subjects import subjects_overlap
 
 
 @check("stream_limits.configuration_refused_declared")
-def configuration_refused_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """Alone by what no server takes; beside a deployment also by what cannot be changed, and by whose subjects are
+def configuration_refused_declared(
+    manifests: Manifests,
+    snapshots: SnapshotSeries | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+) -> Iterator[Finding]:
+    """Alone by what servers do not take; beside a deployment also by what cannot be changed, and by whose subjects are
     taken. One finding for each stream, with all reasons.
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     account = deployed.account_of(stream.name for stream in manifests.kept_streams())
     for stream in manifests.kept_streams():
-        reasons = _reasons(stream, declared, deployed, account)
-        dropped = [mistake for mistake in stream.mistakes if mistake.ignored]
-        shown = (*(seen for _, seen in reasons), *(mistake.place.shows(mistake.says) for mistake in dropped))
-        says = "; ".join((*(text for text, _ in reasons), *(mistake.says for mistake in dropped)))
-        if reasons:
-            yield _finding(stream, says, shown)
-        elif dropped:
-            yield _finding(
-                stream, says, shown, Severity.INFO if all(mistake.unsure for mistake in dropped) else Severity.WARNING
-            )
+        release = release_for(deployed.stream(stream.name), servers, connected)
+        refusals = list(_refusals(stream, declared, deployed, account, release))
+        dropped = [] if refusals else list(stream_refusals.dropped_fields(stream.config, release))
+        if found := verdict(stream, refusals, dropped, release):
+            yield found
         elif unsure := deployed.doubt(stream, stream.name):
             yield unsure
         elif deployed.seen and account is None:
@@ -43,52 +46,42 @@ def configuration_refused_declared(manifests: Manifests, snapshots: SnapshotSeri
             yield passed(stream.subject)
 
 
-def _reasons(
-    stream: DeclaredStream, declared: Declarations, deployed: Deployed, account: str | None
-) -> list[tuple[str, Observation]]:
-    """What its tool refuses, else what the server does, each with its place."""
-    wrong = [mistake for mistake in stream.mistakes if not mistake.ignored]
-    if wrong:
-        return _told(f"{stream.tool} will refuse it", [(one.says, one.place.shows(one.says)) for one in wrong])
-    refusals = _refusals(stream, declared, deployed, account)
-    return _told("the server will refuse it", [(one.text, stream.at(one.field).shows(one.says)) for one in refusals])
-
-
-def _refusals(stream: DeclaredStream, declared: Declarations, deployed: Deployed, account: str | None) -> list[Refusal]:
-    current = deployed.stream(stream.name)
-    renewed = stream.fate is Fate.REPLACED
-    config = stream.after_update(current.config) if current and not renewed else stream.stored
+def _refusals(
+    stream: DeclaredStream, declared: Declarations, deployed: Deployed, account: str | None, release: tuple[int, ...]
+) -> Iterator[Refusal]:
+    current = deployed.stream(stream.name) if stream.fate is not Fate.REPLACED else None
     if current and not stream.may_update:
-        return []
-    found = list(stream_refusals.of_stream(config))
-    if current and not renewed:
-        found += stream_refusals.of_change(config, current.config)
-    return found + list(_overlaps(stream, config.subjects, declared, deployed, account))
+        return
+    config = stream_as_checked(stream.asked(current.config) if current else stream.config, release)
+
+    def known(name: str) -> StreamConfig | None:
+        """A stream of the same account, as it is declared, else as it is deployed."""
+        there = deployed.stream(name)
+        return declared.config_of(stream.account, name) or (there.config if there else None)
+
+    there = bool(deployed.streams(stream.name))
+    yield from stream_refusals.of_stream(config, known, creating=deployed.seen and not there)
+    if current:
+        consumers = {consumer.name: consumer.config for consumer in current.consumers}
+        yield from stream_changes.of_change(config, current.config, consumers)
+    held = current.config.subjects if current else ()
+    wanted = tuple(subject for subject in config.subjects if subject not in held)
+    yield from _overlaps(stream, wanted, declared, deployed, account)
 
 
 def _overlaps(
     stream: DeclaredStream, subjects: tuple[str, ...], declared: Declarations, deployed: Deployed, account: str | None
 ) -> Iterator[Refusal]:
     """A subject belongs to one stream of an account: those of one file are held against each other, and each against
-    what is deployed and not declared anew.
+    what is deployed and stays. A subject that the stream has already is not taken from it.
     """
     others = declared.taken_beside(stream).near(subjects)
     if account is not None:
-        there = deployed.subjects_of(account).near(subjects)
-        others = {name: taken for name, taken in there.items() if not declared.has(stream.account, name)} | others
+        for name, taken in deployed.subjects_of(account).near(subjects).items():
+            kept = declared.config_of(stream.account, name)
+            others.setdefault(name, tuple(one for one in taken if kept is None or one in kept.subjects))
     for name, taken in sorted(others.items()):
         pairs = ((s, t) for s in subjects for t in taken if name != stream.name and subjects_overlap(s, t))
         if pair := next(pairs, None):
             says = f"its subject {pair[0]!r} overlaps with {pair[1]!r} of stream {name}"
             yield Refusal("subjects", says, 10065)
-
-
-def _finding(
-    stream: DeclaredStream, says: str, shown: tuple[Observation, ...], severity: Severity | None = None
-) -> Finding:
-    return Finding(subject=stream.subject, severity=severity, message=says, evidence=shown, remedy=BY_HAND)
-
-
-def _told(verdict: str, reasons: list[tuple[str, Observation]]) -> list[tuple[str, Observation]]:
-    """The verdict before the first reason."""
-    return [(f"{verdict}: {says}" if number == 0 else says, seen) for number, (says, seen) in enumerate(reasons)]

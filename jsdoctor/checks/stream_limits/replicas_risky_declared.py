@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.doubts import BY_HAND, doubt
 from jsdoctor.checks.declared.room import servers_for
 from jsdoctor.checks.registry import check
@@ -13,6 +14,8 @@ from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 
 _SMALLEST_QUORUM = 3
+_REFUSES_MORE = (2, 14)
+"""First release of which a single server refuses more than one replica in a change, as all do for a new stream."""
 
 
 @check("stream_limits.replicas_risky_declared")
@@ -26,13 +29,18 @@ def replicas_risky_declared(
 
     More replicas than servers are refused: 10074 by a single server, 10005 by a cluster.
     """
-    room = servers_for(manifests, snapshots, servers, connected)
+    room, deployed = servers_for(manifests, snapshots, servers, connected), Deployed(snapshots)
     for stream in manifests.kept_streams():
         wanted, config = stream.stored.num_replicas, stream.stored
         if unsure := doubt(stream, "num_replicas"):
             yield unsure
         elif room.exact is not None and wanted > room.exact:
-            yield _finding(stream, f"R{wanted}, and {room.words}: the server refuses the stream", Severity.ERROR)
+            current = deployed.stream(stream.name)
+            if current and room.exact == 1 and () < release_for(current, servers, connected) < _REFUSES_MORE:
+                says = f"R{wanted}, and {room.words}: servers before 2.14 take the number and keep one copy"
+                yield _finding(stream, says, Severity.WARNING)
+            else:
+                yield _finding(stream, f"R{wanted}, and {room.words}: the server refuses the stream", Severity.ERROR)
         elif wanted % 2 == 0:
             lost = f"{wanted // 2 - 1 or 'no'} server{'s' if wanted > 4 else ''}"
             says = f"R{wanted} survives the loss of {lost}, no more than"

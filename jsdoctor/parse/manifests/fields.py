@@ -94,6 +94,29 @@ def number(tree: Tree) -> int:
     return tree.value
 
 
+def integer(bits: int = 64, signed: bool = True) -> Read:
+    """A whole number as Go's JSON decoder reads it: no fraction, no exponent, and within the size of its type."""
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def read(tree: Tree) -> int:
+        if isinstance(tree.value, float):
+            raise ValueError("a whole number is expected, without a fraction or an exponent")
+        if not least <= (value := number(tree)) <= most:
+            raise ValueError(f"{value} is not from {least} to {most}")
+        return value
+
+    return read
+
+
+def listed(read: Read) -> Read:
+    """A list of such values."""
+
+    def read_all(tree: Tree) -> tuple[Any, ...]:
+        return tuple(read(item) for item in _list(tree))
+
+    return read_all
+
+
 def at_least(least: int) -> Read:
     """A whole number that is not below a bound of the format's own."""
 
@@ -130,11 +153,6 @@ def go_duration(tree: Tree) -> int:
 def durations(tree: Tree) -> tuple[int, ...]:
     """A list of durations."""
     return tuple(go_duration(item) for item in _list(tree))
-
-
-def numbers(tree: Tree) -> tuple[int, ...]:
-    """A list of whole numbers."""
-    return tuple(number(item) for item in _list(tree))
 
 
 def seconds(tree: Tree) -> int:

@@ -1,0 +1,143 @@
+"""What a server refuses of mirrors and sources (server: stream.go checkStreamCfg)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.subject_transform import faults
+from jsdoctor.model.jetstream import SourceConfig, StreamConfig
+from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
+
+KnownStream = Callable[[str], StreamConfig | None]
+"""The configuration of a stream of the same account by its name; None: it is not known."""
+
+_FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
+_API = "$JS.API"
+
+
+class _Codes(NamedTuple):
+    """Error codes of one kind of origin: name, message size, two filters, filter, overlap."""
+
+    name: int
+    size: int
+    both: int
+    filter: int
+    overlap: int
+
+
+_MIRROR = _Codes(10142, 10030, 10150, 10151, 10152)
+_SOURCE = _Codes(10141, 10046, 10144, 10145, 10147)
+
+
+def of_origins(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[Refusal]:
+    """Why servers do not take these mirrors and sources."""
+    if config.mirror is not None:
+        yield from _of_mirror(config)
+        yield from _origin("mirror", config.mirror, config, known, creating)
+    seen: set[tuple[object, ...]] = set()
+    for source in config.sources:
+        if source.identity in seen:
+            yield Refusal("sources", f"it has the source {source.name} twice", 10140)
+        seen.add(source.identity)
+        yield from _origin("sources", source, config, known, creating)
+    yield from _cycle(config, known)
+
+
+def _of_mirror(config: StreamConfig) -> Iterator[Refusal]:
+    if config.first_seq > 0:
+        yield Refusal("first_seq", "a mirror has no first_seq", 10143)
+    if config.subjects:
+        yield Refusal("subjects", "a mirror has no subjects of its own", 10034)
+    if config.sources:
+        yield Refusal("sources", "a mirror has no sources", 10031)
+    for field, code, since in (
+        ("allow_msg_counter", 10173, (2, 12)),
+        ("allow_atomic", 10198, (2, 12)),
+        ("allow_msg_schedules", 10186, (2, 12)),
+        ("allow_batched", 10209, (2, 14)),
+    ):
+        if getattr(config, field):
+            yield Refusal(field, f"a mirror has no {field}", code, since=since)
+    if config.subject_delete_marker_ttl_ns > 0:
+        yield Refusal("subject_delete_marker_ttl", "a mirror has no subject_delete_marker_ttl", since=(2, 11))
+
+
+def _origin(
+    field: str, origin: SourceConfig, config: StreamConfig, known: KnownStream, creating: bool
+) -> Iterator[Refusal]:
+    codes = _MIRROR if field == "mirror" else _SOURCE
+    if (not origin.name or _FORBIDDEN & set(origin.name)) and (origin.external is None or field == "sources"):
+        yield Refusal(field, f"{origin.name!r} is no name of a stream", codes.name)
+        return
+    if origin.filter_subject and origin.subject_transforms:
+        yield Refusal(field, f"{origin.name} has both a filter and transforms", codes.both)
+    elif creating and origin.filter_subject and not is_subject(origin.filter_subject):
+        yield Refusal(field, f"the filter {origin.filter_subject!r} of {origin.name} is not a subject", 0)
+    yield from _transforms(field, origin, codes)
+    if origin.external is not None:
+        yield from _external(field, origin.external.api, origin.external.deliver)
+        return
+    there = known(origin.name)
+    if there is not None and 0 < config.max_msg_size < there.max_msg_size:
+        says = f"max_msg_size {config.max_msg_size:,} is below the {there.max_msg_size:,} of {origin.name}"
+        yield Refusal("max_msg_size", says, codes.size)
+
+
+def _transforms(field: str, origin: SourceConfig, codes: _Codes) -> Iterator[Refusal]:
+    transforms = origin.subject_transforms
+    for number, transform in enumerate(transforms):
+        if transform.src and not is_subject(transform.src):
+            yield Refusal(field, f"the filter {transform.src!r} of {origin.name} is not a subject", codes.filter)
+            continue
+        for fault in faults(transform.src, transform.dest):
+            yield Refusal(field, f"{origin.name}: {fault.says}", 0, fault.since, fault.before)
+        others = [other.src for at, other in enumerate(transforms) if at != number]
+        if field == "mirror":
+            overlaps = any(subjects_overlap(transform.src, other) for other in others)
+        else:
+            overlaps = any(subject_contains(other, transform.src) for other in others)
+        if overlaps:
+            yield Refusal(field, f"the filters of {origin.name} overlap", codes.overlap)
+            return
+
+
+def _external(field: str, api: str, deliver: str) -> Iterator[Refusal]:
+    if deliver and not _is_literal(deliver):
+        yield Refusal(field, f"the deliver prefix {deliver!r} must be a subject without wildcards", 10024)
+    if api and not _is_literal(api):
+        yield Refusal(field, f"the API prefix {api!r} must be a subject without wildcards")
+    elif api and subjects_overlap(api, _API):
+        yield Refusal(field, f"the API prefix {api!r} is that of this account itself", 10021)
+
+
+def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[Refusal]:
+    """A stream that comes to read from itself, over others or at once."""
+    waiting: list[StreamConfig] = [config]
+    visited: set[str] = set()
+    while waiting:
+        stream = waiting.pop(0)
+        visited.add(stream.name)
+        for origin in _local(stream):
+            if origin.name in visited:
+                if origin is stream.mirror or _meets(stream.subjects, origin.filter_subject):
+                    field = "mirror" if config.mirror else "sources"
+                    since = (2, 11) if origin is stream.mirror else (2, 10)
+                    yield Refusal(field, f"{stream.name} reads from {origin.name}, which is a cycle", since=since)
+                    return
+            elif there := known(origin.name):
+                waiting.append(there)
+
+
+def _local(stream: StreamConfig) -> Sequence[SourceConfig]:
+    origins = (*stream.sources, *((stream.mirror,) if stream.mirror else ()))
+    return [origin for origin in origins if origin.external is None]
+
+
+def _meets(subjects: tuple[str, ...], wanted: str) -> bool:
+    return not wanted or any(subjects_overlap(subject, wanted) for subject in subjects)
+
+
+def _is_literal(subject: str) -> bool:
+    return is_subject(subject) and not {"*", ">"} & set(subject.split("."))

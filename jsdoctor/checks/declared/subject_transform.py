@@ -1,0 +1,115 @@
+"""Whether servers take a transform of subjects (server: subject_transform.go NewSubjectTransform, sublist.go
+ValidateMapping).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jsdoctor.checks.declared.refusal import OLDEST, Release
+
+_FUNCTION = re.compile(r"\{\{\s*(\w+)\s*\((.*)\)\s*\}\}")
+_BRACED = re.compile(r"\{\{.+\}\}")
+_PLACE = re.compile(r"\$([-+]?\d+)", re.ASCII)
+_WHOLE = re.compile(r" *([-+]?\d+) *", re.ASCII)
+_SPELLINGS = re.compile(
+    r"[wW]ildcard|[pP]artition|[sS]plit[fF]rom[lL]eft|[sS]plit[fF]rom[rR]ight|[sS]lice[fF]rom[lL]eft"
+    r"|[sS]lice[fF]rom[rR]ight|[lL]eft|[rR]ight|[sS]plit|[rR]andom"
+)
+_OF_TWO_NUMBERS = ("splitfromleft", "splitfromright", "slicefromleft", "slicefromright", "left", "right")
+_ONLY_REPUBLISHED = ("left", "right")
+_SIDES_SINCE: Release = (2, 15)
+"""First release that takes these two functions in streams' own transforms again; from 2.12 on they were refused."""
+
+_NO_WILDCARD_NEEDED = ("random", "partition")
+_SHORTER: Release = (2, 12)
+"""First release with `random(n)`, with `partition(n)`, and with both where the source has no wildcard."""
+
+_LARGEST = (1 << 31) - 1
+
+
+class Fault(NamedTuple):
+    """What is wrong with a transform, and the releases that refuse it for that."""
+
+    says: str
+    since: Release = OLDEST
+    before: Release | None = None
+
+
+def faults(source: str, destination: str, republished: bool = False) -> Iterator[Fault]:
+    """What servers refuse; the first that all releases refuse ends the search.
+
+    An empty destination is no transform, an empty source stands for all subjects.
+    """
+    if not destination:
+        return
+    source = source or ">"
+    if not _well_formed(source):
+        yield Fault(f"the source {source!r} is not a subject")
+        return
+    tokens, wildcards = destination.split("."), source.split(".").count("*")
+    if not _well_formed(destination):
+        yield Fault(f"the destination {destination!r} is not a subject")
+    elif "*" in tokens:
+        yield Fault(f"the destination {destination!r} has a wildcard: write {{{{wildcard(1)}}}} for the first")
+    elif (tokens[-1] == ">") != (source.split(".")[-1] == ">"):
+        yield Fault(f"source {source!r} and destination {destination!r} must both end in '>', or neither")
+    else:
+        for token in tokens:
+            yield from _token(token, wildcards, ">" in source.split("."), republished)
+
+
+def _token(token: str, wildcards: int, rest: bool, republished: bool) -> Iterator[Fault]:
+    """`rest`: the source ends in `>`."""
+    if place := _PLACE.fullmatch(token):
+        name, positions = "wildcard", [int(place[1])]
+    elif len(token) <= 4 or not _BRACED.fullmatch(token):
+        return
+    else:
+        found = _FUNCTION.search(token)
+        if found is None or not _SPELLINGS.fullmatch(found[1]):
+            yield Fault(f"{token} is no function of subject transforms")
+            return
+        name, read = found[1].lower(), _positions(found[1].lower(), re.split(r",\s*", found[2]))
+        if read is None:
+            yield Fault(f"{token} does not have the arguments that it needs")
+            return
+        positions = read
+    if name in _ONLY_REPUBLISHED and not republished:
+        yield Fault(f"{token} is no function of a stream's transform", since=_SHORTER, before=_SIDES_SINCE)
+    if any(position > wildcards for position in positions) and (wildcards or rest):
+        yield Fault(f"{token} refers to more wildcards than the source has ({wildcards})")
+    elif not wildcards and name not in _NO_WILDCARD_NEEDED:
+        yield Fault(f"{token} refers to a wildcard, and the source has none", before=_SHORTER if rest else None)
+    elif not wildcards or name == "random" or (name == "partition" and not positions):
+        yield Fault(f"{token}: servers before 2.12 do not take it so", before=_SHORTER)
+
+
+def _positions(name: str, arguments: list[str]) -> list[int] | None:
+    """The wildcards that a function refers to; None where its arguments are wrong."""
+    if name == "split":
+        if len(arguments) != 2 or " " in arguments[1] or "." in arguments[1]:
+            return None
+        return _numbers(arguments[:1])
+    numbers = _numbers(arguments)
+    if numbers is None:
+        return None
+    wanted = {"wildcard": 1, "random": 1} | dict.fromkeys(_OF_TWO_NUMBERS, 2)
+    if len(numbers) != wanted.get(name, len(numbers)):
+        return None
+    if name in ("partition", "random"):
+        return None if numbers[0] > _LARGEST else numbers[1:]
+    return numbers[:1]
+
+
+def _numbers(arguments: list[str]) -> list[int] | None:
+    found = [_WHOLE.fullmatch(argument) for argument in arguments]
+    numbers = [int(one[1]) for one in found if one]
+    return numbers if len(numbers) == len(found) else None
+
+
+def _well_formed(subject: str) -> bool:
+    tokens = subject.split(".")
+    return all(tokens) and ">" not in tokens[:-1]

@@ -1,0 +1,264 @@
+"""Changes of one field of a stream or consumer to every kind of value, from many starting points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.real.field_values import CONSUMER, HOUR, STREAM, Json, S
+
+ON_A, ON_B = 19, 5
+"""Messages on the two subjects of a stream before the change: more on one than half of them."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A stream with what is on it before the change. `since`: the first release that knows its fields."""
+
+    name: str
+    stream: Json | None
+    consumers: tuple[Json, ...] = ()
+    since: tuple[int, int] = (2, 10)
+    published: bool = True
+
+
+@dataclass(frozen=True)
+class ConsumerStart:
+    """A consumer on a stream of its own, with the others that it has. `new`: it is not there before the change."""
+
+    name: str
+    consumer: Json
+    stream: Json | None = None
+    others: tuple[Json, ...] = ()
+    since: tuple[int, int] = (2, 10)
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field of a stream, or of its consumer `reader`, gets another value. `before` is None for a new one."""
+
+    name: str
+    start: str
+    field: str
+    value: Any
+    before: Json | None
+    after: Json
+    stream: Json | None = None
+    others: tuple[Json, ...] = ()
+    published: bool = True
+
+    @property
+    def of_consumer(self) -> bool:
+        """Whether it is the consumer that changes."""
+        return self.stream is not None
+
+    @property
+    def about(self) -> str:
+        """For people: `limited: max_msgs = 5`."""
+        return f"{self.start}: {self.field} = {str(self.value)[:120]!r}"
+
+
+_READER: Json = {"durable_name": "reader", "name": "reader", "ack_policy": "explicit"}
+_OTHER: Json = {"durable_name": "other", "name": "other", "ack_policy": "explicit"}
+
+_STREAMS = (
+    Start("new", None),
+    Start("plain", {}),
+    Start("read", {}, ({**_READER, "max_ack_pending": 50}, {**_OTHER, "inactive_threshold": 60 * S})),
+    Start(
+        "limited",
+        {
+            "max_msgs": 100,
+            "max_bytes": 1 << 20,
+            "max_age": HOUR,
+            "max_msgs_per_subject": 50,
+            "max_msg_size": 1024,
+            "duplicate_window": 60 * S,
+            "max_consumers": 10,
+            "discard": "new",
+            "description": "limited",
+        },
+    ),
+    Start("workqueue", {"retention": "workqueue"}, (_READER,)),
+    Start("interest", {"retention": "interest"}, (_READER,)),
+    Start("memory", {"storage": "memory", "max_age": HOUR}),
+    Start("mirror", {"subjects": [], "mirror": {"name": "ORIGIN"}}, published=False),
+    Start("sourcing", {"sources": [{"name": "ORIGIN", "filter_subject": "origin.a"}]}),
+    Start(
+        "bucket",
+        {
+            "max_msgs_per_subject": 64,
+            "discard": "new",
+            "allow_rollup_hdrs": True,
+            "deny_delete": True,
+            "allow_direct": True,
+            "discard_new_per_subject": True,
+        },
+    ),
+    Start("sealed", {"sealed": True}),
+    Start("locked", {"deny_delete": True, "deny_purge": True, "no_ack": True}),
+    Start("bounded", {"consumer_limits": {"max_ack_pending": 100, "inactive_threshold": HOUR}}, (_READER,)),
+    Start(
+        "moved",
+        {
+            "subject_transform": {"src": "{n}.>", "dest": "{n}.>"},
+            "compression": "s2",
+            "metadata": {"a": "b"},
+            "republish": {"src": "{n}.>", "dest": "copy.{n}.>"},
+            "first_seq": 100,
+        },
+    ),
+    Start("ttl", {"allow_msg_ttl": True, "subject_delete_marker_ttl": 60 * S, "allow_rollup_hdrs": True}, (), (2, 11)),
+    Start("counter", {"allow_msg_counter": True}, (), (2, 12), published=False),
+    Start("schedules", {"allow_msg_schedules": True, "allow_rollup_hdrs": True}, (), (2, 12)),
+    Start("async", {"persist_mode": "async"}, (), (2, 12)),
+    Start("atomic", {"allow_atomic": True}, (), (2, 12)),
+)
+
+_WORK_QUEUE: Json = {"retention": "workqueue"}
+_BOUNDED: Json = {"consumer_limits": {"max_ack_pending": 100, "inactive_threshold": HOUR}}
+_PUSH: Json = {"deliver_subject": "to.{n}"}
+
+_CONSUMERS = (
+    ConsumerStart("new pull", {}, new=True),
+    ConsumerStart("new push", _PUSH, new=True),
+    ConsumerStart("new on a work queue", {}, _WORK_QUEUE, new=True),
+    ConsumerStart("pull", {}),
+    ConsumerStart("push", _PUSH),
+    ConsumerStart("flowing", _PUSH | {"flow_control": True, "idle_heartbeat": S, "deliver_group": "workers"}),
+    ConsumerStart("filtered", {"filter_subject": "{n}.a", "max_deliver": 5, "backoff": [S, 2 * S]}),
+    ConsumerStart("filters", {"filter_subjects": ["{n}.a", "{n}.b"]}),
+    ConsumerStart("sequence", {"deliver_policy": "by_start_sequence", "opt_start_seq": 4}),
+    ConsumerStart(
+        "time",
+        {"deliver_policy": "by_start_time", "opt_start_time": "2026-01-01T00:00:00Z", "replay_policy": "original"},
+    ),
+    ConsumerStart("unacknowledged", {"ack_policy": "none"}),
+    ConsumerStart("all", {"ack_policy": "all", "headers_only": True, "mem_storage": True}),
+    ConsumerStart("workqueue", {}, _WORK_QUEUE),
+    ConsumerStart(
+        "workqueue of two", {"filter_subject": "{n}.a"}, _WORK_QUEUE, ({**_OTHER, "filter_subject": "{n}.b"},)
+    ),
+    ConsumerStart("interest", {"filter_subject": "{n}.a"}, {"retention": "interest"}),
+    ConsumerStart("bounded", {"max_ack_pending": 50}, _BOUNDED),
+    ConsumerStart("overflow", {"priority_policy": "overflow", "priority_groups": ["jobs"]}, since=(2, 11)),
+    ConsumerStart(
+        "pinned",
+        {"priority_policy": "pinned_client", "priority_groups": ["jobs"], "priority_timeout": 60 * S},
+        since=(2, 11),
+    ),
+    ConsumerStart("prioritized", {"priority_policy": "prioritized", "priority_groups": ["jobs"]}, since=(2, 12)),
+)
+
+SINCE = {
+    "allow_msg_ttl": (2, 11),
+    "subject_delete_marker_ttl": (2, 11),
+    "allow_msg_counter": (2, 12),
+    "allow_atomic": (2, 12),
+    "allow_msg_schedules": (2, 12),
+    "persist_mode": (2, 12),
+    "allow_batched": (2, 14),
+    "priority_policy": (2, 11),
+    "priority_groups": (2, 11),
+    "priority_timeout": (2, 11),
+    "pause_until": (2, 11),
+}
+"""First release that knows a field."""
+
+_USUAL: Json = {
+    **dict.fromkeys(SINCE, True),
+    "subject_delete_marker_ttl": S,
+    "priority_timeout": S,
+    "priority_groups": ["jobs"],
+    "persist_mode": "async",
+    "priority_policy": "overflow",
+    "pause_until": "2031-01-01T00:00:00Z",
+}
+
+
+def stream_changes(release: tuple[int, int]) -> Iterator[FieldChange]:
+    """Every field of a stream to every value, from every start that this release can have."""
+    number = 0
+    for start in _STREAMS:
+        if start.since > release:
+            continue
+        for name, values in STREAM.items():
+            for value in values:
+                if SINCE.get(name, release) > release and not _is_sent(name, value):
+                    continue
+                number += 1
+                asset = f"F{number}"
+                before = None if start.stream is None else _stream(asset, start.stream)
+                after = dict(before or _stream(asset, {}))
+                if before is not None:
+                    after |= _stored(start.stream or {})
+                _put(after, name, _filled(value, asset))
+                yield FieldChange(
+                    asset, start.name, name, value, before, after, None, _all(start.consumers, asset), start.published
+                )
+
+
+def consumer_changes(release: tuple[int, int]) -> Iterator[FieldChange]:
+    """Every field of a consumer to every value, from every start that this release can have."""
+    number = 0
+    for start in _CONSUMERS:
+        if start.since > release:
+            continue
+        for name, values in CONSUMER.items():
+            for value in values:
+                if SINCE.get(name, release) > release and not _is_sent(name, value):
+                    continue
+                number += 1
+                asset = f"G{number}"
+                before: Json = _filled({**_READER, **start.consumer}, asset)
+                after = dict(before)
+                _put(after, name, _filled(value, asset))
+                yield FieldChange(
+                    asset,
+                    start.name,
+                    name,
+                    value,
+                    None if start.new else before,
+                    after,
+                    _stream(asset, start.stream or {}),
+                    _all(start.others, asset),
+                )
+
+
+def _is_sent(name: str, value: Any) -> bool:
+    """Whether a tool sends this value of a field that the server does not know: it leaves out what is nothing, and
+    refuses what has not the field's type.
+    """
+    return bool(value) and type(value) is type(_USUAL[name])
+
+
+def _stream(name: str, config: Json) -> Json:
+    filled: Json = _filled({"name": name, "subjects": ["{n}.>"], **config}, name)
+    return filled
+
+
+def _stored(config: Json) -> Json:
+    """What a sealed stream also has, so that the change is of one field."""
+    return {"deny_delete": True, "deny_purge": True, "discard": "new"} if config.get("sealed") else {}
+
+
+def _put(config: Json, name: str, value: Any) -> None:
+    """None: the field is left out, as a manifest that says nothing of it."""
+    if value is None:
+        config.pop(name, None)
+    else:
+        config[name] = value
+
+
+def _all(consumers: tuple[Json, ...], name: str) -> tuple[Json, ...]:
+    return tuple(_filled(consumer, name) for consumer in consumers)
+
+
+def _filled(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(item, name) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(item, name) for item in value]
+    return value.replace("{n}", name) if isinstance(value, str) else value

@@ -1,0 +1,227 @@
+"""Trying changes of fields on a real server, and what jsdoctor says of them before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from nats.aio.client import Client
+
+from tests.deployment import api
+from tests.real.field_changes import ON_A, ON_B, FieldChange
+from tests.real.field_values import Json
+from tests.real.outage import with_client
+from tests.servers import Cluster
+
+BATCH = 500
+_AT_ONCE = 50
+_CODES = "JSD614,JSD615,JSD418,JSD605"
+_SETTLE_S = 2.5
+"""Expiry has a timer of its own, which fires within two seconds."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a change: refused with a reason, or accepted with so many messages deleted.
+
+    `exact`: whether the number is known; `decided`: whether anything could be said.
+    """
+
+    refused: bool = False
+    deleted: int = 0
+    exact: bool = True
+    decided: bool = True
+    says: str = ""
+    code: int = 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One change, what jsdoctor said, and what the server did."""
+
+    change: FieldChange
+    told: Verdict
+    real: Verdict
+
+    @property
+    def right(self) -> bool:
+        """Whether a gate would have decided as the server did: a number that is no estimate must be the real one."""
+        if not self.told.decided or self.told.refused != self.real.refused:
+            return False
+        if self.told.exact:
+            return self.told.deleted == self.real.deleted
+        return (self.told.deleted > 0) == (self.real.deleted > 0)
+
+    def __str__(self) -> str:
+        kind = "consumer" if self.change.of_consumer else "stream"
+        return f"{kind} {self.change.about}: said {_words(self.told)}; the server: {_words(self.real)}"
+
+
+def _words(verdict: Verdict) -> str:
+    if not verdict.decided:
+        return f"undecided ({verdict.says})"
+    if verdict.refused:
+        return f"refused ({verdict.code} {verdict.says})"
+    about = "" if verdict.exact else "about "
+    return f"accepted, {about}{verdict.deleted} deleted" + (f" ({verdict.says})" if verdict.says else "")
+
+
+def trials(cluster: Cluster, changes: Iterable[FieldChange], directory: Path, batch: int = BATCH) -> Iterator[Trial]:
+    """Try them all, in batches that a small machine holds."""
+    run(cluster, _origins)
+    rest = iter(changes)
+    while some := list(islice(rest, batch)):
+        yield from _tried(cluster, some, directory)
+
+
+def run(cluster: Cluster, work: Callable[[Client], Awaitable[object]]) -> None:
+    """Some work with a connection of the account."""
+    with_client(cluster, work)
+
+
+async def _origins(client: Client) -> None:
+    for name in ("ORIGIN", "OTHER"):
+        await api(client, f"STREAM.CREATE.{name}", {"name": name, "subjects": [f"{name.lower()}.>"]})
+
+
+def _tried(cluster: Cluster, changes: Sequence[FieldChange], directory: Path) -> list[Trial]:
+    wanted: dict[str, Json] = {}
+    real: dict[str, Verdict] = {}
+
+    async def prepare(client: Client) -> None:
+        await _each(changes, lambda change: _plant(client, change, wanted))
+        await asyncio.sleep(0.6)  # older than the shortest max_age that deletes
+
+    run(cluster, prepare)
+    manifests = directory / f"changes-{changes[0].name}"
+    manifests.mkdir()
+    for change in changes:  # a file for each: streams of one file are held against each other
+        config = wanted[change.name]
+        content = {"stream_name": change.name, "config": config} if change.of_consumer else config
+        (manifests / f"{change.name}.json").write_text(json.dumps(content))
+    told = _told(cluster, manifests, changes)
+
+    async def apply(client: Client) -> None:
+        held = {change.name: await _held(client, change) for change in changes if change.before is not None}
+        await _each(changes, lambda change: _apply(client, change, wanted[change.name], real))
+        await asyncio.sleep(_SETTLE_S)
+        for change in changes:
+            if not real[change.name].refused and held.get(change.name):
+                real[change.name] = await _counted(client, change, held[change.name], wanted[change.name])
+        await _each(changes, lambda change: _remove(client, change))
+
+    run(cluster, apply)
+    return [Trial(change, told[change.name], real[change.name]) for change in changes]
+
+
+async def _each(changes: Sequence[FieldChange], work: Callable[[FieldChange], Awaitable[object]]) -> None:
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(change: FieldChange) -> None:
+        async with room:
+            await work(change)
+
+    await asyncio.gather(*(one(change) for change in changes))
+
+
+async def _plant(client: Client, change: FieldChange, wanted: dict[str, Json]) -> None:
+    """The stream with its consumers and messages as they are before; the manifest is what the server made of it, with
+    one field changed.
+    """
+    name = change.name
+    stream = change.stream if change.stream is not None else change.before
+    stored: Json | None = None
+    if stream is not None:
+        stored = (await api(client, f"STREAM.CREATE.{name}", stream | {"sealed": False}))["config"]
+        for consumer in change.others:
+            await _add(client, name, consumer)
+        if change.of_consumer and change.before is not None:
+            stored = (await _add(client, name, change.before))["config"]
+        if change.published:
+            for number in range(ON_A + ON_B):
+                subject = f"{name}.b" if number % 5 == 4 and number < 5 * ON_B else f"{name}.a"
+                await client.publish(subject, b"x" * 64)
+            await client.request(f"$JS.API.STREAM.INFO.{name}", b"", timeout=20)
+        if stream.get("sealed"):
+            stored = (await api(client, f"STREAM.UPDATE.{name}", stream))["config"]
+    if change.before is None:
+        wanted[name] = change.after
+        return
+    assert stored is not None
+    changed = dict(stored)
+    if change.field in change.after:
+        changed[change.field] = change.after[change.field]
+    else:
+        changed.pop(change.field, None)
+    wanted[name] = changed
+
+
+async def _add(client: Client, stream: str, config: Json) -> Json:
+    subject = f"CONSUMER.DURABLE.CREATE.{stream}.{config['durable_name']}"
+    return await api(client, subject, {"stream_name": stream, "config": config})
+
+
+async def _held(client: Client, change: FieldChange) -> dict[str, int]:
+    """Messages by subject."""
+    asked = json.dumps({"subjects_filter": ">"}).encode()
+    reply = await client.request(f"$JS.API.STREAM.INFO.{change.name}", asked, timeout=20)
+    state = json.loads(reply.data)["state"]
+    subjects: dict[str, int] = state.get("subjects") or {}
+    return subjects
+
+
+async def _apply(client: Client, change: FieldChange, config: Json, real: dict[str, Verdict]) -> None:
+    name = change.name
+    if change.of_consumer:
+        subject, body = f"CONSUMER.DURABLE.CREATE.{name}.reader", {"stream_name": name, "config": config}
+    else:
+        subject, body = f"STREAM.{'CREATE' if change.before is None else 'UPDATE'}.{name}", config
+    reply = await client.request(f"$JS.API.{subject}", json.dumps(body).encode(), timeout=20)
+    error = json.loads(reply.data).get("error")
+    real[name] = Verdict(refused=True, says=error["description"], code=error["err_code"]) if error else Verdict()
+
+
+async def _counted(client: Client, change: FieldChange, held: dict[str, int], config: Json) -> Verdict:
+    """What is gone. Before 2.14 a new limit for each subject deletes with the next message of the subject."""
+    if change.field == "max_msgs_per_subject":
+        for subject in held:
+            await client.publish(subject, b"x" * 64)
+        await client.flush()
+    left = await _held(client, change)
+    return Verdict(deleted=sum(max(0, count - left.get(subject, 0)) for subject, count in held.items()))
+
+
+async def _remove(client: Client, change: FieldChange) -> None:
+    await client.request(f"$JS.API.STREAM.DELETE.{change.name}", b"", timeout=20)
+
+
+def _told(cluster: Cluster, manifests: Path, changes: Sequence[FieldChange]) -> dict[str, Verdict]:
+    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json", "--samples", "1"]
+    command += ["-s", cluster.url("app"), "--manifest", str(manifests), "--select", _CODES, "--all-findings"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode in (0, 1), done.stderr + done.stdout[-2000:]
+    told = {change.name: Verdict() for change in changes}
+    for result in json.loads(done.stdout)["results"]:
+        subject = result["subject"]
+        name = subject["stream"] or subject["name"]
+        if name in told and not told[name].refused:
+            told[name] = _read(result, told[name])
+    return told
+
+
+def _read(result: Json, before: Verdict) -> Verdict:
+    says = result["message"]
+    if result["outcome"] == "not_evaluated":
+        return before if before.deleted else Verdict(decided=False, says=says)
+    if result["outcome"] != "fail":
+        return before
+    if result["code"] != "JSD615":
+        return Verdict(refused=True, says=says) if result["severity"] == "error" else before
+    exact = result["measured"] is not None and result["uncertainty"] is None
+    return Verdict(deleted=result["measured"] or 1, exact=exact, says=says)
