@@ -43,7 +43,7 @@ def test_some_changes(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     found = tried(cluster_factory, DEFAULT_VERSION, some, tmp_path)
     assert len({one.change.field for one in found}) > 45
     wrong = [str(one) for one in found if not one.right]
-    assert 1 - len(wrong) / len(found) >= LEAST_RIGHT, "\n".join(wrong)
+    assert len(wrong) <= 1, "\n".join(wrong)
 
 
 @pytest.mark.nightly
