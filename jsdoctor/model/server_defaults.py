@@ -43,10 +43,11 @@ def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> St
         changed["duplicate_window_ns"] = config.max_age_ns if shorter else DEFAULT_WINDOW_NS
     if not config.subjects and not config.mirror and not config.sources:
         changed["subjects"] = (config.name,)
-    if not config.allow_rollup_hdrs and (config.subject_delete_marker_ttl_ns > 0 or config.allow_msg_schedules):
-        changed |= {"allow_rollup_hdrs": True, "deny_purge": False}
-    if config.subject_delete_marker_ttl_ns > 0:
+    marks = config.subject_delete_marker_ttl_ns > 0 and not old
+    if marks:
         changed["allow_msg_ttl"] = True
+    if not config.allow_rollup_hdrs and (marks or (config.allow_msg_schedules and not old)):
+        changed |= {"allow_rollup_hdrs": True, "deny_purge": False}
     if config.placement == Placement():
         changed["placement"] = None
     return replace(config, **changed)

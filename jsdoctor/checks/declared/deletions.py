@@ -35,7 +35,8 @@ def of_change(config: StreamConfig, stream: Stream, server: tuple[int, ...] = ()
     if config.discard == "old":
         yield from _sizes(config, stream)
     yield from _age(config, stream)
-    yield from _per_subject(config, stream)
+    if not config.sealed or not server or server >= _DROPS_AT_ONCE:
+        yield from _per_subject(config, stream)
     if not server or server >= _DROPS_AT_ONCE:
         yield from _retention(config, stream)
 
