@@ -129,7 +129,6 @@ class StreamConfig(msgspec.Struct, frozen=True):
     allow_msg_counter: bool = False
     allow_atomic: bool = False
     allow_batched: bool = False
-    allow_msg_schedules: bool = False
     persist_mode: str = ""
     compression: str = "none"
     first_seq: int = 0
