@@ -87,7 +87,9 @@ def main(
 
 @app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(*groups.EVIDENCE, *groups.JUDGING)
-def check(given: Given, listen: opt.ListenAddress = None, every: opt.Every = 60.0) -> None:
+def check(
+    given: Given, files: opt.CheckFiles = None, listen: opt.ListenAddress = None, every: opt.Every = 60.0
+) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
@@ -95,6 +97,10 @@ def check(given: Given, listen: opt.ListenAddress = None, every: opt.Every = 60.
     from jsdoctor.cli.judging import judge_options
 
     def work() -> ExitCode | NagiosState:
+        if files:
+            from jsdoctor.cli.pieces import files_and_options
+
+            return run_check(judge_options(given), files_and_options(files, evidence_options(given)))
         if listen is None:
             return run_check(judge_options(given), evidence_options(given))
         from jsdoctor.cli.exporter import Listen, parse_listen, run_exporter

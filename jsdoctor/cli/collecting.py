@@ -14,6 +14,7 @@ from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.judging import Judging
 from jsdoctor.cli.pace import pace
+from jsdoctor.cli.pasted_reading import gather_pasted, with_gaps
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.model.evidence import KINDS, EvidenceSet
@@ -22,6 +23,7 @@ from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.pasted.sample import Pasted, with_unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,15 @@ class Collected:
 def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
     if request.names_a_deployment:
-        gathered = _gather(request, judging)
+        gathered, pasted = _gathered(request, judging)
         evidence = assemble(gathered.samples)
-        seen = headline(evidence, gathered.samples, gathered.captured_at)
+        evidence = with_unseen(evidence, pasted) if pasted else evidence
+        seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
         collected = Collected(judging, evidence, gathered.sources, seen, gathered.problem, saw_nothing)
     else:
         collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
+    collected = replace(collected, evidence=with_gaps(collected.evidence, request.unrecognised))
     with progress(judging.request.quiet) as show:
         for read in (*_before(request, collected, show), *_beside(request, judging, show)):
             evidence = collected.evidence.joined(read.evidence, read.gaps)
@@ -61,6 +65,18 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
                 collected, evidence=evidence, sources=(*collected.sources, *read.sources), headline=told
             )
     return collected
+
+
+def _gathered(request: EvidenceRequest, judging: Judging) -> tuple[Gathered, Pasted | None]:
+    """The samples, and where they were pasted, what the paste does not show."""
+    if not request.pasted:
+        return _gather(request, judging), None
+    if request.bundle is not None:
+        raise UsageProblem(
+            f"{request.bundle} and {request.pasted[0].name} both tell of a deployment", "judge them one by one"
+        )
+    _refuse_live_options(request)
+    return gather_pasted(request.pasted)
 
 
 def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
@@ -115,7 +131,8 @@ def _refuse_live_options(request: EvidenceRequest) -> None:
     if given:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageProblem(
-            f"--bundle judges what was captured and connects to nothing: {names} cannot be given with it",
+            f"{'--bundle' if request.bundle else 'a file'} judges what was captured and connects to nothing:"
+            f" {names} cannot be given with it",
             "leave one of them away",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,23 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.stored import ScanTarget
+
+
+@dataclass(frozen=True, slots=True)
+class PastedText:
+    """Replies or output of commands that were pasted or saved: from where, and when they were written at the latest."""
+
+    name: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecognised:
+    """A file that was given and is no kind of evidence, and why."""
+
+    name: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +54,8 @@ class EvidenceRequest:
     logs: LogRequest | None = None
     manifests: tuple[str, ...] = ()
     packets: PacketRequest | None = None
+    pasted: tuple[PastedText, ...] = ()
+    unrecognised: tuple[Unrecognised, ...] = ()
 
     @property
     def beside(self) -> dict[type[Evidence], str]:
@@ -50,8 +70,15 @@ class EvidenceRequest:
     @property
     def names_a_deployment(self) -> bool:
         """Whether there is one to look at. A selected context or a variable alone does not say so beside files."""
-        named = self.bundle or self.history or self.connection.server or self.connection.context or self.monitor
-        return bool(named) or not self.beside
+        named = (
+            self.bundle
+            or self.pasted
+            or self.history
+            or self.connection.server
+            or self.connection.context
+            or self.monitor
+        )
+        return bool(named) or not (self.beside or self.unrecognised)
 
 
 def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:

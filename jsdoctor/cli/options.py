@@ -355,6 +355,13 @@ Config = Annotated[
     typer.Option("--config", metavar="FILE", help="Configuration file. [default: jsdoctor.toml or pyproject.toml]"),
 ]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+CheckFiles = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE]...",
+        help="Files, directories or - for stdin, recognised by content: bundles, logs, captures, manifests, replies.",
+    ),
+]
 SymptomText = Annotated[
     list[str] | None,
     typer.Argument(metavar="[TEXT]...", help="Error text, or the symptom in your words; - for stdin."),

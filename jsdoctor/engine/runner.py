@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
 from jsdoctor.checks.logs.undecided import undecided
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
+from jsdoctor.engine.shown import findings_of_shown
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject
 from jsdoctor.model.gap import Gap
@@ -43,6 +45,7 @@ def evaluate(
     keep_passes: bool = False,
 ) -> Evaluation:
     """Run the rules. `overrides` are parameter values by rule code. A check that crashes ends as `error`, alone."""
+    evidence = evidence.for_checks()
     verdicts: list[RuleVerdict] = []
     results: list[Result] = []
     gaps: list[Gap] = []
@@ -80,7 +83,7 @@ def _run(
     found: list[Finding] = []
     for check in able:
         try:
-            found.extend(_findings(rule, check, evidence, overrides))
+            found.extend(findings_of_shown(partial(_findings, rule, check, overrides), evidence))
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
@@ -112,7 +115,7 @@ def _gravest(rule: Rule, findings: Sequence[Finding]) -> Finding:
 
 
 def _findings(
-    rule: Rule, check: Check, evidence: EvidenceSet, overrides: Mapping[str, float | int | None]
+    rule: Rule, check: Check, overrides: Mapping[str, float | int | None], evidence: EvidenceSet
 ) -> Iterator[Finding]:
     arguments: dict[str, object] = {
         name: evidence.get(kind) for name, kind in (*check.required.items(), *check.optional.items())

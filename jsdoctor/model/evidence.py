@@ -67,11 +67,28 @@ KINDS: tuple[type[Evidence], ...] = (
 
 
 class EvidenceSet:
-    """At most one value per kind of evidence, and for each absent kind the gap that explains it."""
+    """At most one value per kind of evidence, and for each absent kind the gap that explains it.
 
-    def __init__(self, present: Mapping[type[Evidence], Evidence], absent: Mapping[type[Evidence], Gap]) -> None:
+    `partial` are the same values in which fields that nobody showed cannot be read (`model.partial`): for checks.
+    """
+
+    def __init__(
+        self,
+        present: Mapping[type[Evidence], Evidence],
+        absent: Mapping[type[Evidence], Gap],
+        partial: Mapping[type[Evidence], Evidence] | None = None,
+    ) -> None:
         self._present = dict(present)
         self._absent = dict(absent)
+        self._partial = dict(partial or {})
+
+    def for_checks(self) -> EvidenceSet:
+        """What checks may read: without the defaults of fields that are not known."""
+        return EvidenceSet({**self._present, **self._partial}, self._absent) if self._partial else self
+
+    def partly_shown(self, *partial: Evidence) -> EvidenceSet:
+        """This, of which checks get some kinds in part."""
+        return EvidenceSet(self._present, self._absent, {**self._partial, **{type(one): one for one in partial}})
 
     def get(self, kind: type[Evidence]) -> Evidence | None:
         """The evidence of that kind, or None."""
@@ -86,7 +103,10 @@ class EvidenceSet:
         known = self._present.get(Gaps)
         listed = known.gaps if isinstance(known, Gaps) else ()
         present = {**self._present, type(more): more, Gaps: Gaps((*listed, *gaps))}
-        return EvidenceSet(present, {kind: gap for kind, gap in self._absent.items() if kind not in present})
+        absent = {kind: gap for kind, gap in self._absent.items() if kind not in present}
+        return EvidenceSet(
+            present, absent, {kind: one for kind, one in self._partial.items() if kind is not type(more)}
+        )
 
     @property
     def gaps(self) -> tuple[Gap, ...]:

@@ -11,13 +11,14 @@ from jsdoctor.model.gap import Gap
 
 
 class Access(StrEnum):
-    """Through which door a reply came; each sees something else."""
+    """Through which door a reply came; each sees something else. `PASTED`: of one server, with its envelope."""
 
     SYSTEM = "system"
     ACCOUNT = "account"
     MONITOR = "monitor"
     CLIENT = "client"
     NTP = "ntp"
+    PASTED = "pasted"
 
 
 class Endpoint(StrEnum):

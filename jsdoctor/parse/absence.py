@@ -142,7 +142,7 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
     if all(exchange.endpoint in (Endpoint.CONNECT_INFO, Endpoint.NTP) for exchange in exchanges):
         nothing: dict[type[Evidence], Gap] = dict.fromkeys((*_ASSETS, *_OF_SERVERS, Accounts), _NOTHING)
         return nothing | beside | {ConnectedServer: _NOTHING if not seen else _NO_CONNECTION}
-    plain = Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR}
+    plain = Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR, Access.PASTED}
     one = _ONE_ANSWERED if len(samples) > 1 else _ONE_SAMPLE
     return {
         SnapshotSeries: _NO_ASSETS,

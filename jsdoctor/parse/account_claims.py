@@ -46,7 +46,11 @@ def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tup
     """The accounts that have a JWT, and gaps for what cannot be read; None when no server was asked."""
     uses: dict[tuple[str, str], AccountUse] = {}
     gaps: list[Gap] = []
-    asked = [e for e in exchanges if e.endpoint is Endpoint.ACCOUNTZ and e.access in (Access.SYSTEM, Access.MONITOR)]
+    asked = [
+        e
+        for e in exchanges
+        if e.endpoint is Endpoint.ACCOUNTZ and e.access in (Access.SYSTEM, Access.MONITOR, Access.PASTED)
+    ]
     for exchange in asked:
         try:
             identity, body = open_reply(exchange, identities)

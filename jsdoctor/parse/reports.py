@@ -52,7 +52,7 @@ class ServerReports:
 
     def __init__(self, exchanges: Iterable[Exchange], identities: Identities) -> None:
         self.gaps: list[Gap] = []
-        self._exchanges = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR)]
+        self._exchanges = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR, Access.PASTED)]
         self._identities = identities
 
     def raft(self) -> tuple[RaftMember, ...] | None:

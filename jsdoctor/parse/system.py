@@ -74,7 +74,8 @@ class ServerReplies:
 
     def add_all(self, exchanges: Iterable[Exchange], identities: Identities) -> None:
         """Take every server reply. `identities` is shared between samples."""
-        own = [e for e in exchanges if e.access in (Access.SYSTEM, Access.MONITOR) and e.endpoint in _READ_FIRST]
+        asked = (Access.SYSTEM, Access.MONITOR, Access.PASTED)
+        own = [e for e in exchanges if e.access in asked and e.endpoint in _READ_FIRST]
         for exchange in sorted(own, key=lambda e: _READ_FIRST[e.endpoint]):
             try:
                 self._add(exchange, identities)

@@ -1,0 +1,205 @@
+"""Files, directories and standard input given without an option: each goes where its content belongs."""
+
+from __future__ import annotations
+
+import atexit
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from jsdoctor.cli.evidence_request import EvidenceRequest, PastedText, Unrecognised
+from jsdoctor.cli.logs.options import LogRequest
+from jsdoctor.cli.packets.options import PacketRequest, packet_options
+from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.collect.logs.codec import codec_of, is_tar, not_a_log
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.rule import Rule
+from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
+from jsdoctor.parse.bundle import MANIFEST
+from jsdoctor.parse.logs.line import read_line
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.pasted.kinds import PEEK, Kind, of_bytes, of_text
+
+STDIN = "-"
+_LONGEST = 8 << 20
+_MOST_FILES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something that was given: its name, the kinds of evidence in it, and its text where it is text."""
+
+    name: str
+    path: str
+    kinds: tuple[Kind, ...]
+    text: str = ""
+    why: str = ""
+    at: datetime | None = None
+
+
+def files_and_options(paths: Sequence[str], wanted: EvidenceRequest) -> EvidenceRequest:
+    """What the options ask for and what the files are. Raises `UsageProblem` for a path that is not there."""
+    return routed(wanted, pieces_of(paths, open_rulebook().rules))
+
+
+def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
+    """Every piece that was given. Raises `UsageProblem` for a path that is not there."""
+    known = _known_lines(rules)
+    pieces: list[Piece] = []
+    for path in paths:
+        if path == STDIN:
+            pieces.append(_of_stdin(known))
+            continue
+        if "://" in path:
+            pieces.append(Piece(path, path, (Kind.LOG,)))
+            continue
+        if not Path(path).exists():
+            raise UsageProblem(
+                f"cannot read {path}: no such file or directory", "give an existing file, or - for stdin"
+            )
+        pieces.extend(_of_directory(path, known) if Path(path).is_dir() else [_of_file(path, known)])
+    return pieces
+
+
+def routed(wanted: EvidenceRequest, pieces: Sequence[Piece]) -> EvidenceRequest:
+    """The request with every piece added to the evidence of its kind. Raises `UsageProblem` for two bundles."""
+    bundles = [piece.path for piece in pieces if Kind.BUNDLE in piece.kinds]
+    if len(bundles) + (wanted.bundle is not None) > 1:
+        raise UsageProblem(f"{' and '.join(bundles)}: one deployment is judged at a time", "give one bundle")
+    logs = tuple(piece.path for piece in pieces if Kind.LOG in piece.kinds)
+    captures = [Path(piece.path) for piece in pieces if Kind.PACKETS in piece.kinds]
+    replies = [piece for piece in pieces if Kind.REPLY in piece.kinds]
+    return replace(
+        wanted,
+        bundle=Path(bundles[0]) if bundles else wanted.bundle,
+        logs=_with_logs(wanted, logs),
+        manifests=(*wanted.manifests, *(piece.path for piece in pieces if Kind.MANIFEST in piece.kinds)),
+        packets=_with_captures(wanted, captures),
+        pasted=tuple(PastedText(piece.name, piece.text, piece.at or datetime.now(UTC)) for piece in replies),
+        unrecognised=tuple(Unrecognised(piece.name, piece.why or "") for piece in pieces if not piece.kinds),
+    )
+
+
+def _with_logs(wanted: EvidenceRequest, paths: tuple[str, ...]) -> LogRequest | None:
+    if not paths:
+        return wanted.logs
+    return replace(wanted.logs, paths=(*wanted.logs.paths, *paths)) if wanted.logs else LogRequest(paths=paths)
+
+
+def _known_lines(rules: Sequence[Rule]) -> Callable[[bytes], bool]:
+    @cache
+    def matcher() -> Matcher:
+        return Matcher([one for rule in rules for one in rule.signatures])
+
+    def known(line: bytes) -> bool:
+        texts = dict.fromkeys((read_line(line, 2000).text, line))
+        return any(matcher().match(server, "", text) for text in texts for server in (True, False))
+
+    return known
+
+
+def _of_stdin(known: Callable[[bytes], bool]) -> Piece:
+    content = sys.stdin.buffer.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        # More than a paste: it goes to a file whole, and is read there as a log.
+        path = _spooled(content, sys.stdin.buffer.read)
+        return Piece("stdin", path, (Kind.LOG,))
+    path = _spooled(content, lambda _: b"")
+    return replace(_of_file(path, known), name="stdin")
+
+
+def _spooled(content: bytes, more: Callable[[int], bytes]) -> str:
+    directory = tempfile.mkdtemp(prefix="jsdoctor-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = Path(directory) / "stdin"
+    with path.open("wb") as file:
+        file.write(content)
+        while block := more(1 << 20):
+            file.write(block)
+    return str(path)
+
+
+def _of_directory(directory: str, known: Callable[[bytes], bool]) -> Iterator[Piece]:
+    """The files of a directory; where all of them are logs, the directory itself, as logs of it belong together."""
+    files = [
+        str(Path(place) / name)
+        for place, _, names in os.walk(directory)
+        for name in sorted(names)
+        if not name.startswith(".")
+    ]
+    if len(files) > _MOST_FILES:
+        return iter([Piece(directory, directory, (Kind.LOG,))])
+    found = [_of_file(path, known) for path in files]
+    if not found or all(piece.kinds == (Kind.LOG,) for piece in found):
+        return iter([Piece(directory, directory, (Kind.LOG,) if found else (), why="" if found else "it is empty")])
+    return iter(found)
+
+
+def _of_file(path: str, known: Callable[[bytes], bool]) -> Piece:
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(PEEK)
+            unpacked = _unpacked(head)
+            kind = of_bytes(unpacked[:8])
+            if kind is not None:
+                return Piece(path, path, (kind,))
+            if head[:2] == b"PK":
+                return Piece(path, path, (_of_zip(path),))
+            if is_tar(unpacked):
+                return Piece(path, path, (Kind.BUNDLE if MANIFEST.encode() in unpacked[:2048] else Kind.LOG,))
+            if not head.strip():
+                return Piece(path, path, (), why="it is empty")
+            if why := not_a_log(unpacked[:4096]) if not _is_utf16(unpacked) else "":
+                return Piece(path, path, (), why=why)
+            packed = head != unpacked
+            content = unpacked if packed else head + file.read(_LONGEST - len(head))
+        at = datetime.fromtimestamp(Path(path).stat().st_mtime, UTC)
+    except OSError as error:
+        return Piece(path, path, (), why=error.strerror or str(error))
+    text = _decoded(content)
+    kinds = of_text(text, known)
+    return Piece(path, path, kinds, text, "it is text that no rule reads" if not kinds else "", at)
+
+
+def _is_utf16(content: bytes) -> bool:
+    return content[:2] in (b"\xff\xfe", b"\xfe\xff")
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-16" if _is_utf16(content) else "utf-8-sig", errors="replace")
+
+
+def _unpacked(head: bytes) -> bytes:
+    """The first bytes of what gzip packed; of anything else as it is. Other packed files count as logs."""
+    if codec_of(head) != "gzip" and head[:2] != b"\x1f\x8b":
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, PEEK)
+    except (zlib.error, gzip.BadGzipFile):
+        return head
+
+
+def _of_zip(path: str) -> Kind:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return Kind.BUNDLE
+    return Kind.BUNDLE if {MANIFEST, ARCHIVE_MANIFEST} & names else Kind.LOG
+
+
+def _with_captures(wanted: EvidenceRequest, captures: Sequence[Path]) -> PacketRequest | None:
+    if not captures:
+        return wanted.packets
+    if wanted.packets is not None:
+        raise UsageProblem("packet captures are given with --pcap and without", "give all of them with --pcap, or none")
+    return packet_options(captures, None, None)

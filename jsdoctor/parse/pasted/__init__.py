@@ -1,0 +1,1 @@
+"""Evidence that somebody pasted: replies and command output, whole or in part, recognised by their content."""

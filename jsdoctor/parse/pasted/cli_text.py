@@ -1,0 +1,292 @@
+"""Text that the `nats` command prints for people (natscli 0.0.35 to 0.5.0), as the documents that it was made from.
+
+What the text rounds or leaves out stays unknown: sizes with a unit, ages, and all settings that have no line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.pasted.documents import Document
+
+_LONGEST_LINE = 2_000
+_MOST_LINES = 100_000
+_STREAM = re.compile(r"(?:Information|State) for Stream (\S+)(?: created|$)")
+_CONSUMER = re.compile(r"Information for Consumer (\S+) > (\S+)")
+_LABEL = re.compile(r"^[\s>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S.*?)\s*$")
+_HEADING = re.compile(r"^[\s>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
+_REPLICA = re.compile(r"^(\S+),\s*(current|outdated)(.*)$", re.IGNORECASE)
+_SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
+_AGO = re.compile(r"Last (?:delivery|ack): ([\dyhdmsµun.]{2,30}) ago", re.IGNORECASE)
+_WHOLE = re.compile(r"[\d,]{1,20}(?=$| |/)")
+_SEEN = re.compile(r"seen (?:([\dhmsµu.]+) ago|never)")
+_BEHIND = re.compile(r"([\d,]+) operations? behind")
+_OPEN = frozenset({"", "config", "state", "delivered", "ack_floor"})
+
+Reader = Callable[[str], Any]
+
+
+def _number(text: str) -> int | None:
+    found = _WHOLE.match(text)
+    return int(found[0].replace(",", "") or 0) if found and found[0].strip(",") else None
+
+
+def _limit(text: str) -> int | None:
+    return -1 if text.lower().startswith("unlimited") else _number(text)
+
+
+def _exact_bytes(text: str) -> int | None:
+    """Bytes that are not rounded."""
+    return -1 if text.lower() == "unlimited" else _number(text) if re.fullmatch(r"[\d,]+ B", text) else None
+
+
+def _nanoseconds(text: str) -> int | None:
+    if text.lower() in ("unlimited", "never"):
+        return 0
+    try:
+        return parse_duration(text.replace(" ", ""))
+    except ValueError:
+        return None
+
+
+def _lower(text: str) -> str:
+    return text.lower()
+
+
+def _yes(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _no(text: str) -> bool | None:
+    told = _yes(text)
+    return None if told is None else not told
+
+
+def _maximum(text: str) -> int | None:
+    found = re.search(r"maximum ([\d,]+)", text)
+    return int(found[1].replace(",", "") or 0) if found and found[1].strip(",") else None
+
+
+def _subjects(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+_RETENTION = {"limits": "limits", "interest": "interest", "workqueue": "workqueue", "work queue": "workqueue"}
+_OF_STREAM: Mapping[str, tuple[str, str, Reader]] = {
+    "subjects": ("config", "subjects", _subjects),
+    "replicas": ("config", "num_replicas", _number),
+    "storage": ("config", "storage", _lower),
+    "retention": ("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
+    "discard policy": ("config", "discard", _lower),
+    "duplicate window": ("config", "duplicate_window", _nanoseconds),
+    "acknowledgments": ("config", "no_ack", _no),
+    "acknowledgements": ("config", "no_ack", _no),
+    "direct get": ("config", "allow_direct", _yes),
+    "allows rollups": ("config", "allow_rollup_hdrs", _yes),
+    "allows per-message ttl": ("config", "allow_msg_ttl", _yes),
+    "allows msg delete": ("config", "deny_delete", _no),
+    "allows purge": ("config", "deny_purge", _no),
+    "maximum messages": ("config", "max_msgs", _limit),
+    "maximum per subject": ("config", "max_msgs_per_subject", _limit),
+    "maximum bytes": ("config", "max_bytes", _exact_bytes),
+    "maximum age": ("config", "max_age", _nanoseconds),
+    "maximum message size": ("config", "max_msg_size", _exact_bytes),
+    "maximum consumers": ("config", "max_consumers", _limit),
+    "messages": ("state", "messages", _number),
+    "bytes": ("state", "bytes", _exact_bytes),
+    "first sequence": ("state", "first_seq", _number),
+    "firstseq": ("state", "first_seq", _number),
+    "last sequence": ("state", "last_seq", _number),
+    "lastseq": ("state", "last_seq", _number),
+    "active consumers": ("state", "consumer_count", _number),
+    "number of subjects": ("state", "num_subjects", _number),
+    "deleted messages": ("state", "num_deleted", _number),
+}
+_OF_CONSUMER: Mapping[str, tuple[str, str, Reader]] = {
+    "ack policy": ("config", "ack_policy", _lower),
+    "ack wait": ("config", "ack_wait", _nanoseconds),
+    "max ack pending": ("config", "max_ack_pending", _limit),
+    "maximum deliveries": ("config", "max_deliver", _limit),
+    "max waiting pulls": ("config", "max_waiting", _number),
+    "filter subject": ("config", "filter_subject", str),
+    "unprocessed messages": ("", "num_pending", _number),
+    "outstanding acks": ("", "num_ack_pending", _number),
+    "redelivered messages": ("", "num_redelivered", _number),
+    "waiting pulls": ("", "num_waiting", _number),
+}
+
+
+_ABSENT_OF_STREAM: Mapping[str, tuple[str, str, Any]] = {
+    "mirror": ("config", "mirror", None),
+    "source": ("config", "sources", []),
+    "sealed": ("config", "sealed", False),
+    "subject transform": ("config", "subject_transform", None),
+    "metadata": ("config", "metadata", {}),
+    "consumer limits": ("config", "consumer_limits", {}),
+    "deleted": ("state", "num_deleted", 0),
+    "lost": ("state", "lost", None),
+    "leader": ("", "cluster", None),
+    "mirror information": ("", "mirror", None),
+    "source information": ("", "sources", []),
+}
+"""What `nats stream info` prints only where it is set, by how its label begins."""
+
+_ABSENT_OF_CONSUMER: Mapping[str, tuple[str, str, Any]] = {
+    "filter": ("config", "filter_subject", ""),
+    "filter subjects": ("config", "filter_subjects", []),
+    "maximum deliveries": ("config", "max_deliver", -1),
+    "backoff": ("config", "backoff", []),
+    "paused": ("", "paused", False),
+    "delivery subject": ("config", "deliver_subject", ""),
+    "deliver group": ("config", "deliver_group", ""),
+    "delivery queue group": ("config", "deliver_group", ""),
+    "inactive threshold": ("config", "inactive_threshold", 0),
+    "metadata": ("config", "metadata", {}),
+    "leader": ("", "cluster", None),
+}
+
+
+def cli_documents(text: str, at: datetime) -> Iterator[Document]:
+    """Streams and consumers of `nats stream info`, `stream state` and `consumer info`, and of both reports.
+
+    `at` is when the text was written: what it prints as ages is relative to that.
+    """
+    current: dict[str, Any] | None = None
+    table = _Table()
+    for line in (one[:_LONGEST_LINE] for one in text.splitlines()[:_MOST_LINES]):
+        if row := table.row(line):
+            yield Document(row, _OPEN)
+            continue
+        begun = _begun(line)
+        if begun is not None:
+            if current is not None:
+                yield _finished(current, at)
+            current = begun
+        elif current is not None and (heading := _HEADING.match(line)):
+            current["_section"] = heading[1].lower()
+            current["_labels"].add(heading[1].lower())
+        elif current is not None and current.get("_section") == "metadata":
+            _take_metadata(current, line)
+        elif current is not None and (label := _LABEL.match(line)):
+            _take(current, label[1].lower(), label[2])
+    if current is not None:
+        yield _finished(current, at)
+
+
+def _begun(line: str) -> dict[str, Any] | None:
+    if found := _CONSUMER.search(line):
+        return {"stream_name": found[1], "name": found[2], "config": {}, "_labels": set()}
+    if found := _STREAM.search(line):
+        return {"config": {"name": found[1]}, "state": {}, "_labels": set()}
+    return None
+
+
+def _take(value: dict[str, Any], label: str, text: str) -> None:
+    value["_labels"].add(label)
+    known = (_OF_CONSUMER if "stream_name" in value else _OF_STREAM).get(label)
+    if known is not None:
+        place, key, read = known
+        if (read_value := read(text)) is not None:
+            (value[place] if place else value)[key] = read_value
+    if label == "outstanding acks" and (most := _maximum(text)) is not None:
+        value["config"]["max_ack_pending"] = most
+    elif label in ("last delivered message", "acknowledgment floor", "acknowledgement floor"):
+        if found := _SEQUENCES.search(text):
+            consumer, stream = (int(one.replace(",", "") or 0) for one in found.groups())
+            key = "delivered" if label.startswith("last") else "ack_floor"
+            value[key] = {"consumer_seq": consumer, "stream_seq": stream}
+            if ago := _AGO.search(text):
+                value[key]["_ago"] = _nanoseconds(ago[1]) or 0
+    elif label == "cluster group" or (label == "name" and "cluster" not in value and "stream_name" not in value):
+        value["cluster"] = {"name": text}
+    elif label == "leader":
+        value.setdefault("cluster", {})["leader"] = text.partition(" ")[0]
+    elif label == "replica" and (found := _REPLICA.match(text)):
+        value.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(found))
+
+
+def _take_metadata(value: dict[str, Any], line: str) -> None:
+    key, colon, text = line.strip().partition(": ")
+    if colon:
+        value["config"].setdefault("metadata", {})[key.strip()] = text.strip()
+
+
+def _replica(found: re.Match[str]) -> dict[str, Any]:
+    rest = found[3]
+    seen, behind = _SEEN.search(rest), _BEHIND.search(rest)
+    return {
+        "name": found[1],
+        "current": found[2].lower() == "current",
+        "offline": "OFFLINE" in rest,
+        "active": (_nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
+        "lag": int(behind[1].replace(",", "") or 0) if behind else 0,
+    }
+
+
+def _finished(value: dict[str, Any], at: datetime) -> Document:
+    """What a whole page does not print is not there; a page that was cut before its end tells nothing of the rest."""
+    labels = value.pop("_labels")
+    value.pop("_section", None)
+    if "stream_name" in value and {"outstanding acks", "unprocessed messages"} <= labels:
+        absent: Mapping[str, tuple[str, str, Any]] = _ABSENT_OF_CONSUMER
+    elif "state" in value and {"last sequence", "lastseq"} & labels and "retention" in labels:
+        absent = _ABSENT_OF_STREAM
+    else:
+        absent = {}
+    for label, (place, key, nothing) in absent.items():
+        target = value.setdefault(place, {}) if place else value
+        if not any(one.startswith(label) for one in labels):
+            target.setdefault(key, nothing)
+    if absent is _ABSENT_OF_CONSUMER and "inactive threshold" not in labels:
+        value["config"].setdefault("durable_name", value["name"])  # what is not durable always has a threshold
+    if "stream_name" in value:
+        value["ts"] = at.isoformat()
+        for key in ("delivered", "ack_floor"):
+            ago = value.get(key, {}).pop("_ago", None)
+            if key in value:
+                value[key]["last_active"] = (at - timedelta(microseconds=ago // 1000)).isoformat() if ago else None
+    return Document(value, _OPEN)
+
+
+class _Table:
+    """The reports: rows under a heading that names the columns."""
+
+    def __init__(self) -> None:
+        self._columns: list[str] = []
+        self._stream = ""
+
+    def row(self, line: str) -> dict[str, Any] | None:
+        """The stream or consumer of a row, or None for any other line."""
+        if found := re.search(r"Consumer report for (\S+)", line):
+            self._stream = found[1]
+        cells = [cell.strip() for cell in re.split(r"[│|┃]", line)[1:-1]]
+        if len(cells) < 5:
+            return None
+        lowered = [cell.lower() for cell in cells]
+        if "stream" in lowered and "messages" in lowered and "storage" in lowered:
+            self._columns, self._stream = lowered, ""
+            return None
+        if "consumer" in lowered and "unprocessed" in lowered:
+            self._columns = lowered
+            return None
+        if len(cells) != len(self._columns):
+            return None
+        return self._read(dict(zip(self._columns, cells, strict=True)))
+
+    def _read(self, row: Mapping[str, str]) -> dict[str, Any] | None:
+        if name := row.get("stream"):
+            state = {"messages": _number(row["messages"]), "consumer_count": _number(row.get("consumers", ""))}
+            state["num_deleted"] = _number(row.get("deleted", ""))
+            config = {"name": name, "storage": row["storage"].lower()}
+            return {"config": config, "state": {key: value for key, value in state.items() if value is not None}}
+        name = row.get("consumer")
+        if not name or not self._stream:
+            return None
+        told = {"num_ack_pending": "ack pending", "num_redelivered": "redelivered", "num_pending": "unprocessed"}
+        values = {key: _number(row.get(column, "")) for key, column in told.items()}
+        shown = {key: value for key, value in values.items() if value is not None}
+        return {"stream_name": self._stream, "name": name, "config": {}, **shown}

@@ -1,0 +1,122 @@
+"""JSON documents in a text: one, several, pretty-printed, among other lines, or cut short."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+LONGEST = 8 << 20
+"""So many characters of a text are read."""
+
+_MOST_DOCUMENTS = 10_000
+_MOST_CUT = 50
+_DEEPEST = 64
+_DECODER = json.JSONDecoder(strict=False)
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One document. `open` holds the paths of the containers that the text leaves open; empty: it is whole.
+
+    A path joins keys by dots, with `*` for the elements of a list; the outermost container has the path "".
+    """
+
+    value: Any
+    open: frozenset[str] = frozenset()
+
+
+def documents(text: str) -> Iterator[Document]:
+    """Every object and list of objects in a text, from the outside. What is no JSON is passed over."""
+    text = text[:LONGEST]
+    at, found, cut = 0, 0, 0
+    while found < _MOST_DOCUMENTS and cut < _MOST_CUT:
+        start = _next_start(text, at)
+        if start < 0:
+            return
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            repaired = _repaired(text, start) if _ends_early(error, text) else None
+            if repaired is None:
+                at = start + 1
+                cut += 1
+                continue
+            yield repaired
+            return
+        if _is_wanted(value):
+            found += 1
+            yield Document(value)
+        at = end
+
+
+def _next_start(text: str, at: int) -> int:
+    """Where the next line or text begins that may be a document: a brace or bracket that a line or blank precedes."""
+    while at < len(text):
+        found = min((p for p in (text.find("{", at), text.find("[", at)) if p >= 0), default=-1)
+        if found < 0:
+            return -1
+        if text[found + 1 : found + 20].lstrip()[:1] in ('"', "{", "[", "}", "]", ""):
+            return found
+        at = found + 1
+    return -1
+
+
+def _is_wanted(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value))
+
+
+def _ends_early(error: Exception, text: str) -> bool:
+    """Whether the text ended before the document did; an ellipsis of who cut it counts as the end."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    rest = text[error.pos :].strip().strip("`").strip()
+    return len(rest) == 0 or rest.startswith(("…", "...")) or "Unterminated string" in error.msg
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]|"', re.DOTALL)
+
+
+def _repaired(text: str, start: int) -> Document | None:
+    """The part of a document before its cut, closed after its last whole value."""
+    stack: list[str] = []
+    safe, safe_stack = start, [""]
+    for token in _TOKEN.finditer(text, start):
+        mark = token[0]
+        if mark in _CLOSING:
+            stack.append(mark)
+            if len(stack) > _DEEPEST:
+                return None
+        elif mark in "}]" and (not stack or _CLOSING[stack.pop()] != mark):
+            return None
+        if mark in "{[}]":
+            safe, safe_stack = token.end(), stack.copy()
+        elif mark == ",":
+            safe, safe_stack = token.start(), stack.copy()
+        elif mark == '"':
+            break  # a text that does not end
+    closed = text[start:safe] + "".join(_CLOSING[one] for one in reversed(safe_stack) if one)
+    try:
+        value = json.loads(closed, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return Document(value, frozenset(_open_paths(value, len(safe_stack)))) if _is_wanted(value) else None
+
+
+def _open_paths(value: object, depth: int) -> Iterator[str]:
+    """The paths of the containers at the end of a value, as many as were open."""
+    path: list[str] = []
+    for _ in range(depth):
+        yield ".".join(path)
+        if isinstance(value, dict) and value:
+            key = next(reversed(value))
+            value = value[key]
+            path.append(str(key))
+        elif isinstance(value, list) and value:
+            value = value[-1]
+            path.append("*")
+        else:
+            return

@@ -1,0 +1,214 @@
+"""What pasted documents are: replies of servers and of the JetStream API, told by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.server import Varz
+from jsdoctor.parse.pasted.documents import Document
+from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
+
+_MOST = 20_000
+_TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.last_active", "ack_floor.last_active"})
+"""Times that mean something only beside the time of the reply."""
+
+_HEALTH_KEYS = frozenset({"status", "status_code", "error", "errors"})
+_USAGE_KEYS = frozenset(
+    {"memory", "storage", "streams", "consumers", "limits", "api", "tiers", "domain", "type", "reserved_memory"}
+    | {"reserved_storage"}
+)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One recognised document.
+
+    `server` names who sent it, where the paste says so. `unseen` are the fields of it that the paste does not show, by
+    the path of the reply; of lists of streams and consumers there is one `Found` for each. `stream` and `name` say
+    whose it is.
+    """
+
+    endpoint: Endpoint
+    access: Access
+    value: Any
+    server: str = ""
+    stream: str = ""
+    name: str = ""
+    unseen: frozenset[str] = frozenset()
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A document that is known and cannot be judged: what it is, and why."""
+
+    what: str
+    reason: str
+
+
+def found_in(document: Document) -> Iterator[Found | Refused]:
+    """All replies in a document, envelopes opened and lists taken apart."""
+    values = document.value if isinstance(document.value, list) else [document.value]
+    inside = "*" if isinstance(document.value, list) else ""
+    for number, value in enumerate(values[:_MOST]):
+        last = number == len(values) - 1
+        if isinstance(value, dict):
+            yield from _reply(value, _below(document.open, inside) if last else frozenset(), "")
+
+
+def _below(paths: frozenset[str], key: str) -> frozenset[str]:
+    """The open paths inside of one key."""
+    if not key:
+        return paths
+    return frozenset(path[len(key) + 1 :] for path in paths if path == key or path.startswith(key + "."))
+
+
+def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[Found | Refused]:
+    data = value.get("data")
+    if isinstance(value.get("server"), dict) and isinstance(data, dict):
+        name = value["server"].get("name")
+        yield from _reply(data, _below(cut, "data"), name if isinstance(name, str) else "")
+        return
+    for wrapper in ("response", "result", "stream_info", "statsz"):
+        inner = value.get(wrapper)
+        if isinstance(inner, dict) and len(value) <= 4:
+            yield from _reply(inner, _below(cut, wrapper), server)
+            return
+    streams, consumers = value.get("streams"), value.get("consumers")
+    if _is_stream(value):
+        yield from _stream(value, cut)
+    elif _is_consumer(value):
+        yield _consumer(value, cut)
+    elif isinstance(streams, list) or isinstance(consumers, list):
+        yield from _listed(streams if isinstance(streams, list) else consumers or [], cut)
+    else:
+        yield from _of_server(value, cut, server)
+
+
+def _is_stream(value: Mapping[str, Any]) -> bool:
+    config = value.get("config")
+    return isinstance(config, dict) and isinstance(config.get("name"), str) and "stream_name" not in value
+
+
+def _is_consumer(value: Mapping[str, Any]) -> bool:
+    named = isinstance(value.get("stream_name"), str) and isinstance(value.get("name"), str)
+    return named and bool({"config", "delivered", "ack_floor", "num_pending"} & value.keys())
+
+
+def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[Found | Refused]:
+    for key in ("streams", "consumers"):
+        cut |= _below(cut, f"{key}.*")
+    for number, item in enumerate(items[:_MOST]):
+        inside = cut if number == len(items) - 1 else frozenset[str]()
+        if isinstance(item, dict) and _is_stream(item):
+            yield from _stream(item, inside)
+        elif isinstance(item, dict) and _is_consumer(item):
+            yield _consumer(item, inside)
+
+
+def _stream(value: Mapping[str, Any], cut: frozenset[str]) -> Iterator[Found]:
+    name = value["config"]["name"]
+    details = value.get("consumer_detail")
+    timeless = frozenset[str]() if "ts" in value else _TIMES
+    unseen = unseen_fields(value, StreamReply, cut) | timeless
+    shown = {key: part for key, part in value.items() if key != "consumer_detail"}
+    yield Found(Endpoint.STREAM_LIST, Access.ACCOUNT, shown, stream=name, name=name, unseen=unseen)
+    if isinstance(details, list):
+        yield from (found for found in _listed(details, _below(cut, "consumer_detail.*")) if isinstance(found, Found))
+
+
+def _consumer(value: Mapping[str, Any], cut: frozenset[str]) -> Found:
+    timeless = frozenset[str]() if "ts" in value else _TIMES
+    unseen = unseen_fields(value, ConsumerReply, cut) | timeless
+    stream, name = value["stream_name"], value["name"]
+    return Found(Endpoint.CONSUMER_LIST, Access.ACCOUNT, dict(value), stream=stream, name=name, unseen=unseen)
+
+
+def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[Found | Refused]:
+    keys = value.keys()
+    if {"server_id", "version", "max_payload"} <= keys or {"server_name", "version", "connections", "mem"} <= keys:
+        name = value.get("server_name")
+        unseen = unseen_fields(value, Varz, cut)
+        yield Found(Endpoint.VARZ, Access.PASTED, value, name if isinstance(name, str) else server, unseen=unseen)
+    elif _is_jsz(keys):
+        yield from _jsz(value, cut, server)
+    elif known := next(((one, what) for one, what, fits in _WHOLE_REPLIES if fits(value)), None):
+        endpoint, what = known
+        yield Refused(what, "the reply is cut short") if cut else Found(endpoint, Access.PASTED, dict(value), server)
+    elif {"memory", "storage", "limits"} <= keys <= _USAGE_KEYS:
+        usage = Found(Endpoint.ACCOUNT_INFO, Access.ACCOUNT, dict(value))
+        yield Refused("the usage of an account", "the reply is cut short") if cut else usage
+    elif isinstance(value.get("routes"), list) or "num_subscriptions" in keys:
+        yield Refused(
+            "a list of routes or subscriptions", "no rule reads it; /varz, /jsz, /healthz and /raftz are read"
+        )
+
+
+def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[Found | Refused]:
+    whole, dropped = without_cut_streams(value, cut)
+    yield Found(Endpoint.JSZ, Access.PASTED, whole, server, unseen=unseen_fields(value, JszReply, cut))
+    if dropped:
+        yield Refused(f"stream {dropped}", "the reply of the server is cut short in it")
+
+
+def _is_jsz(keys: Collection[str]) -> bool:
+    jetstream = bool({"memory", "storage"} & set(keys))
+    return "account_details" in keys or (jetstream and bool({"server_id", "ha_assets", "meta_cluster"} & set(keys)))
+
+
+def _is_raftz(value: Mapping[str, Any]) -> bool:
+    groups = [group for account in value.values() if isinstance(account, dict) for group in account.values()]
+    return bool(groups) and all(isinstance(group, dict) and {"id", "state", "term"} <= group.keys() for group in groups)
+
+
+_WHOLE_REPLIES: tuple[tuple[Endpoint, str, Callable[[Mapping[str, Any]], bool]], ...] = (
+    (Endpoint.HEALTHZ, "a health check", lambda v: v.keys() <= _HEALTH_KEYS and isinstance(v.get("status"), str)),
+    (Endpoint.CONNZ, "connections", lambda v: isinstance(v.get("connections"), list) and "num_connections" in v),
+    (Endpoint.GATEWAYZ, "gateways", lambda v: bool({"outbound_gateways", "inbound_gateways"} & v.keys())),
+    (Endpoint.LEAFZ, "leaf nodes", lambda v: isinstance(v.get("leafs"), list)),
+    (Endpoint.RAFTZ, "Raft groups", _is_raftz),
+    (Endpoint.ACCOUNTZ, "an account", lambda v: "account_detail" in v),
+)
+"""Replies that can only be judged whole: of a list, what is missing would count as not there."""
+
+
+def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], path: str = "") -> frozenset[str]:
+    """The fields of a shape, by the names of its attributes, that a cut reply does not show.
+
+    Where a container is whole, the server leaves out what is zero, and the default stands.
+    """
+    unseen: set[str] = set()
+    for field in msgspec.structs.fields(shape):
+        inner = value.get(field.encode_name)
+        below = f"{path}.{field.encode_name}".lstrip(".")
+        shape_below = _struct_of(field.type)
+        if field.encode_name not in value:
+            unseen.update({f"{path}.{field.name}".lstrip(".")} if path in cut else ())
+        elif shape_below is not None and isinstance(inner, dict):
+            unseen |= unseen_fields(inner, shape_below, cut, below)
+        elif isinstance(inner, list | dict) and any(one == below or one.startswith(f"{below}.") for one in cut):
+            unseen.add(below)
+    return frozenset(unseen)
+
+
+def _struct_of(kind: Any) -> Any:
+    """The struct of a field's type, be it optional; None where it is something else."""
+    candidates = getattr(kind, "__args__", (kind,))
+    return next((one for one in candidates if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
+
+
+def without_cut_streams(value: Mapping[str, Any], cut: frozenset[str]) -> tuple[dict[str, Any], str]:
+    """A jsz reply without the stream in which it was cut, and the name of that one; empty where it is not known."""
+    whole, dropped = dict(value), ""
+    accounts = whole.get("account_details")
+    if not any(path.startswith("account_details.*") for path in cut) or not isinstance(accounts, list) or not accounts:
+        return whole, dropped
+    last = accounts[-1] if isinstance(accounts[-1], dict) else {}
+    streams = last.get("stream_detail")
+    if isinstance(streams, list) and any(path.startswith("account_details.*.stream_detail.*") for path in cut):
+        config = streams[-1].get("config") if streams and isinstance(streams[-1], dict) else None
+        dropped = str((config or {}).get("name") or (streams[-1] or {}).get("name") or "a stream") if streams else ""
+        streams = streams[:-1]
+    kept = {**last, "stream_detail": streams} if streams is not None else last
+    return {**whole, "account_details": [*accounts[:-1], kept]}, dropped

@@ -1,0 +1,112 @@
+"""Replies and command output as people paste them, from real servers: the rules judge them, and nothing is assumed."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.cli.collecting import collect
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.cli.pieces import pieces_of, routed
+from jsdoctor.model.finding import Outcome
+from jsdoctor.model.report import Report
+from tests.evidence import FIXTURES
+from tests.ruleset import rules
+
+PASTED = FIXTURES / "pasted"
+VERSIONS = ("0.1.5", "0.5.0")
+
+
+def judged(*paths: Path, select: tuple[str, ...] = ()) -> Report:
+    return collect(wanted(*paths), judging(select)).report()
+
+
+def wanted(*paths: Path) -> EvidenceRequest:
+    return routed(EvidenceRequest(), pieces_of([str(path) for path in paths], rules()))
+
+
+@cache
+def judging(select: tuple[str, ...]) -> Judging:
+    return open_judging(JudgeRequest(select=select, quiet=True, isolated=True))
+
+
+def faults(report: Report) -> set[str]:
+    return {result.rule.code for result in report.results if result.finding.outcome is Outcome.FAIL}
+
+
+def passed(report: Report) -> set[str]:
+    return {verdict.rule.code for verdict in report.verdicts if verdict.outcome is Outcome.PASS}
+
+
+@pytest.mark.parametrize("state", ["stuck", "offline"])
+def test_a_reply_of_all_servers_shows_what_a_live_look_shows(state: str) -> None:
+    found = faults(judged(PASTED / state / "request_jetstream.json"))
+    assert found == {"stuck": {"JSD403"}, "offline": {"JSD403", "JSD405", "JSD703"}}[state]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("form", ["txt", "json.txt"])
+def test_a_stream_with_a_lost_replica(version: str, form: str) -> None:
+    name = f"{version}_stream_info_ORDERS{'_json' if form == 'json.txt' else ''}.txt"
+    assert faults(judged(PASTED / "offline" / name)) == {"JSD703"}
+    assert faults(judged(PASTED / "stuck" / name)) == set()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_consumer_at_its_limit(version: str) -> None:
+    for name in ("consumer_info_ORDERS_billing_json", "consumer_info_ORDERS_billing"):
+        assert faults(judged(PASTED / "stuck" / f"{version}_{name}.txt")) == {"JSD403"}
+
+
+@pytest.mark.parametrize("path", sorted(PASTED.glob("offline/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_check_fails_on_a_paste(path: Path) -> None:
+    assert [result for result in judged(path).results if result.finding.outcome is Outcome.ERROR] == []
+
+
+@pytest.mark.parametrize("cut", [300, 700, 1100, 1200, 1300, 1400])
+def test_what_a_cut_reply_does_not_show_is_not_evaluated(tmp_path: Path, cut: int) -> None:
+    whole = PASTED / "stuck" / "0.5.0_stream_info_ORDERS_json.txt"
+    part = tmp_path / "paste"
+    part.write_text("Here it is:\n```\n" + whole.read_text("utf-8")[:cut], "utf-8")
+    all_passed = passed(judged(whole))
+    report = judged(part)
+    assert faults(report) == set()
+    assert passed(report) <= all_passed
+
+
+def test_fields_that_are_shown_are_judged_in_a_cut_reply(tmp_path: Path) -> None:
+    text = (PASTED / "offline" / "0.5.0_consumer_info_ORDERS_billing_json.txt").read_text("utf-8")
+    part = tmp_path / "paste"
+    part.write_text(text[: text.index('"num_waiting"')] + "…", "utf-8")
+    report = judged(part, select=("JSD405", "JSD409"))
+    reasons = {verdict.reason for verdict in report.verdicts if verdict.outcome is Outcome.NOT_EVALUATED}
+    assert any("is not shown" in reason for reason in reasons), reasons
+
+
+def test_a_file_that_is_no_evidence_is_said_and_is_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("the cat sat on the mat\n")
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4)
+    (tmp_path / "empty").write_text("")
+    gaps = [gap for gap in judged(tmp_path).gaps if gap.requested]
+    assert {Path(gap.subject.name).name for gap in gaps} == {"notes.txt", "image.png", "empty"}
+
+
+def test_kinds_are_told_by_content_whatever_the_names(tmp_path: Path) -> None:
+    for number, source in enumerate(
+        (
+            PASTED / "stuck" / "n1_varz.json",
+            FIXTURES / "captures" / "nats-clean.client.pcap.gz",
+            next((FIXTURES / "archives").rglob("*.zip")),
+        )
+    ):
+        (tmp_path / f"file{number}").write_bytes(source.read_bytes())
+    (tmp_path / "file3").write_text("[7] 2026/11/21 10:00:00.000000 [WRN] JetStream cluster stream has NO quorum\n")
+    (tmp_path / "file4").write_text("apiVersion: jetstream.nats.io/v1beta2\nkind: Stream\nmetadata: {name: a}\n")
+    assert wanted(tmp_path / "file0").pasted
+    assert wanted(tmp_path / "file1").packets
+    assert wanted(tmp_path / "file2").bundle
+    assert wanted(tmp_path / "file3").logs
+    assert wanted(tmp_path / "file4").manifests
