@@ -94,8 +94,13 @@ def base_names() -> list[str]:
 
 
 @cache
+def _recording(name: str) -> bytes:
+    return (FIXTURES / "base" / f"{name}.json").read_bytes()
+
+
 def _base(name: str) -> list[Json]:
-    samples: list[Json] = json.loads((FIXTURES / "base" / f"{name}.json").read_text())["samples"]
+    """A copy to edit. Decoding again takes a hundredth of the time of `copy.deepcopy`."""
+    samples: list[Json] = msgspec.json.decode(_recording(name))["samples"]
     return samples
 
 
@@ -144,7 +149,7 @@ def cases(code: str) -> list[Json]:
 
 def evidence_of(case: Json) -> EvidenceSet:
     """The evidence that a case describes."""
-    samples = copy.deepcopy(_base(case["base"]))
+    samples = _base(case["base"])
     samples = samples[: case.get("samples", len(samples))]
     if "keep_consumers" in case:
         _keep_consumers(samples, set(case["keep_consumers"]))
