@@ -53,6 +53,11 @@ CLEAN = (
     "nats-two-interfaces",
     "nats-lo-tso-nano-snap96",
     "nats-captureloss.server",
+    "own-healthy",
+    "lab-offload-bridge.client",
+    "lab-offload-bridge.any1",
+    "lab-offload-vxlan.any2",
+    "lab-offload-nat.any1",
 )
 """Captures of networks and programs that nothing was wrong with, whatever was done to the captures."""
 

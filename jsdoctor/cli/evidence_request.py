@@ -87,7 +87,9 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         connection=connection_options(given),
         logs=log_options(given),
         manifests=tuple(given.get("manifest") or ()),
-        packets=packet_options(given.get("pcap") or (), given.get("sniff"), given.get("seconds")),
+        packets=packet_options(
+            given.get("pcap") or (), given.get("sniff"), given.get("seconds"), given.get("port") or ()
+        ),
         bundle=given.get("bundle"),
         history=given.get("history"),
         monitor=tuple(given["monitor"] or ()),

@@ -73,7 +73,7 @@ def manifests(manifest: opt.Manifest = None, all_findings: opt.AllFindings = Fal
     """What is to be deployed, beside a deployment or alone."""
 
 
-def packets(pcap: opt.Pcap = None, sniff: opt.Sniff = None, seconds: opt.Seconds = None) -> None:
+def packets(pcap: opt.Pcap = None, sniff: opt.Sniff = None, port: opt.Port = None, seconds: opt.Seconds = None) -> None:
     """What passed on the network, captured or now."""
 
 

@@ -264,6 +264,10 @@ Sniff = Annotated[
         "--sniff", metavar="INTERFACE", help="Capture packets on an interface and check them; needs CAP_NET_RAW."
     ),
 ]
+Port = Annotated[
+    list[int] | None,
+    typer.Option("--port", min=1, max=65535, help="TCP port that --sniff listens to; repeat. Default: every port."),
+]
 Seconds = Annotated[
     float | None, typer.Option("--seconds", min=0.1, max=3600, help="Capture time in seconds. Default 30.")
 ]

@@ -117,6 +117,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     `segments` carry data; `distinct_segments` leaves out what was sent again or duplicated, and `distinct_packets` are
     the same as they are on the network, where larger segments (`oversized`: TSO, GRO) are several packets: ratios are
     shares of these. `damaged` packets contradict their checksum and were left out.
+    `stuck_length`: the shortest packet that was sent again and again, `stuck_times`, and never acknowledged, while none
+    longer than `delivered_length` was.
     `missed_bytes` were never captured though the peer acknowledged them: a hole in the capture, not in the network.
     `unfilled_bytes` are holes that nobody acknowledged before the end.
     `acked_unseen`: acks of the peer for data that was not captured. `ack_rtt_ns`: from the capture point to the
@@ -149,6 +151,9 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     resets: int = 0
     congestion_marks: int = 0
     oversized: int = 0
+    stuck_length: int = 0
+    stuck_times: int = 0
+    delivered_length: int = 0
     damaged: int = 0
     ack_rtt_ns: Quantiles = Quantiles()
     events: tuple[PacketEvent, ...] = ()
@@ -202,6 +207,13 @@ class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
         return self.to_server, self.to_client
 
 
+class ClockStep(msgspec.Struct, frozen=True, gc=False):
+    """The clock of the capturing host was set by so much, after a packet of that time; forward is positive."""
+
+    at_ns: int
+    by_ns: int
+
+
 class Attempts(msgspec.Struct, frozen=True, kw_only=True):
     """Handshakes with one server that led to no connection.
 
@@ -233,7 +245,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     `backwards`: steps back in time. `kernel_drops` is what the capturing host says it lost, None when nothing says so.
     `connections_left_out` had less to tell than those that are listed. `problem`: why reading ended early.
     `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets without a usable
-    time. `attempts` are handshakes that led to nothing.
+    time. `attempts` are handshakes that led to nothing. Times behind
+    `clock_steps` are those of a clock that was not set.
     """
 
     name: str
@@ -250,6 +263,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     tunnelled: int = 0
     backwards: int = 0
     damaged_times: int = 0
+    clock_steps: tuple[ClockStep, ...] = ()
     files: int = 1
     first_ns: int | None = None
     last_ns: int | None = None

@@ -123,6 +123,9 @@ class Forwarder:
         if length is not None:
             number = len(self._arrived[direction])
             self._arrived[direction].append(frame[14:])
+            if plan.largest and length > plan.largest:
+                self._dropped[direction] += 1
+                return
             if direction in plan.directions and (length or not plan.data_only):
                 fate = chance.random()
                 if fate < plan.lost:

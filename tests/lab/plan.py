@@ -15,6 +15,7 @@ TO_SERVER, TO_CLIENT = "to_server", "to_client"
 class Disturbance:
     """Shares of packets, times in ms. `delay` is that of every packet, `late` the range added to reordered ones.
 
+    `largest`: packets with more payload are dropped without a word, as on a path with a smaller MTU; 0: none are.
     `data_only`: packets without payload pass undisturbed. `directions` are disturbed, the other ones pass.
     """
 
@@ -23,6 +24,7 @@ class Disturbance:
     duplicated: float = 0.0
     delay: float = 1.0
     late: tuple[float, float] = (1.0, 5.0)
+    largest: int = 0
     data_only: bool = True
     directions: tuple[str, ...] = (TO_SERVER, TO_CLIENT)
     seed: int = 1

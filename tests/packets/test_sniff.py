@@ -25,7 +25,6 @@ pytestmark = pytest.mark.real
 @pytest.fixture(autouse=True)
 def _lab() -> None:
     lab_or_skip()
-    pytest.importorskip("scapy", reason="listening needs scapy")
 
 
 def findings(report: str) -> set[tuple[str, str, str]]:
@@ -40,12 +39,13 @@ def sockets(lab: Lab) -> int:
     return len(lab.run(lab.server, "cat", "/proc/net/packet").splitlines())
 
 
-def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path, ending: signal.Signals) -> None:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json"]
     with Lab.open(tmp_path / "lab", Disturbance(lost=0.05, delay=2)) as lab:
         before = sockets(lab)
         sniffing = subprocess.Popen(
-            ["ip", "netns", "exec", lab.server, *command, "--sniff", "lab0", "--seconds", "600"],
+            ["ip", "netns", "exec", lab.server, *command, "--sniff", "lab0", "--port", "4222", "--seconds", "600"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -54,7 +54,7 @@ def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path) -> None:
         try:
             wait_until(lambda: sockets(lab) > before, "jsdoctor to listen", timeout=30)
             lab.publish(150)
-            sniffing.send_signal(signal.SIGINT)
+            sniffing.send_signal(ending)
             heard, said = sniffing.communicate(timeout=60)
         finally:
             if sniffing.poll() is None:
@@ -78,7 +78,7 @@ def test_what_the_kernel_drops_is_told(tmp_path: Path, monkeypatch: pytest.Monke
             with inside(namespace), contextlib.closing(interface._open("lo", 1)) as listener:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
                     for _ in range(500):
-                        sender.sendto(b"x" * 1000, ("127.0.0.1", 9))
+                        sender.sendto(b"x" * 1000, ("127.0.0.1", 4789))
                 heard.append(interface._listen(listener, Analysis(0, "lo"), 0.1, lambda _: None))
         except BaseException as error:  # noqa: BLE001 - told below, in the test's own thread
             problems.append(error)

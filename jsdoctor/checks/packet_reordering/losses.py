@@ -12,12 +12,19 @@ from jsdoctor.model.wording import counted
 
 
 class Loss(NamedTuple):
-    """How much, how long the longest resending took, in words. `exact`: two captures were compared."""
+    """How much, how long the longest resending took, in words. `exact`: two captures were compared.
+
+    `doubtful`: most of what was sent again had arrived already, so that lateness explains the rest as well as loss.
+    """
 
     share: Share
     stall_ns: int
     words: str
     exact: bool = False
+    doubtful: bool = False
+
+
+_LATE = ", and {count:,} more that had arrived already: late packets make senders resend, so this is an upper bound"
 
 
 def losses(direction: DirectionView) -> Loss | None:
@@ -30,7 +37,9 @@ def losses(direction: DirectionView) -> Loss | None:
     lost = Share(max(0, again.packets - again.needless_packets), flow.distinct_packets)
     if not lost.events and not again.timeout and not again.syn:
         return None
-    return Loss(lost, stall_ns, f"{_sent_again(lost, again)}{_where(direction, lost)}{_stalls(again)}")
+    doubtful = again.needless_packets * 2 >= again.packets > 0
+    where = _LATE.format(count=again.needless) if doubtful else _where(direction, lost)
+    return Loss(lost, stall_ns, f"{_sent_again(lost, again)}{where}{_stalls(again)}", doubtful=doubtful)
 
 
 def _exactly(path: PathDelay, again: Retransmission) -> str:

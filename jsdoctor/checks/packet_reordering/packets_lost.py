@@ -43,6 +43,8 @@ def _rank(finding: Finding) -> tuple[int, float]:
 
 def _severity(loss: Loss, params: Params) -> Severity | None:
     enough = params.integer("enough")
+    if loss.doubtful and loss.stall_ns < params.integer("stall"):
+        return Severity.INFO
     if loss.share.reaches(params.number("critical"), enough) or loss.stall_ns >= params.integer("timeout"):
         return Severity.CRITICAL
     if loss.share.reaches(params.number("warn"), enough) or loss.stall_ns >= params.integer("stall"):

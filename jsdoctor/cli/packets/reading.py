@@ -46,7 +46,7 @@ def _with_interface(
     from jsdoctor.collect.packets.interface import sniff
 
     show(f"listening on {request.interface} for {request.seconds:g} s")
-    heard = sniff(request.interface, request.seconds, len(packets.captures), observer, show)
+    heard = sniff(request.interface, request.seconds, len(packets.captures), observer, show, ports=request.ports)
     return replace(
         packets,
         captures=(*packets.captures, heard.capture),

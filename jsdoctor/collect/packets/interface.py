@@ -1,20 +1,23 @@
-"""Listening on a network interface for some seconds, with scapy's sockets and a buffer that holds a burst.
+"""Listening on a network interface for some seconds, with a packet socket and a buffer that holds a burst.
 
-Linux only. With the buffer that scapy and libpcap ask for by default, a burst of 17,000 packets in a second lost 84 %.
-What the kernel had to drop nevertheless is counted and told.
+Linux only. With the buffer that libpcap asks for by default, a burst of 17,000 packets in a second lost 84 %.
+What the kernel had to drop nevertheless is counted and reported.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
+import ctypes
 import select
+import signal
 import socket
 import struct
+import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 
+from jsdoctor.collect.packets.bpf import packed, tcp_filter
 from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
 from jsdoctor.parse.packets.analysis import Analysis, Analyzed
 from jsdoctor.parse.packets.container import Interface
@@ -23,9 +26,12 @@ from jsdoctor.parse.packets.segment import StreamObserver
 _BUFFER_BYTES = 256 * 1024 * 1024
 _ORDINARY_BUFFER_BYTES = 8 * 1024 * 1024
 _LARGEST_PACKET = 1 << 18
-_SO_RCVBUFFORCE = 33
-_SOL_PACKET, _PACKET_STATISTICS = 263, 6
+_ALL_PROTOCOLS = 3
+_SO_RCVBUFFORCE, _SO_TIMESTAMPNS, _SO_ATTACH_FILTER = 33, 35, 26
+_SOL_PACKET, _PACKET_STATISTICS, _PACKET_AUXDATA = 263, 6, 8
 _PACKET_OUTGOING = 4
+_VLAN_VALID = 1 << 4
+_EXTRA_BYTES = 256
 _LOOPBACK, _WITHOUT_LINK_LAYER = 772, (512, 768, 769, 776, 778, 823, 65534)
 """Hardware types of Linux (linux/if_arp.h): PPP, tunnels and tun devices hand over IP packets."""
 _ETHERNET, _RAW_IP = 1, 101
@@ -34,91 +40,131 @@ _LOOK_EVERY_S = 0.2
 _SHOW_EVERY = 5_000
 
 
+class Listener:
+    """A packet socket on one interface. `ins` is the socket."""
+
+    def __init__(self, name: str, ports: Sequence[int] = ()) -> None:
+        self.name = name
+        program = packed(tcp_filter(ports))
+        code = ctypes.create_string_buffer(program, len(program))
+        self.ins = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        try:
+            fprog = struct.pack("HL", len(program) // 8, ctypes.addressof(code))
+            self.ins.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)
+            self.ins.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            self.ins.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
+            self.ins.bind((name, _ALL_PROTOCOLS))  # from here on packets come, and only those of the filter
+        except OSError:
+            self.ins.close()
+            raise
+
+    def packet(self) -> tuple[bytes, tuple[str, int, int, int, bytes], int]:
+        """One packet, where it came from, and when by the clock of the kernel."""
+        data, extra, _, address = self.ins.recvmsg(_LARGEST_PACKET, _EXTRA_BYTES)
+        at_ns = 0
+        for level, kind, value in extra:
+            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
+                seconds, nanos = struct.unpack("qq", value[:16])
+                at_ns = seconds * 1_000_000_000 + nanos
+            elif level == _SOL_PACKET and kind == _PACKET_AUXDATA and len(value) >= 20:
+                status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", value[:20])
+                if status & _VLAN_VALID:  # the kernel takes the outer tag off
+                    data = data[:12] + struct.pack(">HH", tpid or 0x8100, tci) + data[12:]
+        return data, address, at_ns or time.time_ns()
+
+    def close(self) -> None:
+        """No more packets."""
+        self.ins.close()
+
+
 def sniff(
-    name: str, seconds: float, index: int, observer: StreamObserver | None, show: Callable[[str], None]
+    name: str,
+    seconds: float,
+    index: int,
+    observer: StreamObserver | None,
+    show: Callable[[str], None],
+    *,
+    ports: Sequence[int] = (),
 ) -> Analyzed:
     """Read along on that interface. Raises a `Problem` when that is not possible or not allowed."""
-    with contextlib.closing(_open(name, seconds)) as listener:
+    with contextlib.closing(_open(name, seconds, ports)) as listener:
         return _listen(listener, Analysis(index, name, observer=observer), seconds, show)
 
 
-def tcpdump_command(name: str, seconds: float) -> str:
+def tcpdump_command(name: str, seconds: float, ports: Sequence[int] = ()) -> str:
     """The command that captures the same into a file, for whoever has the privilege."""
-    return (
-        f"sudo timeout {seconds:g} tcpdump -i {name} --immediate-mode -B 65536 -s 0 -w nats.pcap"
-        " 'tcp port 4222 or tcp port 6222'"
-    )
+    wanted = " or ".join(f"tcp port {port}" for port in ports or (4222, 6222))
+    return f"sudo timeout {seconds:g} tcpdump -i {name} --immediate-mode -B 65536 -s 0 -w nats.pcap '{wanted}'"
 
 
-def _listen(listener: Any, analysis: Analysis, seconds: float, show: Callable[[str], None]) -> Analyzed:
-    """Until the time is over or Ctrl-C; the kernel's counters tell what it dropped."""
+def _listen(listener: Listener, analysis: Analysis, seconds: float, show: Callable[[str], None]) -> Analyzed:
+    """Until the time is over, Ctrl-C or SIGTERM; the kernel's counters tell what it dropped."""
     sock = listener.ins
     _, _, _, hardware, *_ = sock.getsockname()
     loopback = hardware == _LOOPBACK
     link = _RAW_IP if hardware in _WITHOUT_LINK_LAYER else _ETHERNET
-    interface = analysis.interface(Interface(link, name=str(listener.iface)))
+    interface = analysis.interface(Interface(link, name=listener.name))
     end, count = time.monotonic() + seconds, 0
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt), _terminable():
         while (left := end - time.monotonic()) > 0:
             if not select.select([sock], [], [], min(left, _LOOK_EVERY_S))[0]:
                 continue
-            data, address, at_s = listener.packet()
-            if data is None or (loopback and address[2] == _PACKET_OUTGOING):
+            data, address, at_ns = listener.packet()
+            if loopback and address[2] == _PACKET_OUTGOING:
                 continue  # on the loopback interface each packet leaves and comes back
-            analysis.packet(int(at_s * 1e9), data, len(data), interface)
+            analysis.packet(at_ns, data, len(data), interface)
             count += 1
             if count % _SHOW_EVERY == 0:
-                show(f"listening on {listener.iface}: {count:,} packets, {left:.0f} s to go; Ctrl-C ends it")
+                show(f"listening on {listener.name}: {count:,} packets, {left:.0f} s to go; Ctrl-C ends it")
     return analysis.finish(kernel_drops=_dropped(sock))
 
 
-def _dropped(sock: Any) -> int:
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends listening as Ctrl-C does: with a report. Only the main thread gets signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _dropped(sock: socket.socket) -> int:
     """How many packets the kernel had no room for since the socket was opened (asking sets it back)."""
     _packets, drops = struct.unpack("II", sock.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
     return int(drops)
 
 
-def _open(name: str, seconds: float) -> Any:
+def _open(name: str, seconds: float, ports: Sequence[int] = ()) -> Listener:
+    if not hasattr(socket, "AF_PACKET"):
+        raise UsageProblem("--sniff needs Linux", f"capture with: {tcpdump_command(name, seconds, ports)}")
     known = [interface for _, interface in socket.if_nameindex()]
     if name not in known:
         raise UsageProblem(f"there is no interface {name}", f"one of: {', '.join(known)}")
     try:
-        listener = _listener_class()(iface=name)
-    except ImportError as error:
-        raise UsageProblem(
-            f"--sniff needs scapy, which is not installed ({error.name})", "pip install 'jsdoctor[pcap]'"
-        ) from error
+        listener = Listener(name, ports)
     except PermissionError as error:
-        raise _not_allowed(name, seconds) from error
+        raise _not_allowed(name, seconds, ports) from error
     except OSError as error:
         raise UsageProblem(
             f"cannot listen on {name}: {error.strerror or error}", "is it up? ip link shows it"
         ) from error
     try:
-        listener.ins.setsockopt(1, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+        listener.ins.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
     except OSError:
-        listener.ins.setsockopt(1, 8, _ORDINARY_BUFFER_BYTES)
+        listener.ins.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ORDINARY_BUFFER_BYTES)
     return listener
 
 
-def _not_allowed(name: str, seconds: float) -> Problem:
+def _not_allowed(name: str, seconds: float, ports: Sequence[int]) -> Problem:
     return ConnectProblem(
         f"listening on {name} needs the privilege CAP_NET_RAW, which this process does not have",
-        f"run as root, or capture with: {tcpdump_command(name, seconds)}; then jsdoctor check --pcap nats.pcap",
+        f"run as root, or capture with: {tcpdump_command(name, seconds, ports)}; then jsdoctor check --pcap nats.pcap",
     )
-
-
-def _listener_class() -> Any:
-    """Scapy's listening socket; it comes with timestamps of the kernel, and puts VLAN tags back where they were."""
-    logging.getLogger("scapy").setLevel(logging.ERROR)
-    from scapy.arch.linux import L2ListenSocket  # noqa: PLC0415 - takes half a second
-
-    class Listener(L2ListenSocket):
-        """Packets with the address they came by."""
-
-        def packet(self) -> tuple[bytes | None, Any, float]:
-            """One packet, where it came from, and when."""
-            data, address, at_s = self._recv_raw(self.ins, _LARGEST_PACKET)
-            return data, address, time.time() if at_s is None else float(at_s)
-
-    return Listener

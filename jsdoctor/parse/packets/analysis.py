@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from jsdoctor.model.packets import Capture, TcpConnection
+from jsdoctor.parse.packets.clock import BACK_NS, JUMP_NS, CaptureClock
 from jsdoctor.parse.packets.container import Damaged, Foreign, Interface, Reader
 from jsdoctor.parse.packets.ip import NoSegment
 from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
 from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
 from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
-from jsdoctor.parse.packets.segment import SYN, StreamObserver
+from jsdoctor.parse.packets.segment import SYN, Segment, StreamObserver
 from jsdoctor.parse.packets.sightings import Sightings
 from jsdoctor.parse.packets.tcp.connections import Connections
 from jsdoctor.parse.packets.tcp.follow import follow
@@ -66,6 +67,7 @@ class Analysis:
         self._head = b""
         self._interfaces: list[Interface] = []
         self._decoders: list[Decoder] = []
+        self._clock = CaptureClock()
         self._skipped = dict.fromkeys(NoSegment, 0)
         self._frame = self._tcp = self._bytes = self._backwards = 0
         self._first_at = self._last_at = 0
@@ -85,18 +87,20 @@ class Analysis:
         view = memoryview(buffer)
         states, find, decoders = self._connections.states, self._connections.find, self._decoders
         frame, tcp, wire, last_at = self._frame, self._tcp, self._bytes, self._last_at
-        sightings = self._sightings
+        sightings, clock = self._sightings, self._clock
+        shift = clock.shift_ns
         try:
             for at, start, end, length, interface in reader.records():
                 frame += 1
                 wire += length
-                if at < last_at:
-                    self._backwards += 1
-                elif not last_at:
-                    self._first_at = at
-                last_at = at
                 if interface >= len(decoders):
                     self._know_interfaces()
+                if shift:
+                    at -= shift  # noqa: PLW2901 - the same time by a clock that nobody set
+                if at < last_at or at - last_at > JUMP_NS:
+                    at = self._odd_time(at, last_at, decoders[interface](buffer, start, end, length))  # noqa: PLW2901
+                    shift = clock.shift_ns
+                last_at = at
                 segment = decoders[interface](buffer, start, end, length)
                 if type(segment) is not tuple:
                     self._skipped[segment] += 1  # type: ignore[index]  # it is a NoSegment
@@ -113,6 +117,19 @@ class Analysis:
             self._frame, self._tcp, self._bytes, self._last_at = frame, tcp, wire, last_at
         self._forget_some(last_at)
 
+    def _odd_time(self, at: int, last_at: int, segment: Segment | NoSegment) -> int:
+        """The time of a packet that comes before the last one, or long after it."""
+        if not last_at:
+            self._first_at = at
+            return at
+        if at < last_at:
+            self._backwards += 1
+            if at >= last_at - BACK_NS:
+                return at
+        if isinstance(segment, NoSegment):
+            return at
+        return self._clock.look(at, last_at, segment, self._connections.known(segment[0]))
+
     def _begin(self, head: bytes) -> Reader:
         reader = self._reader = reader_of(head)
         self.format = reader.format
@@ -123,12 +140,11 @@ class Analysis:
         """One packet that was `length` bytes long on the wire, captured on that interface (see `interface`)."""
         self._frame += 1
         self._bytes += length
-        if at < self._last_at:
-            self._backwards += 1
-        elif not self._last_at:
-            self._first_at = at
-        self._last_at = at
         segment = self._decoders[interface](data, 0, len(data), length)
+        at -= self._clock.shift_ns
+        if at < self._last_at or at - self._last_at > JUMP_NS:
+            at = self._odd_time(at, self._last_at, segment)
+        self._last_at = at
         if isinstance(segment, NoSegment):
             self._skipped[segment] += 1
             return
@@ -199,6 +215,7 @@ class Analysis:
             fragments=self._skipped[NoSegment.FRAGMENT],
             tunnelled=self._skipped[NoSegment.TUNNEL],
             backwards=self._backwards,
+            clock_steps=tuple(self._clock.steps),
             first_ns=self._first_at or None,
             last_ns=self._last_at or None,
             kernel_drops=kernel_drops,

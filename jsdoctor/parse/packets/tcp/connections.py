@@ -96,6 +96,11 @@ class Connections:
             return None
         return self._begin(before, segment, frame, at, block)
 
+    def known(self, key: bytes) -> State | None:
+        """The direction with that key, if it is followed."""
+        merge = self._merges.get(key)
+        return self.states.get(key) if merge is None else merge.state
+
     def attempts(self) -> tuple[Attempts, ...]:
         """Handshakes that led to nothing, after `finish`."""
         return self._openings.attempts()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from jsdoctor.model.packets import Flow, Proof, Reordering, Retransmission
 from jsdoctor.parse.packets.tcp.acks import give_up
+from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.state import State
+
+_OFTEN = 3
+"""Sendings again, beside the first, from which size may be the reason."""
 
 
 def settle(state: State, at: int) -> None:
@@ -21,6 +25,7 @@ def settle(state: State, at: int) -> None:
 
 def flow(state: State) -> Flow:
     """All figures of one direction."""
+    stuck = _stuck(state)
     return Flow(
         packets=state.packets,
         segments=state.segments,
@@ -28,6 +33,9 @@ def flow(state: State) -> Flow:
         distinct_segments=state.distinct,
         distinct_packets=state.distinct + state.joined,
         damaged=state.damaged,
+        stuck_length=stuck[0],
+        stuck_times=stuck[1],
+        delivered_length=stuck[2],
         distinct_bytes=state.distinct_bytes,
         proof=_proof(state),
         reordering=_reordering(state),
@@ -51,6 +59,21 @@ def flow(state: State) -> Flow:
         ack_rtt_ns=state.ack_rtt.quantiles(),
         events=tuple(state.events),
     )
+
+
+def _stuck(state: State) -> tuple[int, int, int]:
+    """What never came through though it was sent again and again, how often, and the longest packet that did."""
+    if state.peer.ack < 0 or state.next_offset is None:
+        return 0, 0, 0
+    position = state.next_offset + ahead(state.peer.ack, state.next_seq)
+    stuck = [(start, one) for start, one in state.resent.items() if one.end > position and one.count >= _OFTEN]
+    if not stuck:
+        return 0, 0, 0
+    length = min(min(one.end - start, state.full) for start, one in stuck)
+    delivered = [
+        min(seen[1] - seen[0], state.full) for seen in state.ring if seen[1] <= position and seen[0] not in state.resent
+    ]
+    return length, max(one.count for _, one in stuck), max(delivered, default=0)
 
 
 def _proof(state: State) -> Proof:

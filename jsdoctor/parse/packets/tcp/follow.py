@@ -34,6 +34,7 @@ def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, vi
             repeated = _step_of_id(state, ip_id, at)
         state.ip_id = ip_id
     state.last_at = at
+    state.ts_val = ts_val
     if congested:
         state.congestion_marks += 1
     if (flags & _SPECIAL or state.next_offset is None) and not special(state, segment, at, block, repeated=repeated):

@@ -13,11 +13,10 @@ from jsdoctor.parse.packets.tcp.count import count_original, count_resent
 from jsdoctor.parse.packets.tcp.needless import was_needless
 from jsdoctor.parse.packets.tcp.numbers import MASK, ahead, ahead16
 from jsdoctor.parse.packets.tcp.state import BY_ACK, BY_DATA, BY_PEER, MILLISECOND, Hole, Seen, State
+from jsdoctor.parse.packets.tcp.ticks import tick
 
 _LARGEST_WINDOW = 1 << 30
 _GUESSED_ROUND_TRIP_NS = 3 * MILLISECOND
-_FEWEST_TICKS = 10
-_LARGEST_TICK_NS = 1000 * MILLISECOND
 
 
 def open_hole(state: State, segment: Segment, at: int, view: memoryview) -> None:
@@ -103,7 +102,7 @@ def _fills(state: State, seen: Seen, hole: Hole) -> tuple[Label | None, int]:
         original = ahead16(ip_id, hole.ip_id) < 0
     elif ts_val >= 0 and hole.ts_val >= 0:
         step = ahead(ts_val, hole.ts_val)
-        original = step < 0 if step else late_ns < _round_trip(state) or late_ns * 2 > 3 * _tick(state)
+        original = step < 0 if step else late_ns < _round_trip(state) or late_ns * 2 > 3 * tick(state)
     if original is None:
         original = late_ns * 10 < _round_trip(state) * 9
     if not original:
@@ -149,7 +148,7 @@ def _copied_by_time(state: State, seen: Seen) -> int:
     for other in reversed(state.ring) if ts_val >= 0 else ():
         if other[0] == start and other[1] == end and other[3] == ts_val:
             late_ns = max(at - other[4], 0)
-            return late_ns if late_ns * 2 < _round_trip(state) or late_ns * 2 > 3 * _tick(state) else -1
+            return late_ns if late_ns * 2 < _round_trip(state) or late_ns * 2 > 3 * tick(state) else -1
     return -1
 
 
@@ -192,14 +191,3 @@ def _round_trip(state: State) -> int:
     if not all(both):
         both = state.least_rtt, state.peer.least_rtt
     return sum(both) if all(both) else _GUESSED_ROUND_TRIP_NS
-
-
-def _tick(state: State) -> int:
-    """What one step of this side's timestamps takes, in ns: a millisecond on Linux."""
-    if not state.ring:
-        return MILLISECOND
-    first, last = state.ring[0], state.ring[-1]
-    ticks = ahead(last[3], first[3]) if first[3] >= 0 and last[3] >= 0 else 0
-    if ticks < _FEWEST_TICKS:
-        return MILLISECOND
-    return min(max((last[4] - first[4]) // ticks, MILLISECOND // 10), _LARGEST_TICK_NS)

@@ -94,7 +94,7 @@ class State:
             "syn_rtt",
             "least_rtt",
         ),
-        *("zero_since", "waited_until", "last_at"),
+        *("zero_since", "waited_until", "last_at", "ts_val"),
         *("packets", "segments", "bytes", "distinct", "distinct_bytes", "joined", "resent_packets", "needless_packets"),
         *("reordered", "reordered_needless", "three_reordered", "behind_ack", "downstream", "last_reordered"),
         *("extent", "late_ns", "free_run", "ack_rtt"),
@@ -113,7 +113,7 @@ class State:
         self.noticed = noticed
         self.next_seq = 0
         self.next_offset: int | None = None
-        self.isn = self.fin_seq = -1
+        self.isn = self.fin_seq = self.ts_val = -1
         self.closed = self.reset = False
         self.full = USUAL_FULL
         self.checked = Checksum.UNKNOWN

@@ -1,0 +1,60 @@
+"""JSD509: packets above a size never arrive: a path-MTU black hole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.trust import why_not
+from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+
+@check("packet_reordering.path_mtu")
+def path_mtu(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection, for the direction that has it worse."""
+
+    def judge(view: View) -> Finding | None:
+        if why_not(view) or view.tcp.one_sided:
+            return None
+        stuck = [direction for direction in view.directions if _is_stuck(direction, params)]
+        if not stuck:
+            return passed(view.subject)
+        return _finding(view, max(stuck, key=lambda direction: direction.flow.stuck_times), params)
+
+    yield from gravest_of_each(packets, judge, Severity.ERROR)
+
+
+def _is_stuck(direction: DirectionView, params: Params) -> bool:
+    flow = direction.flow
+    return (
+        flow.stuck_times >= params.integer("times")
+        and flow.stuck_length >= params.integer("length")
+        and 0 < flow.delivered_length < flow.stuck_length
+    )
+
+
+def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
+    flow = direction.flow
+    return Finding(
+        subject=view.subject,
+        message=(
+            f"from {direction.sender} to {direction.receiver} packets of {flow.stuck_length:,} bytes of data or more"
+            f" were sent again up to {flow.stuck_times:,} times and never acknowledged, while those of up to"
+            f" {flow.delivered_length:,} bytes arrived: the path takes no packets of this size, and nobody says so"
+        ),
+        measured=flow.stuck_times,
+        threshold=params.integer("times"),
+        unit="count",
+        evidence=observed(
+            view,
+            shortest_stuck_bytes=flow.stuck_length,
+            sent_again=flow.stuck_times,
+            longest_delivered_bytes=flow.delivered_length,
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(view.tcp.last_ns),
+    )
