@@ -172,20 +172,25 @@ def diagnose(
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.cli.diagnose.request import DiagnoseRequest, read_text
+        from jsdoctor.cli.diagnose.given import given_texts
+        from jsdoctor.cli.diagnose.request import DiagnoseRequest
         from jsdoctor.cli.diagnose.run import run_diagnose
         from jsdoctor.cli.evidence_request import evidence_options
+        from jsdoctor.cli.pieces import routed
+        from jsdoctor.cli.rulebook import open_rulebook
         from jsdoctor.model.diagnosis import Narrowing
 
+        beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
         return run_diagnose(
             DiagnoseRequest(
-                text=read_text(" ".join(text or ())),
+                text=beside.words,
+                told=beside.told,
                 code=code,
                 symptom=symptom or "",
                 narrowing=Narrowing(stream or "", consumer or "", expected_seq, msg_id or ""),
                 probe=probe or "",
                 offline=offline,
-                wanted=evidence_options(given),
+                wanted=routed(evidence_options(given), beside.evidence if text else ()),
                 format=given["format_"].value,
                 **{name: given[name] for name in ("output", "verbose", "quiet", "color", "config", "isolated")},
             )

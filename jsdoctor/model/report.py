@@ -15,7 +15,7 @@ SCHEMA = "jsdoctor.report/v1"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where evidence came from. `kind` is live, bundle, logs, pcap, manifest or ntp."""
+    """Where evidence came from. `kind` is live, bundle, logs, pcap, manifest, ntp or pasted."""
 
     kind: str
     name: str

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from jsdoctor.engine.nearest_symptoms import nearest_symptoms
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Verdict
@@ -189,7 +190,9 @@ def _write_unknown(page: Page, consultation: Consultation) -> None:
         for one in WHAT_IT_WOULD_NEED:
             page.line(f"- {one}", indent=2)
     page.blank()
-    page.line("Symptoms that it knows:")
-    for symptom in consultation.book.symptoms:
+    if near := nearest_symptoms(consultation.text, consultation.book):
+        page.line("The nearest symptoms, by their words:")
+    for symptom in near:
         page.line((symptom.slug, "bold"), f": {symptom.title}", indent=2)
-    page.line("Or look at everything: jsdoctor check")
+        page.line(f"jsdoctor diagnose --symptom {symptom.slug}", indent=4)
+    page.line("Or look at everything: jsdoctor check; all symptoms: docs/diagnose.md")

@@ -16,6 +16,7 @@ from referencing import Registry, Resource
 
 from jsdoctor.cli.app import run
 from tests.diagnosis.book import book
+from tests.evidence import FIXTURES
 from tests.servers.binaries import ROOT
 
 SCHEMAS = ROOT / "docs" / "schema"
@@ -75,7 +76,35 @@ def test_what_is_not_known_is_said_with_what_would_help(say: Say) -> None:
     assert found["needs"]
     done = say("diagnose", "--offline", "the printer is out of paper")
     assert "Not recognised." in done.stdout
-    assert all(symptom.slug in done.stdout for symptom in book().symptoms)
+    assert not any(f"--symptom {symptom.slug}" in done.stdout for symptom in book().symptoms)
+
+
+def test_the_nearest_symptoms_are_offered_where_none_is_recognised(say: Say) -> None:
+    done = say("diagnose", "--offline", "deliveries repeat although workers acknowledge in time")
+    assert done.returncode == 3
+    assert "--symptom messages-redelivered" in done.stdout
+    assert done.stdout.count("--symptom") <= 5
+
+
+def test_a_file_is_the_symptom(say: Say, tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    log.write_text(
+        "".join(f"2026-11-21T10:00:{n:02} ERROR create failed: err_code=10008 retry {n}\n" for n in range(9))
+    )
+    for arguments in (("app.log",), ("--logs", "app.log")):
+        assert document(say, *arguments)[1]["symptom"] == "stream-offline"
+
+
+def test_pasted_pages_are_judged_without_a_word(say: Say) -> None:
+    paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt"
+    code, found = document(say, str(paste))
+    assert (code, found["symptom"]) == (1, "consumer-stalled")
+    assert [cause["code"] for cause in found["causes"] if cause["verdict"] == "confirmed"] == ["JSD403"]
+
+
+def test_words_and_files_together(say: Say) -> None:
+    paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing_json.txt"
+    assert document(say, "consumer is stalled", str(paste))[0] == 1
 
 
 def test_words_need_no_quotes(say: Say) -> None:

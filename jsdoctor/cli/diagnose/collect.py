@@ -13,8 +13,12 @@ from jsdoctor.cli.diagnose.told import Told, told_by_person
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import Judging, open_judging
 from jsdoctor.engine.diagnosis import Looked, diagnose
+from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
+from jsdoctor.engine.symptom_of import symptom_of
+from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
+from jsdoctor.model.finding import Severity
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.stored import ScanTarget, StoredMessages
 from jsdoctor.remedy.offer import with_offers
@@ -36,6 +40,19 @@ def diagnose_collected(
     offered = with_offers(evaluation.results, judging.rulebook.actions)
     looked = Looked(collected.evidence, msgspec.structs.replace(evaluation, results=offered), told)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
+
+
+def recognised_by_evidence(request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition) -> Recognition:
+    """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding."""
+    if request.offline or not (request.wanted.beside or request.wanted.pasted or request.wanted.bundle):
+        return by_lines
+    judging = open_judging(request.judge())
+    collected = collect(request.wanted, judging)
+    evaluation = evaluate(collected.judging.selection, judging.rulebook.checks, collected.evidence, judging.values)
+    grave = symptom_of(evaluation.results, book, Severity.ERROR)
+    if grave.symptom or by_lines.symptom:
+        return grave if grave.symptom else by_lines
+    return symptom_of(evaluation.results, book, Severity.WARNING)
 
 
 def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +11,16 @@ from jsdoctor.cli.judging import JudgeRequest
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.diagnosis import Narrowing
 
-_LONGEST_INPUT = 1 << 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest:
-    """What the command line asked for. None or empty: not given there."""
+    """What the command line asked for. None or empty: not given there.
+
+    `told` are the lines of files and of standard input that may tell of a trouble.
+    """
 
     text: str = ""
+    told: str = ""
     code: int | None = None
     symptom: str = ""
     narrowing: Narrowing = Narrowing()  # noqa: RUF009 - frozen, so one shared instance is safe
@@ -44,10 +45,12 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
     named = [request.text.strip(), request.code, request.symptom]
     if sum(bool(one) for one in named) > 1:
         raise UsageProblem("a text, --code and --symptom all name a symptom", "give one of them")
-    if not any(named) and not request.probe:
+    beside = request.told or request.wanted.beside or request.wanted.pasted or request.wanted.unrecognised
+    if not (any(named) or request.probe or beside or request.wanted.bundle):
         raise UsageProblem(
             "there is nothing to diagnose",
             'give the error as one argument: jsdoctor diagnose "nats: wrong last sequence: 5123"\n'
+            "or files of any kind: jsdoctor diagnose nats.log jsz.json\n"
             "or a line of a log on stdin: jsdoctor diagnose -\nor --code 10071, or --symptom SLUG",
         )
     if request.narrowing.consumer and not request.narrowing.stream:
@@ -68,8 +71,3 @@ def _publishable(subject: str) -> bool:
     tokens = subject.split(".")
     literal = all(token and token.isprintable() and not set(token) & set("*> ") for token in tokens)
     return literal and tokens[0] not in ("$JS", "$SYS", "_INBOX")
-
-
-def read_text(words: str) -> str:
-    """The text of an argument; `-` means stdin."""
-    return sys.stdin.buffer.read(_LONGEST_INPUT).decode(errors="replace") if words == "-" else words

@@ -28,6 +28,10 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
     started = datetime.now(UTC)
     book = open_symptoms(rulebook := open_rulebook())
     recognition = _recognise(request, book, rulebook)
+    if recognition.symptom is None and not (request.text or request.code):
+        from jsdoctor.cli.diagnose.collect import recognised_by_evidence
+
+        recognition = recognised_by_evidence(request, book, Recogniser(book, rulebook.rules).text(request.told))
     question = Question(recognition.symptom, recognition.by, request.narrowing) if recognition.symptom else None
     probed, collected, diagnosis = None, None, None
     if request.probe:
@@ -45,7 +49,7 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
         started=started,
         finished=datetime.now(UTC),
         offline=request.offline,
-        text=request.text,
+        text=request.text or request.told,
         recognition=recognition,
         diagnosis=diagnosis,
         book=book,
@@ -69,7 +73,9 @@ def _recognise(request: DiagnoseRequest, book: SymptomBook, rulebook: Rulebook) 
             )
         return Recognition(symptom=symptom, by="--symptom")
     recogniser = Recogniser(book, rulebook.rules)
-    return recogniser.text(request.text) if request.code is None else recogniser.code(request.code)
+    if request.code is not None:
+        return recogniser.code(request.code)
+    return recogniser.text(request.text)
 
 
 def _write(request: DiagnoseRequest, consultation: Consultation) -> None:
@@ -95,7 +101,7 @@ def _exit_code(request: DiagnoseRequest, consultation: Consultation) -> ExitCode
     if probed is not None and probed.refused:
         return ExitCode.INCONCLUSIVE
     if diagnosis is None:
-        return ExitCode.OK if probed is not None and not request.text else ExitCode.INCONCLUSIVE
+        return ExitCode.OK if probed is not None and not (request.text or request.told) else ExitCode.INCONCLUSIVE
     if diagnosis.with_verdict(Verdict.UNDECIDED) and not request.offline:
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK

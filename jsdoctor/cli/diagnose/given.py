@@ -1,0 +1,74 @@
+"""What `jsdoctor diagnose` is given without an option: words, files, directories and standard input, in any mixture."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jsdoctor.cli.pieces import STDIN, Piece, pieces_of
+from jsdoctor.model.rule import Rule
+from jsdoctor.parse.pasted.kinds import Kind
+
+_LINES_JUDGED = 3
+"""A text of so many lines is a question. A longer one is evidence as well: the rules judge it as a log."""
+
+_MOST_LINES = 400
+_NUMBERS = re.compile(r"\d+|\b[0-9a-fA-F]{8,}\b|\b[A-Z0-9]{20,}\b")
+_LOUD = re.compile(
+    r"\[(?:WRN|ERR|FTL)\]|error|fail|exception|timed? ?out|refus|denied|nats:|no responders|not found|violation|alert"
+    r"|unavailable|exceed|mismatch|slow|lost|stale|panic|1\d{4}",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """The words, the pieces of evidence beside them, and the lines of these that may tell of a trouble."""
+
+    words: str
+    evidence: tuple[Piece, ...] = ()
+    told: str = ""
+
+
+def _is_evidence(piece: Piece) -> bool:
+    """Whether rules judge it. A few lines of text are a question, and so is text that no rule reads."""
+    if not piece.text.strip():
+        return True
+    return Kind.REPLY in piece.kinds or (bool(piece.kinds) and piece.text.count("\n") > _LINES_JUDGED)
+
+
+def given_texts(words: Sequence[str], logs: Sequence[str], rules: Sequence[Rule]) -> GivenText:
+    """Sort the words. `logs` are paths of `--logs`: where no words are given, the logs are the symptom."""
+    paths = [word for word in words if _is_path(word, len(words))]
+    pieces = pieces_of(paths, rules) if paths else []
+    evidence = tuple(piece for piece in pieces if _is_evidence(piece))
+    questions = [piece.text for piece in pieces if not _is_evidence(piece)]
+    text = "\n".join([" ".join(word for word in words if word not in paths), *questions]).strip()
+    # Paths of --logs are read as logs already; here only their words count.
+    lines = evidence or tuple(pieces_of([path for path in logs if Path(path).exists()], rules)) if not text else ()
+    return GivenText(text, evidence, told_lines([piece.text for piece in lines]))
+
+
+def _is_path(word: str, words: int) -> bool:
+    """Whether a word names something to read. A word of a sentence may be a file's name by chance."""
+    if word == STDIN:
+        return True
+    if "\n" in word or len(word) > 4096 or "\0" in word:
+        return False
+    return (words == 1 or "/" in word or "." in word) and Path(word).exists()
+
+
+def told_lines(texts: Sequence[str]) -> str:
+    """The lines that may tell of a trouble: each wording once, and not more than a recogniser looks at."""
+    counts: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for text in texts:
+        for line in text.splitlines():
+            shape = _NUMBERS.sub("N", line[:1000])
+            counts[shape] += 1
+            example.setdefault(shape, line[:1000])
+    loud = [shape for shape, _ in counts.most_common() if _LOUD.search(example[shape])]
+    return "\n".join(example[shape] for shape in reversed(loud[:_MOST_LINES]))
