@@ -51,6 +51,33 @@ class Proof(msgspec.Struct, frozen=True):
     subject: Subject
 
 
+class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An asset whose only copy a step gives up: the messages of a stream, or the position of a consumer.
+
+    `messages` and `bytes` are the last known ones, as of `as_of`; None: nobody has seen them. `backup` is a verified
+    backup of a stream of that name.
+    """
+
+    subject: Subject
+    messages: int | None = None
+    bytes: int | None = None
+    as_of: datetime | None = None
+    backup: str = ""
+
+    @property
+    def text(self) -> str:
+        """For people: `stream ONE of account APP: 10 messages (640 bytes) as of 2026-11-22 13:45Z`."""
+        if self.messages is None:
+            known = "nobody has seen how many messages it holds"
+        elif self.subject.kind == "consumer":
+            known = f"its position, message {self.messages:,}"
+        else:
+            known = f"{self.messages:,} messages ({self.bytes or 0:,} bytes)"
+        if self.as_of:
+            known += f" as of {self.as_of:%Y-%m-%d %H:%M}Z"
+        return f"{self.subject.kind} {self.subject.label}: {known}"
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a plan.
 
@@ -58,7 +85,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     the step was planned on, as the operation's `look` shows it; `tolerates` lists, by key of the configuration, the
     values that other steps of this plan may have left there. `values` is what else the operation needs. `requests` are
     what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` says that nothing can.
-    `needs` are ids of steps that must have succeeded before. `patience_s` is how long the effect may take to show.
+    `needs` are ids of steps that must have succeeded before. `losses` name what is given up for good. `patience_s` is
+    how long the effect may take to show.
     """
 
     id: str = ""
@@ -76,6 +104,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: tuple[str, ...] = ()
     requests: tuple[Request, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    losses: tuple[Loss, ...] = ()
     inverse: str = ""
     undo: tuple[Request, ...] = ()
     needs: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jsdoctor.model.plan import Step
+from jsdoctor.model.plan import Loss, Step
 
 
 class Ending(StrEnum):
@@ -28,6 +28,7 @@ class Ending(StrEnum):
 
 GOOD = frozenset({Ending.VERIFIED, Ending.ALREADY})
 """Endings after which a step that needs this one may be taken."""
+_DONE = frozenset({Ending.VERIFIED, Ending.UNPROVED, Ending.FAILED, Ending.NOT_UNDONE, Ending.KEPT})
 _BAD = frozenset({Ending.REFUSED, Ending.FAILED, Ending.NOT_UNDONE, Ending.BLOCKED})
 
 
@@ -38,6 +39,11 @@ class Outcome(msgspec.Struct, frozen=True):
     ending: Ending
     text: str = ""
     failure: str = ""
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What was given up for good, where the step was or may have been done."""
+        return self.step.losses if self.ending in _DONE else ()
 
     @property
     def is_bad(self) -> bool:

@@ -62,6 +62,7 @@ def write_step(page: Page, step: Step, api_prefix: str) -> None:
     for finding in step.findings:
         page.line(f"Because of {finding}", indent=3)
     page.line(f"Effect: {step.effect}", indent=3)
+    _write_losses(page, step)
     for change in step.changes:
         page.line(f"Change: {shown(change)}", indent=3)
     if step.needs:
@@ -79,6 +80,13 @@ def write_step(page: Page, step: Step, api_prefix: str) -> None:
     for proof in step.proofs:
         page.line(f"Proof: {proof.code} no longer fails on {proof.subject.label}", indent=3)
     page.line(f"Way back: {step.inverse or 'none; it leaves no configuration behind'}", indent=3)
+
+
+def _write_losses(page: Page, step: Step) -> None:
+    for loss in step.losses:
+        page.line((f"Gives up {loss.text}", "bold red"), indent=3)
+        if loss.backup:
+            page.line(f"A verified backup of a stream of that name is in {loss.backup}", indent=5)
 
 
 def shown(change: Change) -> str:

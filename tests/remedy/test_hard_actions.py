@@ -315,7 +315,7 @@ def test_a_server_that_is_gone_is_removed(cluster_factory: ClusterFactory, serve
     cluster = cluster_factory(server_version, nodes=3)
     on(cluster, lambda to: add_stream(to.client, "R3", subjects=["r3"], num_replicas=3, **BOUNDS))
     victim = next(name for name in cluster.names if name != cluster.meta_leader())
-    words = ("--select", "JSD703", "--remedy", "JSD703=server.remove_peer,silent_s=1", "--interval", "2s")
+    words = ("--select", "JSD703", "--remedy", "JSD703=server.remove_peer,silent_s=1,unseen=APP", "--interval", "2s")
     plan = planned(tmp_path, cluster.url("sys"), *words)
     assert plan["steps"] == [], "nobody is missing"
     cluster.stop(victim)
@@ -355,14 +355,14 @@ def test_the_meta_leader_that_is_gone_is_removed_when_one_knows(
     cluster.stop(victim)
     wait_until(lambda: is_offline(cluster, victim), f"the next meta leader to count {victim} as offline", timeout=300)
     words = ("--select", "JSD703", "--interval", "2s", "--remedy")
-    refused = fix(tmp_path, running, *words, "JSD703=server.remove_peer", journal="asked.jsonl")
+    refused = fix(tmp_path, running, *words, "JSD703=server.remove_peer,unseen=APP", journal="asked.jsonl")
     assert endings(refused).get("server.remove_peer") == "refused", json.dumps(refused["steps"])
     (step,) = refused["steps"]
     # A server of 2.10 has heard all others from the beginning.
     assert step["text"].startswith(
         f"the meta leader {'heard' if server_version < '2.11' else 'has not heard'} {victim}"
     )
-    done = fix(tmp_path, running, *words, "JSD703=server.remove_peer,silent_s=0", journal="known.jsonl")
+    done = fix(tmp_path, running, *words, "JSD703=server.remove_peer,silent_s=0,unseen=APP", journal="known.jsonl")
     assert endings(done).get("server.remove_peer") == "verified", json.dumps(done["steps"])
 
 

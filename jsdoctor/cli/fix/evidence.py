@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import Judging, ParameterValues
 from jsdoctor.cli.pace import pace
@@ -27,13 +29,17 @@ from jsdoctor.remedy.operation import LostError
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How to look: with which rules and parameters, at what, how often."""
+    """How to look: with which rules and parameters, at what, how often.
+
+    `every_account`: also which accounts there are and what every server holds of them, whatever the rules want.
+    """
 
     judging: Judging
     wanted: EvidenceRequest
     settings: ConnectionSettings
     values: ParameterValues
     show: Callable[[str], None]
+    every_account: bool = False
 
     async def samples(self, connection: Connection) -> tuple[Sample, ...]:
         """What the selected rules want, from a deployment that we are connected to."""
@@ -42,6 +48,8 @@ class Look:
         paced = pace(wanted.samples, wanted.interval_s, config)
         plan = plan_collection(checks, *paced, settings.timeout_s, wanted.ntp or config.ntp or ())
         plan = plan_scan(plan, checks, wanted.scan, wanted.digests)
+        if self.every_account:
+            plan = msgspec.structs.replace(plan, accounts=True, assets=True, consumers=True, servers=True)
         monitor = wanted.monitor or config.monitor or ()
         tls = plan_tls(settings).context if monitor else None
         return await gather(connection, monitor, plan, self.show, js_api_prefix=settings.js_api_prefix, monitor_tls=tls)

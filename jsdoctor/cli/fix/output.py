@@ -65,6 +65,10 @@ def outcomes_in(outcomes: Sequence[Outcome], wanted: PlanFormat, options: Render
             page.line(f"Failed: {outcome.failure}", indent=3)
         if outcome.text:
             page.line(outcome.text, indent=3)
+        for loss in outcome.losses:
+            page.line((f"Lost: {loss.text}", "bold red"), indent=3)
+            if loss.backup:
+                page.line(f"Restore it: --remedy CODE=stream.restore,backup={loss.backup}", indent=5)
     for (action, ending), number in told.items():
         if options.max_examples and number > options.max_examples:
             page.line(f"{action}: {number:,} {ending.value} in all")
@@ -80,4 +84,5 @@ def _document(outcome: Outcome) -> dict[str, object]:
         "ending": outcome.ending.value,
         "text": outcome.text,
         "failure": outcome.failure,
+        **({"losses": msgspec.to_builtins(outcome.losses)} if outcome.losses else {}),
     }

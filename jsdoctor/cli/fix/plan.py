@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
 from jsdoctor.cli.console import say
 from jsdoctor.cli.fix.evidence import Look
 from jsdoctor.cli.fix.request import FixRequest, check_choices
+from jsdoctor.cli.fix.witnesses import REMOVE_PEER, with_witnesses
 from jsdoctor.cli.headline import headline
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem
@@ -29,7 +31,8 @@ def make_plan(request: FixRequest, look: Look) -> Plan:
     """
     rulebook = look.judging.rulebook
     check_choices(request.remedies, rulebook.actions.keys(), [rule.code for rule in rulebook.rules])
-    samples = asyncio.run(_samples(look))
+    every_account = any(choice.action == REMOVE_PEER for choice in request.remedies)
+    samples = asyncio.run(_samples(replace(look, every_account=every_account)))
     evidence = assemble(samples)
     if evidence.get(SnapshotSeries) is None:
         gap = next(iter(evidence.gaps), None)
@@ -39,7 +42,8 @@ def make_plan(request: FixRequest, look: Look) -> Plan:
         )
     report = look.judging.report(evidence, (), headline(evidence, samples))
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
-    drafted = draft(report.failures(), rulebook.actions, evidence, raw_configs(exchanges), request.remedies)
+    choices = [with_witnesses(choice, samples) for choice in request.remedies]
+    drafted = draft(report.failures(), rulebook.actions, evidence, raw_configs(exchanges), choices)
     undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"

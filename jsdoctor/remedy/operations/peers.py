@@ -70,10 +70,15 @@ class RemovePeer(Operation):
         return f"{state['name']} is still a member of the meta group" if state["peer"] else ""
 
     async def undo(self, run: Run, before: Json) -> None:
-        """Only the server itself can come back."""
-        del before
+        """Nothing where it is still a member; else only the server itself can come back."""
         name = run.step.subject.name
-        raise RefusedError(f"{name} was removed: a server joins again when it is started with an empty store")
+        if before.get("peer") and (await self.look(run.step, run.api))["peer"]:
+            return
+        lost = "; ".join(loss.text for loss in run.step.losses)
+        raise RefusedError(
+            f"{name} was removed: a server joins again when it is started with an empty store"
+            + (f". Given up with it: {lost}" if lost else "")
+        )
 
 
 def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:

@@ -1,0 +1,76 @@
+"""What only one server holds: streams and consumers with a single replica there, and what nobody can see of it.
+
+Removing a peer gives such assets to another server, empty: on 2.10.26, 2.12.8 and 2.15.1 the stream has no messages
+then and the consumer no position, while the name, the configuration and the time of creation stay. The only copy is in
+the store of the removed server, and is deleted when that server starts with it again. Assets with more replicas keep
+what the other replicas have, also where no server is left to take the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.plan import Loss
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+
+
+class Witness(msgspec.Struct, frozen=True):
+    """A snapshot, now or earlier, the accounts that its login saw, and the servers that answered it.
+
+    A login of an account (`servers` is None) sees all assets of that account, with those that do not answer; a login of
+    the system account sees what answering servers have, so it tells of a server only while that one answers.
+    """
+
+    snapshot: ClusterSnapshot
+    accounts: frozenset[str]
+    servers: frozenset[str] | None = None
+
+    def shows(self, server: str) -> frozenset[str]:
+        """The accounts of which it shows every asset on that server."""
+        return self.accounts if self.servers is None or server in self.servers else frozenset()
+
+
+def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]) -> tuple[Loss, ...]:
+    """What goes when that server is removed. `earlier` are snapshots of the same deployment, with any login.
+
+    What was seen on the server earlier counts unless another server has led it since. What does not answer now counts,
+    wherever it was.
+    """
+    found: dict[Subject, Loss] = {}
+    for snapshot in sorted((*earlier, now), key=lambda one: one.taken_at):
+        for stream in snapshot.streams:
+            _note(found, server, snapshot, stream)
+            for consumer in stream.consumers:
+                _note(found, server, snapshot, consumer)
+        for silent in snapshot.silent:
+            found.setdefault(silent.subject, Loss(subject=silent.subject))
+    streams = {subject for subject in found if subject.kind == "stream"}
+    return tuple(found[one] for one in sorted(found, key=_order) if not _is_within(one, streams))
+
+
+def _note(found: dict[Subject, Loss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
+    cluster = asset.cluster
+    alone = cluster is not None and not cluster.replicas and cluster.leader == server
+    if alone and isinstance(asset, Stream):
+        state = asset.state
+        found[asset.subject] = Loss(
+            subject=asset.subject, messages=state.messages, bytes=state.bytes, as_of=snapshot.taken_at
+        )
+    elif alone and isinstance(asset, Consumer):
+        position = asset.delivered.stream_seq
+        found[asset.subject] = Loss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
+    elif asset.from_leader and asset.has_leader:
+        found.pop(asset.subject, None)
+
+
+def _is_within(subject: Subject, streams: set[Subject]) -> bool:
+    """A consumer of a stream that goes as a whole."""
+    stream = Subject(kind="stream", name=subject.stream, account=subject.account)
+    return subject.kind == "consumer" and stream in streams
+
+
+def _order(subject: Subject) -> tuple[str, str, str]:
+    return subject.account, subject.stream or subject.name, subject.name if subject.stream else ""
