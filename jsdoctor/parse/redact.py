@@ -32,8 +32,12 @@ _SHAPES = {
     "jwt": re.compile(rb"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
     "seed": re.compile(rb"S[UAOCNX][A-Z2-7]{56}"),  # nkeys `strkey.go`: prefix, type, key and checksum in base32
 }
+_CALLED_LIKE = re.compile(rb"(?i)tok|pass|pwd|secret|key|cred|seed|jwt|authori")
 _CALLED = re.compile(
-    rb"(?i)\b(auth_token|token|passw(?:or)?d|secret|api[_-]?key)([\\\"']*\s*[:=]\s*[\\\"']*|\s+\\?\")(?!\[redacted:)[^\s\"',;\\]+"
+    rb"(?i)(?<![a-z0-9_.-])((?:[a-z0-9_.-]*[_.-])?(?:auth_?token|token|pass(?:w(?:or)?d|phrase)?|pwd|credentials?|seed|jwt"
+    rb"|secret(?:[_-]?(?:access[_-]?)?key)?|(?:api|access|private|signing)[_-]?key|authorization))"
+    rb"([\\\"']*\s*[:=]\s*[\\\"']*(?:(?:bearer|basic|digest)\s+)?|\s+\\?\")"
+    rb"(?!\[redacted:)(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\]+)"
 )
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 _ESCAPED = re.compile(rb'"[^"\\]*\\.(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
@@ -82,7 +86,14 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
 def scrub_line(text: str) -> str:
     """A line of a log without what shows itself: what is called token or password, logins in URLs, seeds, JWTs, PEM."""
     raw = _Scrubber(()).text(text.encode(errors="surrogatepass"))
-    return _CALLED.sub(rb"\1\2[redacted:key]", raw).decode(errors="surrogatepass")
+    if _CALLED_LIKE.search(raw):
+        raw = _CALLED.sub(rb"\1\2[redacted:key]", raw)
+    return raw.decode(errors="surrogatepass")
+
+
+def scrub_text(text: str) -> str:
+    """Text of our own that may quote what was given: without logins in URLs, seeds, JWTs and PEM."""
+    return _Scrubber(()).text(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
 
 
 class _Scrubber:

@@ -18,7 +18,11 @@ from typing import Any, Self
 import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Step
+from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.withheld import is_withheld, withheld
 from jsdoctor.remedy.operation import Note
+from jsdoctor.remedy.private import Private
+from jsdoctor.remedy.shareable import shareable
 
 try:
     import fcntl
@@ -92,6 +96,7 @@ class Journal:
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self._handle = handle
+        self._private = Private(path)
         self._size = 0
         self._entries: list[Entry] = []
 
@@ -138,9 +143,19 @@ class Journal:
         return journal
 
     def append(self, event: Event, step: Step | None = None, text: str = "", **more: Any) -> None:
-        """Add a line; it is on the disk when this returns. Raises JournalError: then nothing may be written."""
+        """Add a line; it is on the disk when this returns. Raises JournalError: then nothing may be written.
+
+        Texts of users stay out of it; where the state before has any, the whole of it goes into the private file first.
+        """
         entry = Entry(event=event, at=datetime.now(UTC), step=step.id if step else "", text=text, **more)
-        line = msgspec.json.encode(entry) + b"\n"
+        shown = _shareable(entry)
+        if step and entry.before is not None and is_withheld(shown.before):
+            try:
+                self._private.keep(step.id, entry.before)
+            except OSError as error:
+                message = f"cannot write {self._private.path}: {error.strerror}"
+                raise JournalError(message, "nothing more was changed; make room, then --resume") from None
+        line = msgspec.json.encode(shown) + b"\n"
         try:
             written = 0
             while written < len(line):
@@ -188,6 +203,14 @@ class Journal:
         with contextlib.suppress(OSError):
             os.close(self._handle)
 
+    @staticmethod
+    def _whole(entry: Entry, kept: list[tuple[str, Json]]) -> Entry:
+        """The line with the texts of users in the state before, where the private file has them."""
+        if entry.before is None or not is_withheld(entry.before):
+            return entry
+        alike = (before for step, before in kept if step == entry.step and withheld(before) == entry.before)
+        return msgspec.structs.replace(entry, before=next(alike, entry.before))
+
     def _lock(self) -> None:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -202,6 +225,7 @@ class Journal:
                 self._entries.append(msgspec.json.decode(line, type=Entry))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise JournalError(f"{self.path}:{number}: not a line of a journal: {error}", _FOREIGN) from None
+        self._entries = [self._whole(entry, self._private.read()) for entry in self._entries]
         self._size = len(whole)
         if not whole:
             raise JournalError(f"{self.path} holds no plan: nothing was changed under it", "delete it and begin anew")
@@ -209,6 +233,13 @@ class Journal:
             raise JournalError(f"{self.path} is no journal of jsdoctor ({SCHEMA})", _FOREIGN)
         if len(whole) < len(content):
             os.ftruncate(self._handle, len(whole))
+
+
+def _shareable(entry: Entry) -> Entry:
+    """The line as it may be shown: see ADR 0019."""
+    plan = shareable(entry.plan) if entry.plan else None
+    before, data, text = withheld(entry.before), withheld(entry.data), scrub_text(entry.text)
+    return msgspec.structs.replace(entry, before=before, data=data, text=text, plan=plan)
 
 
 _FOREIGN = "give the file that jsdoctor fix --journal wrote; without its plan line nothing can be done with it"

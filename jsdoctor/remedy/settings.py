@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.plan import Change, Json
+from jsdoctor.parse.withheld import agree, withheld
 
 _SERVERS_OWN = ("_nats.ver", "_nats.level", "_nats.req.level")
 _SIZES = {"max_bytes": ("bytes", "bytes"), "max_msgs": ("messages", "messages")}
@@ -29,7 +30,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Ch
     """What one has and the other has not, by key."""
     old, new = comparable(before), comparable(after)
     keys = dict.fromkeys((*old, *new))
-    return tuple(Change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key))
+    return tuple(Change(key, old.get(key), new.get(key)) for key in keys if not agree(old.get(key), new.get(key)))
 
 
 def changed(config: Mapping[str, Any], changes: Iterable[Change]) -> Json:
@@ -55,8 +56,8 @@ def is_set(config: Mapping[str, Any], changes: Iterable[Change]) -> bool:
 
 
 def told(changes: Iterable[Change]) -> str:
-    """Changes in one line: `max_bytes 1 -> 2`."""
-    return ", ".join(f"{change.key} {_shown(change.before)} -> {_shown(change.after)}" for change in changes)
+    """Changes in one line: `max_bytes 1 -> 2`. Texts of users are withheld."""
+    return ", ".join(f"{one.key} {_shown(one.key, one.before)} -> {_shown(one.key, one.after)}" for one in changes)
 
 
 def would_delete(target: Mapping[str, Any], info: Json) -> str:
@@ -99,5 +100,5 @@ def _nonzero(value: object) -> object:
     return None if _is_zero(value) else value
 
 
-def _shown(value: object) -> str:
-    return "(not set)" if value is None else msgspec.json.encode(value).decode()
+def _shown(key: str, value: object) -> str:
+    return "(not set)" if value is None else msgspec.json.encode(withheld(value, key)).decode()

@@ -207,6 +207,14 @@ def test_never_there_afterwards_and_always_json(secret: str, parts: list[str], d
         '{"log":"{\\"password\\": \\"s3cr3t-t0ken\\"}\\n","stream":"stderr"}',
         "options: user=app password=s3cr3t-t0ken tls=true",
         f"jwt {JWT} s3cr3t".replace("s3cr3t", ""),
+        "[7] 2026/11/21 10:00:00.000000 [ERR] cannot reload: pass: s3cr3t-t0ken",
+        "[7] 2026/11/21 10:00:00.000000 [DBG] env aws_secret_access_key=s3cr3t-t0ken region=eu",
+        'level=error msg="refused" AWS_SECRET_ACCESS_KEY="s3cr3t t0ken"',
+        "proxy said 401 to Authorization: Bearer s3cr3t-t0ken",
+        "client_secret: s3cr3t-t0ken",
+        "passphrase='s3cr3t t0ken'",
+        '{"access_key":"s3cr3t-t0ken"}',
+        "db.pwd=s3cr3t-t0ken",
     ],
 )
 def test_secrets_in_lines_of_logs(line: str) -> None:
@@ -222,6 +230,8 @@ def test_secrets_in_lines_of_logs(line: str) -> None:
         "[7] 2026/11/21 10:00:00.000000 [WRN] Plaintext passwords detected, use nkeys or bcrypt",
         "[7] 2026/11/21 10:00:00.000000 [INF] Listening for client connections on 127.0.0.1:4222",
         '[7] 2026/11/21 10:00:00.000000 [ERR] 10.0.0.9:1 - cid:8 - authentication error - User "bad"',
+        "[7] 2026/11/21 10:00:00.000000 [ERR] 10.0.0.9:1 - cid:8 - authorization violation",
+        "[7] 2026/11/21 10:00:00.000000 [INF] Trusted Operators: 1, keys are compared, bypass: off",
     ],
 )
 def test_other_lines_of_logs_stay(line: str) -> None:

@@ -15,7 +15,6 @@ from jsdoctor.remedy.held import Witness, losses
 from tests.cli.invoke import jsdoctor
 from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.remedy.asking import PlainApi, with_api
-from tests.remedy.fixing import endings, fix
 from tests.remedy.test_hard_actions import is_missed, publish
 from tests.servers import Cluster, ClusterFactory, wait_until
 
@@ -127,4 +126,3 @@ def test_each_asset_is_named_and_must_be_given_up(
     )
     assert back.returncode == 1
     assert "Given up with it" in back.stdout
-    assert endings(fix(tmp_path, running["sys"], "--select", "JSD703")) == {}

@@ -22,6 +22,7 @@ from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.raw_configs import raw_configs
 from jsdoctor.remedy.plan import draft
+from jsdoctor.remedy.shareable import shareable
 
 
 def make_plan(request: FixRequest, look: Look) -> Plan:
@@ -48,14 +49,16 @@ def make_plan(request: FixRequest, look: Look) -> Plan:
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"
         say(f"{what}: nothing is planned for those", "jsdoctor check tells which, and why")
-    return Plan(
-        version=__version__,
-        created=datetime.now(UTC),
-        api_prefix=look.settings.js_api_prefix,
-        headline=report.headline,
-        parameters=look.values,
-        steps=drafted.steps,
-        refused=drafted.refused,
+    return shareable(
+        Plan(
+            version=__version__,
+            created=datetime.now(UTC),
+            api_prefix=look.settings.js_api_prefix,
+            headline=report.headline,
+            parameters=look.values,
+            steps=drafted.steps,
+            refused=drafted.refused,
+        )
     )
 
 

@@ -17,10 +17,12 @@ from pathlib import Path
 
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.parse.redact import scrub_text
 
 # One-letter schemes are Windows drive letters (natscontext `parseScheme`).
 _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
+_LIKE_A_PATH = re.compile(r"^(?:~?/|\.{1,2}/|~$|\$|[A-Za-z]:\\)|\.[A-Za-z]{1,8}$")
 _TOOL_TIMEOUT_S = 60.0  # a person may have to unlock the vault
 _ERROR_SHOWN = 200
 
@@ -44,7 +46,7 @@ def expand_variables(text: str, environ: Mapping[str, str], origin: str) -> str:
     missing = [name for pair in _VARIABLE.findall(text) if (name := pair[0] or pair[1]) not in environ]
     if missing:
         raise UsageProblem(
-            f"{origin}: {text!r} uses ${missing[0]}, which is not set",
+            f"{origin}: {shown_path(text)} uses ${missing[0]}, which is not set",
             f"set it (export {missing[0]}=...) or write the path in full",
         )
     return _VARIABLE.sub(lambda found: environ[found[1] or found[2]], text)
@@ -70,8 +72,16 @@ def read_path(path: Path, origin: str) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         reason = (error.strerror if isinstance(error, OSError) else None) or "not a usable path"
         raise UsageProblem(
-            f"{origin}: cannot read {str(path)!r}: {reason.lower()}", "check the path and its permissions"
+            f"{origin}: cannot read {shown_path(path)}: {reason.lower()}", "check the path and its permissions"
         ) from None
+
+
+def shown_path(path: Path | str) -> str:
+    """A path for a message, quoted; what does not look like one may be a secret that was given in its place."""
+    text = scrub_text(str(path))
+    if "[redacted:" not in text and _LIKE_A_PATH.search(text):
+        return repr(text)
+    return f"the value that was given (not shown: its {len(str(path))} characters do not look like a path)"
 
 
 def resolve_literal(reference: str, environ: Mapping[str, str], origin: str) -> str:
@@ -93,7 +103,7 @@ def resolve_material(reference: str, environ: Mapping[str, str], origin: str) ->
     reference = expand_variables(reference, environ, origin)
     scheme = scheme_of(reference)
     if not scheme:
-        return _text(read_path(expand_path(reference, environ, origin), origin), f"{origin} {reference}")
+        return _text(read_path(expand_path(reference, environ, origin), origin), f"{origin} {shown_path(reference)}")
     if scheme not in _RESOLVERS:
         raise UsageProblem(
             f"{origin}: unknown scheme {scheme!r}{did_you_mean(scheme, _RESOLVERS)}",

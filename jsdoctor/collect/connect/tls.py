@@ -6,6 +6,7 @@ import ssl
 from dataclasses import dataclass
 
 from jsdoctor.collect.connect.refusal import Refusal, Stage
+from jsdoctor.collect.connect.secret_refs import shown_path
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import UsageProblem
@@ -36,7 +37,9 @@ def plan_tls(settings: ConnectionSettings) -> TlsPlan:
         context = ssl.create_default_context(cafile=ca)
     except (ssl.SSLError, OSError):
         origin = settings.origins.get("tls_ca", "--tlsca")
-        raise UsageProblem(f"{origin}: no certificate in {str(ca)!r}", "give a PEM file (BEGIN CERTIFICATE)") from None
+        raise UsageProblem(
+            f"{origin}: no certificate in {shown_path(str(ca))}", "give a PEM file (BEGIN CERTIFICATE)"
+        ) from None
     if cert:
         origin = settings.origins.get("tls_cert", "--tlscert")
         try:
@@ -45,10 +48,11 @@ def plan_tls(settings: ConnectionSettings) -> TlsPlan:
         except (ssl.SSLError, OSError) as error:
             mismatch = isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH"
             if mismatch:
-                what = f"the key {str(key)!r} does not belong to the certificate {str(cert)!r}"
+                what = f"the key {shown_path(str(key))} does not belong to the certificate {shown_path(str(cert))}"
                 hint = "compare: openssl x509 -noout -pubkey -in CERTIFICATE; openssl pkey -pubout -in KEY"
             else:
-                what = f"{str(cert)!r} and {str(key)!r} are not a PEM certificate and its unencrypted PEM key"
+                both = f"{shown_path(str(cert))} and {shown_path(str(key))}"
+                what = f"{both} are not a PEM certificate and its unencrypted PEM key"
                 hint = "a key without its passphrase: openssl pkey -in KEY -out PLAIN_KEY"
             raise UsageProblem(f"{origin}: {what}", hint) from None
     return TlsPlan(context, settings.tls_required, settings.tls_first, ca is not None, cert is not None)

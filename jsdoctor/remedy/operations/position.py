@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from jsdoctor.model.plan import Change, Json, Step
+from jsdoctor.parse.withheld import is_withheld
 from jsdoctor.remedy.moment import same_moment
 from jsdoctor.remedy.operation import Api, ApiError, Note, Operation, RefusedError, Run, Standing, register
 from jsdoctor.remedy.preconditions import precondition
@@ -125,14 +126,15 @@ class Recreate(_Position):
         return Standing.DONE, "an earlier run has made it anew"
 
     async def write(self, run: Run, before: Json) -> Json:
-        """Its configuration is noted before it is deleted."""
+        """Its configuration is in the journal before it is deleted."""
         step = run.step
         name = f"{step.subject.stream}.{step.subject.name}"
         state = await self.look(step, run.api)
         if not state.get("missing"):
             if not same_moment(str(before["created"]), str(state["created"])):
                 return {}
-            run.note(_DELETING, {"config": before["config"]})
+            _require_whole(before)
+            run.note(_DELETING, {"created": before.get("created")})
             await run.api.ask(f"CONSUMER.DELETE.{name}")
         return await _create(run, changed(before["config"], step.changes))
 
@@ -172,14 +174,15 @@ class Recreate(_Position):
                 raise RefusedError(reason)
             if not resets:
                 raise RefusedError(f"servers before 2.14 cannot put a consumer back at its place: {left}")
-            run.note(_PUTTING_BACK, {"config": before["config"]})
+            _require_whole(before)
+            run.note(_PUTTING_BACK, {})
             if differences(before["config"], state["config"]):
                 await run.api.ask(f"CONSUMER.DELETE.{run.step.subject.stream}.{run.step.subject.name}")
             else:
                 await _reset(run, _acknowledged(before) + 1)
                 return
         place = min(_acknowledged(before), state["last_seq"]) + 1
-        run.note(_PUTTING_BACK, {"config": before["config"], "seq": place})
+        run.note(_PUTTING_BACK, {"seq": place})
         if not resets:
             await _create(run, changed(before["config"], starting_at(before["config"], place)))
             return
@@ -222,7 +225,14 @@ def _shift(info: Json) -> int:
     return stream_seq - consumer_seq
 
 
+def _require_whole(before: Json) -> None:
+    """Nothing is deleted that could not be created again as it was."""
+    if is_withheld(before["config"]):
+        raise RefusedError("its description and metadata are in the journal's .private file, which is not there")
+
+
 async def _create(run: Run, config: Json) -> Json:
+    _require_whole({"config": config})
     stream, name = run.step.subject.stream, run.step.subject.name
     return await run.api.ask(f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
 
