@@ -70,6 +70,7 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.history import History
@@ -173,6 +174,7 @@ def evidence_of(case: Json) -> EvidenceSet:
     made = [_sample(sample) for sample in samples]
     evidence = _with_history(made) if case.get("history") else assemble(made)
     waivers = [_waiver_use(edit) for edit in case.get("edit", []) if "waiver" in edit]
+    evidence = evidence.joined(known_defects())
     return evidence.joined(Suppressions(tuple(waivers))) if waivers else evidence
 
 

@@ -18,6 +18,7 @@ from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
+from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.overrides import overrides
@@ -99,6 +100,7 @@ class Judging:
     def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
         """Evaluate the selected rules on the evidence."""
         evidence = evidence.joined(Suppressions())  # none is none, and no gap
+        evidence = evidence.joined(known_defects())
         evaluation = self._evaluated(evidence)
         offered = with_offers(evaluation.results, self.rulebook.actions)
         results = suppress(offered, self.waivers, self.baseline, self.today)

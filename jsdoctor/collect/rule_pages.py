@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+
+import msgspec
 
 import jsdoctor
 from jsdoctor.engine.loader import PageText
+from jsdoctor.model.defect import Defect, KnownDefects
 
 
 def rules_directory() -> Path:
@@ -34,6 +39,13 @@ def symptom_pages() -> Iterator[PageText]:
 def api_errors() -> bytes:
     """The errors of the JetStream API, as JSON."""
     return (rules_directory() / "api_errors.json").read_bytes()
+
+
+@cache
+def known_defects() -> KnownDefects:
+    """The defects of server versions that jsdoctor ships."""
+    found = tomllib.loads((rules_directory() / "defects.toml").read_text("utf-8"))
+    return KnownDefects(tuple(msgspec.convert(entry, Defect) for entry in found["defect"]))
 
 
 def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:

@@ -8,6 +8,7 @@ from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
+from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
@@ -43,6 +44,7 @@ Evidence = (
     | LogEvidence
     | Manifests
     | PacketEvidence
+    | KnownDefects
     | Suppressions
     | Gaps
 )
@@ -61,7 +63,7 @@ KINDS: tuple[type[Evidence], ...] = (
         LogEvidence,
         PacketEvidence,
     ),
-    *(Manifests, History, AckTimes, Suppressions, Gaps),
+    *(Manifests, History, AckTimes, KnownDefects, Suppressions, Gaps),
 )
 """Every kind of evidence that a check may ask for in its signature."""
 

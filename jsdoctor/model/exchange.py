@@ -39,6 +39,7 @@ class Endpoint(StrEnum):
     CONNZ_CLOSED = "CONNZ.closed"
     GATEWAYZ = "GATEWAYZ"
     LEAFZ = "LEAFZ"
+    ROUTEZ = "ROUTEZ"
     ACCOUNTZ = "ACCOUNTZ"
     STREAM_LIST = "STREAM.LIST"
     CONSUMER_LIST = "CONSUMER.LIST"

@@ -1,4 +1,4 @@
-"""Gateways and leaf nodes as each server sees them (server: monitor.go Gatewayz, Leafz)."""
+"""Gateways, leaf nodes and routes as each server sees them (server: monitor.go Gatewayz, Leafz, Routez)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Gateway(msgspec.Struct, frozen=True):
 
 
 class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
-    """The links of one server. None: that endpoint was not had. `at` is the server's clock."""
+    """The links of one server. None: that endpoint was not had. `at` is the server's clock.
+
+    `routes` names the servers of its cluster that it has a route to.
+    """
 
     server: str
     cluster: str
@@ -37,6 +40,7 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
     gateway_name: str = ""
     gateways: tuple[Gateway, ...] | None = None
     leafs: tuple[Leaf, ...] | None = None
+    routes: tuple[str, ...] | None = None
 
     @property
     def subject(self) -> Subject:

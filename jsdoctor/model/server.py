@@ -71,14 +71,24 @@ class RemoteGateway(msgspec.Struct, frozen=True):
     name: str = ""
 
 
+class RemoteLeaf(msgspec.Struct, frozen=True):
+    """A hub that a leaf node connects to, as configured: one connection of that account."""
+
+    local_account: str = ""
+    disabled: bool = False
+
+
 class ListenerOptions(msgspec.Struct, frozen=True):
-    """The parts of a listener's options that rules look at. `gateways` are those named in the configuration."""
+    """The parts of a listener's options that rules look at. `gateways` are those named in the configuration,
+    `remotes` the hubs of a leaf node.
+    """
 
     name: str = ""
     port: int = 0
     tls_cert_not_after: datetime | None = None
     tls_required: bool = False
     gateways: tuple[RemoteGateway, ...] = ()
+    remotes: tuple[RemoteLeaf, ...] = ()
 
 
 class SlowConsumers(msgspec.Struct, frozen=True, gc=False):

@@ -8,6 +8,7 @@ from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
+from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.finding import CLUSTER
@@ -104,6 +105,8 @@ NO_PACKETS = _not_offered(
 
 _NO_WAIVERS = _not_offered("nothing is waived", "waive with [[suppress]] in jsdoctor.toml", kind="configuration")
 
+_NO_DEFECTS = _not_offered("the list of known defects was not read", "run jsdoctor check", kind="configuration")
+
 _ASSETS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend)
 _OF_SERVERS: tuple[type[Evidence], ...] = (
     *(Servers, ServerTrend, RaftGroups, Connections, Links, Topology, AccountClaims),
@@ -135,6 +138,7 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
         AckTimes: _NO_ACK_TIMES,
         Manifests: NO_MANIFESTS,
         PacketEvidence: NO_PACKETS,
+        KnownDefects: _NO_DEFECTS,
         Suppressions: _NO_WAIVERS,
         StoredMessages: _SCAN_FAILED if scanned else _NO_SCAN,
     }

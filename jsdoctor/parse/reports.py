@@ -47,6 +47,16 @@ class _LeafzReply(msgspec.Struct, frozen=True):
     leafs: tuple[Leaf, ...] | None = None
 
 
+class _Route(msgspec.Struct, frozen=True):
+    remote_id: str = ""
+    remote_name: str = ""
+
+
+class _RoutezReply(msgspec.Struct, frozen=True):
+    now: Instant | None = None
+    routes: tuple[_Route, ...] | None = None
+
+
 class ServerReports:
     """What servers said in one sample. `identities` names who answers at a monitoring address; see ServerReplies."""
 
@@ -85,7 +95,7 @@ class ServerReports:
 
     def links(self) -> Links | None:
         """The links of every server that told of them; None when none was asked."""
-        if not self._asked(Endpoint.GATEWAYZ, Endpoint.LEAFZ):
+        if not self._asked(Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ):
             return None
         found: dict[str, ServerLinks] = {}
         for identity, at, gateways in self._told(Endpoint.GATEWAYZ, _GatewayzReply, _now):
@@ -99,6 +109,10 @@ class ServerReports:
         for identity, at, leafs in self._told(Endpoint.LEAFZ, _LeafzReply, _now):
             known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
             found[identity.name] = msgspec.structs.replace(known, leafs=leafs.leafs or ())
+        for identity, at, routes in self._told(Endpoint.ROUTEZ, _RoutezReply, _now):
+            known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
+            peers = {self._identities.name(ServerIdentity(r.remote_name, r.remote_id)) for r in routes.routes or ()}
+            found[identity.name] = msgspec.structs.replace(known, routes=tuple(sorted(peers - {""})))
         return Links(tuple(found[name] for name in sorted(found)))
 
     def _asked(self, *endpoints: Endpoint) -> bool:
@@ -126,7 +140,7 @@ def _is_none(body: bytes | msgspec.Raw) -> bool:
     return bytes(memoryview(body)[: len(begin)]) == begin
 
 
-def _now(reply: _ConnzReply | _GatewayzReply | _LeafzReply) -> datetime | None:
+def _now(reply: _ConnzReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> datetime | None:
     return reply.now
 
 

@@ -77,7 +77,7 @@ def asked(sample: Sample) -> Counter[str]:
 
 def everything(nodes: int) -> dict[str, int]:
     """Replies of a first sample of a deployment with one account; a single server has no groups in any of them."""
-    once = dict.fromkeys(("HEALTHZ", "CONNZ", "CONNZ.closed", "GATEWAYZ", "LEAFZ", "ACCOUNTZ"), nodes)
+    once = dict.fromkeys(("HEALTHZ", "CONNZ", "CONNZ.closed", "GATEWAYZ", "LEAFZ", "ROUTEZ", "ACCOUNTZ"), nodes)
     return once | changing(nodes)
 
 

@@ -112,5 +112,5 @@ class _FirstSample:
         return {name: {path: n for path, n in paths.items() if path != "/varz"} for name, paths in told.items()}
 
 
-_ONCE = ("/jsz", "/healthz", "/connz", "/gatewayz", "/leafz")
+_ONCE = ("/jsz", "/healthz", "/connz", "/gatewayz", "/leafz", "/routez")
 """What the first sample asks for, apart from what the looks themselves ask for."""

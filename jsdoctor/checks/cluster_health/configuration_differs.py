@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from jsdoctor.checks.cluster_health.clusters import Members, clusters, in_roll_out, parted
+from jsdoctor.checks.cluster_health.links import configured_gateways
 from jsdoctor.checks.cluster_health.settings import SETTINGS, storage_limits
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
@@ -78,7 +79,7 @@ def _limits(servers: Sequence[Server], ratio: float) -> Iterator[Difference]:
 def _gateway_links(servers: Sequence[Server], links: Links | None) -> Iterator[Difference]:
     """Gateways that every server has in its configuration, while some servers have no connection through them."""
     told = {server.server: server for server in links.servers} if links else {}
-    configured = {_named(server) for server in servers}
+    configured = {configured_gateways(server) for server in servers}
     if len(configured) != 1:
         return
     for remote in sorted(configured.pop()):
@@ -94,11 +95,6 @@ def _gateway_links(servers: Sequence[Server], links: Links | None) -> Iterator[D
                 Severity.WARNING,
                 tuple(s.observed(f"outbound_gateways.{remote}", up[s.name]) for s in servers if s.name in up),
             )
-
-
-def _named(server: Server) -> frozenset[str]:
-    gateway = server.varz.gateway if server.varz else None
-    return frozenset(remote.name for remote in gateway.gateways) if gateway else frozenset()
 
 
 def _grouped(said: Mapping[str, str]) -> dict[str, list[str]]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
+from jsdoctor.checks.cluster_health.clusters import clusters
+from jsdoctor.checks.cluster_health.links import gateways_down
 from jsdoctor.checks.cluster_health.meta_group import MetaLooks, leader_of, meta_groups
 from jsdoctor.checks.cluster_health.raft import quorum
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
+from jsdoctor.model.links import Links
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 
@@ -15,13 +20,13 @@ _AGAIN = "run again in some seconds"
 
 
 @check("cluster_health.meta_leader_missing")
-def meta_leader_missing(servers: Servers, params: Params) -> Iterator[Finding]:
+def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -> Iterator[Finding]:
     """Without a meta leader nothing can be created, changed, deleted or listed (server: jetstream_cluster.go)."""
     silence_ns, start_ns = params.integer("silence"), params.integer("start_up")
     for group in meta_groups(servers):
         named = group.named()
         if not any(named):
-            yield _missing(group, start_ns)
+            yield _missing(group, start_ns, _unreached(servers, links, group.domain))
         elif len(named[-1]) > 1:
             yield _several(group, set.intersection(*named))
         elif not named[-1]:
@@ -35,13 +40,20 @@ def meta_leader_missing(servers: Servers, params: Params) -> Iterator[Finding]:
             yield _with_leader(group, silence_ns)
 
 
-def _missing(group: MetaLooks, start_ns: int) -> Finding:
+def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str, ...]:
+    """Clusters of this domain's super-cluster to which no gateway connection is up."""
+    ours = msgspec.structs.replace(servers, servers=tuple(s for s in servers.servers if s.domain == domain))
+    return tuple(sorted({down.remote for group in clusters(ours) for down in gateways_down(group, links)}))
+
+
+def _missing(group: MetaLooks, start_ns: int, unreached: tuple[str, ...]) -> Finding:
     if all(_uptime_ns(server) < start_ns for server in group.last):
         return unknown(group.subject, "no meta leader yet: every server that answered has just started", _AGAIN)
     return Finding(
         subject=group.subject,
         message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
-        " needed to elect one; until then no stream or consumer can be created, changed, listed or moved",
+        " needed to elect one; until then no stream or consumer can be created, changed, listed or moved"
+        + (f". The gateway to {', '.join(unreached)} is down, and servers there are members too" if unreached else ""),
         confidence=Confidence.HIGH if len(group.looks) > 1 else Confidence.MEDIUM,
         measured=len(group.last),
         threshold=quorum(group.size),

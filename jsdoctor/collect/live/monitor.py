@@ -37,6 +37,7 @@ _PATHS = {
     Endpoint.CONNZ_CLOSED: "/connz",
     Endpoint.GATEWAYZ: "/gatewayz",
     Endpoint.LEAFZ: "/leafz",
+    Endpoint.ROUTEZ: "/routez",
     Endpoint.ACCOUNTZ: "/accountz",
 }
 DIRECT = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
@@ -200,5 +201,5 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
         options = {"auth": "true", "limit": str(MOST_CONNECTIONS)}
         asked += [(Endpoint.CONNZ, options), (Endpoint.CONNZ_CLOSED, options | {"state": "closed", "sort": "stop"})]
     if plan.links:
-        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {})]
+        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {}), (Endpoint.ROUTEZ, {})]
     return asked

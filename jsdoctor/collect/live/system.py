@@ -193,7 +193,7 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]
         # 1 is the server's number for closed; it lists them newest first when sorted by their end.
         asked.append((Endpoint.CONNZ_CLOSED, {"auth": True, "limit": MOST_CONNECTIONS, "state": 1, "sort": "stop"}))
     if plan.links:
-        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {})]
+        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {}), (Endpoint.ROUTEZ, {})]
     return asked
 
 

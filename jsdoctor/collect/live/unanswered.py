@@ -70,8 +70,9 @@ def hanging(server: str) -> Gap:
     return Gap(
         kind="server",
         subject=Subject(kind="server", name=server),
-        reason=f"server {server} does not answer, though routes to it are up",
-        how_to_get="see in its log and its load whether it hangs, then run again",
+        reason=f"server {server} does not answer, though other servers have a route to it",
+        how_to_get="JSD718 tells whether the server that was asked has no route to it; else see in its log and its load"
+        " whether it hangs",
     )
 
 

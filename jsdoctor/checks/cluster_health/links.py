@@ -1,0 +1,68 @@
+"""Which configured or expected connections between servers are missing: gateways, routes, leaf nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+
+from jsdoctor.checks.cluster_health.clusters import Members
+from jsdoctor.checks.server_health.health import uptime_ns
+from jsdoctor.model.links import Links, ServerLinks
+from jsdoctor.model.server import Server
+
+
+class Down(msgspec.Struct, frozen=True):
+    """A gateway to `remote` that servers have in their configuration and none of them is connected through."""
+
+    remote: str
+    told: tuple[ServerLinks, ...]
+
+
+def by_server(links: Links | None) -> dict[str, ServerLinks]:
+    """The links of each server by its name."""
+    return {one.server: one for one in links.servers} if links else {}
+
+
+def gateways_down(group: Members, links: Links | None) -> tuple[Down, ...]:
+    """Remote clusters of which no server of this cluster has an outbound gateway connection."""
+    told = by_server(links)
+    known = tuple(told[s.name] for s in group.servers if s.name in told and told[s.name].gateways is not None)
+    wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
+    return tuple(
+        Down(remote, known)
+        for remote in sorted(wanted)
+        if known and not any(g.cluster == remote and g.outbound for one in known for g in one.gateways or ())
+    )
+
+
+def configured_gateways(server: Server) -> frozenset[str]:
+    """The clusters that a server's configuration names as gateways; its own may be among them."""
+    gateway = server.varz.gateway if server.varz else None
+    return frozenset(remote.name for remote in gateway.gateways) if gateway else frozenset()
+
+
+def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, str]]:
+    """Pairs of servers of this cluster that have no route to each other, though both are known to run.
+
+    A server runs if it answered, or if another has a route to it. Servers do not pass on what comes through a route, so
+    two without one do not hear each other at all (server: route.go).
+    """
+    told = by_server(links)
+    routes = {
+        server.name: frozenset(told[server.name].routes or ())
+        for server in group.servers
+        if server.name in told and told[server.name].routes is not None
+    }
+    running = {server.name for server in group.servers} | {name for known in routes.values() for name in known}
+    for one, other in combinations(sorted(running), 2):
+        if one not in routes and other not in routes:
+            continue
+        if other not in routes.get(one, ()) and one not in routes.get(other, ()):
+            yield one, other
+
+
+def all_young(servers: Sequence[Server], start_ns: int) -> bool:
+    """Whether some server has just started: its connections may be on their way."""
+    return any((up := uptime_ns(server)) is not None and up < start_ns for server in servers)

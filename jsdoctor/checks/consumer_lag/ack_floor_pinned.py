@@ -1,0 +1,73 @@
+"""JSD419: one old unacknowledged message keeps the ack floor back while everything else flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.consumer_lag.progress import is_full
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.trend import Trend
+
+_FEW = 0.1
+"""Unacknowledged messages below this share of what lies past the floor are exceptions, not the load in flight."""
+
+
+@check("consumer_lag.ack_floor_pinned")
+def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+    """The floor is the last message before the oldest unacknowledged one (server: consumer.go processAckMsg).
+
+    A redelivered message among few unacknowledged ones has outlived its ack_wait: a worker that is slow once and for
+    all, or rejects it each time. Without a redelivery a worker may be busy with it and say so.
+    """
+    far = params.integer("far")
+    seen = {(h.last.account, h.last.stream, h.last.name): h for h in trend.consumers()} if trend else {}
+    for stream, consumer in snapshots.last.led_consumers():
+        if consumer.config.ack_policy != "explicit" or is_full(consumer) or consumer.paused:
+            continue
+        behind = _behind(consumer)
+        if behind < far or not 0 < consumer.num_ack_pending <= _FEW * behind or consumer.num_redelivered == 0:
+            yield passed(consumer.subject)
+            continue
+        history = seen.get((consumer.account, consumer.stream, consumer.name))
+        if history is None:
+            yield unknown(
+                consumer.subject, "one reading cannot tell whether the ack floor moves", "run with --samples 2"
+            )
+        elif history.first.ack_floor.stream_seq < consumer.ack_floor.stream_seq:
+            yield passed(consumer.subject)
+        else:
+            yield _finding(stream, consumer, behind, far)
+
+
+def _behind(consumer: Consumer) -> int:
+    """Deliveries past the floor. Redeliveries count in one numbering, what a filter leaves out in the other."""
+    by_consumer = consumer.delivered.consumer_seq - consumer.ack_floor.consumer_seq
+    return min(by_consumer, consumer.delivered.stream_seq - consumer.ack_floor.stream_seq)
+
+
+def _finding(stream: Stream, consumer: Consumer, behind: int, far: int) -> Finding:
+    oldest = consumer.ack_floor.stream_seq + 1
+    few = consumer.num_ack_pending
+    kept = (
+        ", and the stream keeps everything behind it that other consumers need as well"
+        if stream.config.retention == "interest"
+        else ""
+    )
+    return Finding(
+        subject=consumer.subject,
+        message=f"message {oldest:,} or one soon after it is delivered again and again and never acknowledged: the ack"
+        f" floor has not moved while {behind:,} later deliveries were made, of which {few:,} are unacknowledged. A"
+        f" restart of the consumer from its floor would repeat them{kept}",
+        measured=behind,
+        threshold=far,
+        unit="count",
+        evidence=(
+            consumer.observed("ack_floor.stream_seq", consumer.ack_floor.stream_seq),
+            consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
+            consumer.observed("num_ack_pending", few),
+            consumer.observed("num_redelivered", consumer.num_redelivered),
+        ),
+    )

@@ -1,0 +1,82 @@
+"""JSD617: messages of an interest stream that match no consumer's filter: acknowledged, and never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.claims import readers, uncovered_subjects
+from jsdoctor.checks.stream_limits.limits import histories
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.trend import StreamHistory, Trend
+
+
+@check("stream_limits.unheard_subjects")
+def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
+    """The server asks each consumer's filter before it stores a message (server: stream.go processJetStreamMsg)."""
+    taken_by, seen = readers(snapshots.last), histories(trend)
+    for stream in snapshots.last.led_streams():
+        if stream.config.retention != "interest" or stream.is_mqtt or stream.config.mirror:
+            continue
+        if not stream.consumers or taken_by.get((stream.account, stream.name)):
+            continue  # JSD604 judges a stream without consumers; mirrors and sources take everything
+        if not stream.consumers_seen or len(stream.consumers) < stream.state.consumer_count:
+            yield unknown(stream.subject, "its consumers were not all listed", "run again, with a larger --timeout")
+            continue
+        unheard = uncovered_subjects(stream)
+        history = seen.get((stream.account, stream.name))
+        arrived, dropped = _dropped(history) if history and not unheard else (0, 0)
+        if unheard or dropped:
+            yield _finding(stream, unheard, arrived, dropped)
+        else:
+            yield passed(stream.subject)
+
+
+def _dropped(history: StreamHistory) -> tuple[int, int]:
+    """Messages that arrived between the looks, and how many of them at least matched no filter.
+
+    What a message is matched by, it is delivered to or pending for: so it counts for one consumer at least, and
+    redeliveries make the sum larger. Stream and consumers are read at slightly different instants, so the sum must
+    leave out more than half of what arrived.
+    """
+    first, last = history.first, history.last
+    before = {consumer.name: consumer for consumer in first.consumers}
+    if set(before) != {consumer.name for consumer in last.consumers}:
+        return 0, 0
+    if not all(consumer.from_leader for consumer in (*first.consumers, *last.consumers)):
+        return 0, 0
+    arrived = last.state.last_seq - first.state.last_seq
+    matched = sum(_position(consumer) - _position(before[consumer.name]) for consumer in last.consumers)
+    dropped = arrived - max(matched, 0)
+    return arrived, dropped if dropped > max(arrived // 2, 10) else 0
+
+
+def _position(consumer: Consumer) -> int:
+    return consumer.delivered.consumer_seq + consumer.num_pending
+
+
+def _finding(stream: Stream, unheard: tuple[str, ...], arrived: int, dropped: int) -> Finding:
+    if unheard:
+        message = (
+            f"no consumer's filter matches {', '.join(unheard)}: what is published there is acknowledged to the"
+            " publisher and not stored"
+        )
+    else:
+        message = (
+            f"of {arrived:,} messages that were published between the looks at least {dropped:,} matched no consumer's"
+            " filter: they were acknowledged to the publisher and not stored"
+        )
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.ERROR if dropped else None,
+        message=message,
+        measured=dropped or len(unheard),
+        threshold=0,
+        unit="count",
+        evidence=(
+            stream.observed("config.subjects", list(stream.config.subjects)),
+            stream.observed("state.last_seq", stream.state.last_seq),
+            *(c.observed("config.filters", list(c.config.filters)) for c in stream.consumers[:5]),
+        ),
+    )

@@ -1,0 +1,67 @@
+"""JSD618: a full stream that discards old messages which a consumer has not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.limits import storage_fills
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+
+@check("stream_limits.unread_evicted")
+def unread_evicted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
+    """The server moves a consumer's position past what was removed, so the position alone does not show the loss.
+
+    What shows it: everything that the stream still holds is pending for the consumer, and the stream is full.
+    """
+    seen = {(h.last.account, h.last.stream, h.last.name): h for h in trend.consumers()} if trend else {}
+    for stream, consumer in snapshots.last.led_consumers():
+        config = stream.config
+        if config.retention != "limits" or config.discard != "old" or config.max_msgs_per_subject > 0 or config.mirror:
+            continue
+        if not any(fill.no_room for fill in storage_fills(stream)) or stream.state.first_seq <= 1:
+            continue
+        history = seen.get((consumer.account, consumer.stream, consumer.name))
+        if _all_unread(stream, consumer):
+            yield _finding(stream, consumer, _removed(history))
+        else:
+            yield passed(consumer.subject)
+
+
+def _all_unread(stream: Stream, consumer: Consumer) -> bool:
+    """Whether the oldest message of the stream is still to be delivered to a consumer that wants all of them."""
+    if consumer.config.filters or consumer.config.deliver_policy not in ("all", "by_start_sequence"):
+        return False
+    if consumer.paused or consumer.num_pending == 0:
+        return False
+    began = consumer.config.opt_start_seq
+    return consumer.num_pending >= stream.state.messages and began <= stream.state.first_seq
+
+
+def _removed(history: ConsumerHistory | None) -> int:
+    """Messages that left the stream between the looks, all of them unread."""
+    if history is None or not all(_all_unread(s, c) for s, c in zip(history.streams, history.readings, strict=True)):
+        return 0
+    return history.stream.state.first_seq - history.streams[0].state.first_seq
+
+
+def _finding(stream: Stream, consumer: Consumer, removed: int) -> Finding:
+    now = f"; {removed:,} between the looks of this run" if removed else ""
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.ERROR if removed else None,
+        message=f"all {stream.state.messages:,} messages of the stream are still to be delivered to it, and the stream"
+        f" is full and discards the oldest: each new message removes one that this consumer has not read{now}",
+        measured=removed or consumer.num_pending,
+        threshold=0,
+        unit="count",
+        evidence=(
+            consumer.observed("num_pending", consumer.num_pending),
+            stream.observed("state.messages", stream.state.messages),
+            stream.observed("state.first_seq", stream.state.first_seq),
+            stream.observed("config.discard", stream.config.discard),
+        ),
+    )

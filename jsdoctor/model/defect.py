@@ -1,0 +1,29 @@
+"""Known defects of nats-server versions: which versions have them, and which deployments they can hit."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Affected(msgspec.Struct, frozen=True):
+    """A range of versions, both ends included, and the first version of that branch without the defect."""
+
+    first: str
+    last: str
+    fixed_in: str
+
+
+class Defect(msgspec.Struct, frozen=True):
+    """One defect. `uses` names the condition of a deployment that can be hit (`known_defects` checks have them)."""
+
+    id: str
+    uses: str
+    what: str
+    source: str
+    affected: tuple[Affected, ...]
+
+
+class KnownDefects(msgspec.Struct, frozen=True):
+    """The defects that jsdoctor ships (`rules/defects.toml`)."""
+
+    defects: tuple[Defect, ...]
