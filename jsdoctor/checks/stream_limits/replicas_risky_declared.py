@@ -36,15 +36,10 @@ def replicas_risky_declared(
             yield unsure
         elif room.exact is not None and wanted > room.exact:
             current = deployed.stream(stream.name)
-            if current and room.exact == 1 and () < release_for(current, servers, connected) < _REFUSES_MORE:
-                says = f"R{wanted}, and {room.words}: servers before 2.14 take the number and keep one copy"
-                yield _finding(stream, says, Severity.WARNING)
-            else:
-                yield _finding(stream, f"R{wanted}, and {room.words}: the server refuses the stream", Severity.ERROR)
+            release = release_for(current, servers, connected) if current and room.exact == 1 else ()
+            yield _too_many(stream, room.words, keeps_one=() < release < _REFUSES_MORE)
         elif wanted % 2 == 0:
-            lost = f"{wanted // 2 - 1 or 'no'} server{'s' if wanted > 4 else ''}"
-            says = f"R{wanted} survives the loss of {lost}, no more than"
-            yield _finding(stream, f"{says} R{wanted - 1} does, and has one more server that may fail", None)
+            yield _even(stream)
         elif wanted > 1 or config.storage == "memory" or config.mirror:
             yield passed(stream.subject)
         elif room.least is None:
@@ -60,6 +55,22 @@ def replicas_risky_declared(
                 f"R1, and {room.words}: while its one server is down the stream is gone, and with its disk the messages"
             )
             yield _finding(stream, says, None)
+
+
+def _too_many(stream: DeclaredStream, servers: str, *, keeps_one: bool) -> Finding:
+    number = f"R{stream.stored.num_replicas}, and {servers}"
+    if keeps_one:
+        return _finding(stream, f"{number}: servers before 2.14 take the number and keep one copy", Severity.WARNING)
+    return _finding(stream, f"{number}: the server refuses the stream", Severity.ERROR)
+
+
+def _even(stream: DeclaredStream) -> Finding:
+    wanted = stream.stored.num_replicas
+    lost = f"{wanted // 2 - 1 or 'no'} server{'s' if wanted > 4 else ''}"
+    says = (
+        f"R{wanted} survives the loss of {lost}, no more than R{wanted - 1} does, and has one more server that may fail"
+    )
+    return _finding(stream, says, None)
 
 
 def _finding(stream: DeclaredStream, says: str, severity: Severity | None) -> Finding:
