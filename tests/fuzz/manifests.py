@@ -13,12 +13,14 @@ from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Outcome
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.manifest import Manifests
-from jsdoctor.parse.manifests.read import read_manifest
+from jsdoctor.parse.manifests.hcl_tree import hcl_document
+from jsdoctor.parse.manifests.read import Readers, read_manifest
 from jsdoctor.parse.manifests.yaml_tree import yaml_documents
 from tests.fuzz.mutation import mutate_json, mutate_text
 from tests.manifest_cases import CORPUS
 from tests.ruleset import checks, rules
 
+READERS = Readers(lambda _file, _name: None, yaml_documents, hcl_document)
 _GAP = Gap(kind="access", subject=CLUSTER, reason="only manifests", how_to_get="", requested=False)
 
 
@@ -44,7 +46,7 @@ def check_manifest(data: bytes) -> None:
     """Read it, and run every rule with a check of manifests. A check that crashes must not hide behind its outcome."""
     suffix, _, rest = data.partition(b"\n")
     text = rest.decode(errors="replace")
-    declared = read_manifest(f"m{suffix.decode(errors='replace')}", text, lambda _file, _name: None, yaml_documents)
+    declared = read_manifest(f"m{suffix.decode(errors='replace')}", text, READERS)
     read = Manifests(
         streams=tuple(declared.streams),
         consumers=tuple(declared.consumers),

@@ -26,7 +26,8 @@ def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
         if unsure := unclear(servers, "store_dir"):
             yield unsure
         elif servers.get("persistent") is False:
-            says = "pvc.enabled is false: streams are kept in the container and are gone when the pod moves or restarts"
+            why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
+            says = f"{why}: streams are kept in the container and are gone when it is replaced"
             yield _finding(servers, "persistent", says, None)
         elif path is None:
             says = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"

@@ -12,7 +12,7 @@ import msgspec
 from jsdoctor.collect.problems import UsageProblem
 
 STDIN = "-"
-SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".cfg")
+SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".cfg", ".tf")
 _NOT_OURS = ("node_modules", "__pycache__", "charts")
 """Directories of others' files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
 

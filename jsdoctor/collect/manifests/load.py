@@ -11,7 +11,7 @@ from jsdoctor.collect.manifests.files import STDIN, Found, find
 from jsdoctor.collect.manifests.kustomize import patches_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.manifest import ManifestFile, Manifests, Place
-from jsdoctor.parse.manifests.read import YAML, Declared, YamlReader, may_declare, read_manifest
+from jsdoctor.parse.manifests.read import YAML, Declared, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
 LARGEST = 64 * 1024 * 1024
@@ -39,7 +39,7 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
             files.append(ManifestFile(path=shown, problem=problem, named=found.named))
             continue
         try:
-            declared = read_manifest(shown, text, included.read, _yaml_reader(shown))
+            declared = read_manifest(shown, text, Readers(included.read, _yaml_reader(shown), _hcl))
         except ManifestError as error:
             wanted = found.named or may_declare(text)
             files.append(ManifestFile(path=shown, problem=error.says, place=error.place, named=wanted))
@@ -109,6 +109,17 @@ def _yaml_reader(path: str) -> YamlReader:
             f"{path} is YAML, and PyYAML, which reads it, is not installed", "pip install 'jsdoctor[manifests]'"
         ) from error
     return yaml_documents
+
+
+def _hcl(file: str, text: str) -> Tree:
+    try:
+        from jsdoctor.parse.manifests.hcl_tree import hcl_document  # noqa: PLC0415 - only where Terraform is read
+    except ImportError as error:
+        raise UsageProblem(
+            f"{file} is Terraform, and python-hcl2, which reads it, is not installed",
+            "pip install 'jsdoctor[manifests]', or give the plan: terraform show -json PLAN",
+        ) from error
+    return hcl_document(file, text)
 
 
 def _no_yaml(file: str, text: str) -> Iterable[Tree]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import NamedTuple
 
 from jsdoctor.model.manifest import (
     DeclaredConsumer,
@@ -13,7 +14,7 @@ from jsdoctor.model.manifest import (
     DeclaredStream,
     Place,
 )
-from jsdoctor.parse.manifests import helm, nack, nack_buckets, server_json, terraform
+from jsdoctor.parse.manifests import containers, helm, nack, nack_buckets, server_json, terraform
 from jsdoctor.parse.manifests.conf_tree import Include, configuration
 from jsdoctor.parse.manifests.json_tree import json_document
 from jsdoctor.parse.manifests.server_config import is_server_config, server_config
@@ -25,7 +26,18 @@ CONF = (".conf", ".cfg")
 YAML = (".yaml", ".yml")
 _MARKS = ("jetstream.nats.io", "nats.conf")
 
+TERRAFORM = ".tf"
+
 YamlReader = Callable[[str, str], Iterable[Tree]]
+HclReader = Callable[[str, str], Tree]
+
+
+class Readers(NamedTuple):
+    """What finds the files that a server's configuration includes, and what reads YAML and Terraform's language."""
+
+    include: Include
+    yaml: YamlReader
+    hcl: HclReader
 
 
 @dataclass(slots=True)
@@ -45,20 +57,19 @@ class Declared:
         return (*assets, *("Account" for _ in self.logins))
 
 
-def read_manifest(file: str, text: str, include: Include, yaml: YamlReader) -> Declared:
-    """Everything that a file declares; nothing where it is of no known kind. Raises `ManifestError` for its syntax.
-
-    `include` finds the files that a server's configuration includes, `yaml` reads YAML documents.
-    """
+def read_manifest(file: str, text: str, readers: Readers) -> Declared:
+    """Everything that a file declares; nothing where it is of no known kind. Raises `ManifestError` for its syntax."""
     declared, suffix = Declared(), PurePath(file).suffix.lower()
     if suffix in CONF:
-        _configuration(declared, file, text, include)
+        _configuration(declared, file, text, readers)
     elif suffix == ".json":
-        _document(declared, json_document(file, text), file, include)
+        _document(declared, json_document(file, text), file, readers)
     elif suffix in YAML:
-        _yaml(declared, file, text, include, yaml)
+        _yaml(declared, file, text, readers)
+    elif suffix == TERRAFORM:
+        _terraform(declared, file, text, readers)
     else:
-        _by_content(declared, file, text, include, yaml)
+        _by_content(declared, file, text, readers)
     return declared
 
 
@@ -67,7 +78,7 @@ def may_declare(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-def _by_content(declared: Declared, file: str, text: str, include: Include, yaml: YamlReader) -> None:
+def _by_content(declared: Declared, file: str, text: str, readers: Readers) -> None:
     """Standard input and files with other names: JSON when it is, then YAML when something is found in it."""
     if text.lstrip()[:1] in ("{", "["):
         try:
@@ -75,28 +86,28 @@ def _by_content(declared: Declared, file: str, text: str, include: Include, yaml
         except ManifestError:
             pass
         else:
-            _document(declared, tree, file, include)
+            _document(declared, tree, file, readers)
             return
     problem: ManifestError | None = None
     try:
-        _yaml(declared, file, text, include, yaml)
+        _yaml(declared, file, text, readers)
     except ManifestError as error:
         problem = error
     if declared.found or declared.problems:
         return
     try:
-        _configuration(declared, file, text, include)
+        _configuration(declared, file, text, readers)
     except ManifestError as error:
         raise problem or error from error
 
 
-def _yaml(declared: Declared, file: str, text: str, include: Include, yaml: YamlReader) -> None:
-    for document in yaml(file, text):
-        _document(declared, document, file, include)
+def _yaml(declared: Declared, file: str, text: str, readers: Readers) -> None:
+    for document in readers.yaml(file, text):
+        _document(declared, document, file, readers)
 
 
-def _configuration(declared: Declared, file: str, text: str, include: Include) -> None:
-    read = configuration(file, text, include)
+def _configuration(declared: Declared, file: str, text: str, readers: Readers) -> None:
+    read = configuration(file, text, readers.include)
     if not is_server_config(read.tree, bool(read.missing)):
         return
     for name, place in read.missing:
@@ -104,14 +115,28 @@ def _configuration(declared: Declared, file: str, text: str, include: Include) -
     declared.servers.append(server_config(read.tree, dict(read.missing)))
 
 
-def _document(declared: Declared, tree: Tree, file: str, include: Include) -> None:
+def _terraform(declared: Declared, file: str, text: str, readers: Readers) -> None:
+    """Most files of a configuration have nothing of NATS, and are not parsed."""
+    if not any(f'"{kind}"' in text for kind in terraform.KINDS):
+        return
+    streams, consumers, problems = terraform.declared_in_configuration(readers.hcl(file, text))
+    declared.streams += streams
+    declared.consumers += consumers
+    declared.problems += problems
+
+
+def _document(declared: Declared, tree: Tree, file: str, readers: Readers) -> None:
     if isinstance(tree.value, list):
         for item in tree.items():
-            _document(declared, item, file, include)
+            _document(declared, item, file, readers)
     elif tree.get("apiVersion") is not None and tree.get("kind") is not None:
-        _resource(declared, tree, include)
+        _resource(declared, tree, readers)
     elif terraform.is_plan(tree):
         _plan(declared, tree)
+    elif containers.is_compose(tree):
+        declared.servers += containers.of_compose(tree)
+    elif tree.get("helmCharts") is not None:
+        declared.servers += [helm.helm_values(one, file) for one in _chart_values(tree, "", "", readers)]
     elif (values := helm.inner_values(tree)) is not None:
         declared.servers.append(helm.helm_values(values, file))
     else:
@@ -139,20 +164,45 @@ def _server_json(declared: Declared, tree: Tree) -> None:
         declared.streams.append(server_json.declared_stream(inner))
 
 
-def _resource(declared: Declared, tree: Tree, include: Include) -> None:
+def _resource(declared: Declared, tree: Tree, readers: Readers) -> None:
     """A Kubernetes object: one of NACK's, a list of objects, or a ConfigMap with the configuration of a server."""
     version, kind = tree.text("apiVersion"), tree.text("kind")
     if version.startswith(GROUP):
         _nack(declared, tree, version.removeprefix(GROUP), kind)
     elif kind.endswith("List") and (items := tree.get("items")) is not None:
         for item in items.items():
-            _document(declared, item, item.place.file, include)
-    elif kind == "HelmRelease" and (values := helm.inner_values(tree.get("spec", "values") or tree)) is not None:
-        declared.servers.append(helm.helm_values(values, values.place.file))
+            _document(declared, item, item.place.file, readers)
+    elif values := _chart_values(tree, version, kind, readers):
+        declared.servers += [helm.helm_values(one, one.place.file) for one in values]
     elif kind == "ConfigMap":
         for key, node in (tree.get("data") or tree).entries():
             if PurePath(key).suffix in CONF and isinstance(node.value, str):
                 _embedded(declared, node)
+    else:
+        declared.servers += containers.of_workload(tree)
+
+
+def _chart_values(tree: Tree, version: str, kind: str, readers: Readers) -> list[Tree]:
+    """Values of the chart in a release of Flux, an application of Argo CD or a kustomization."""
+    found: list[Tree | None] = []
+    if kind == "HelmRelease":
+        found = [tree.get("spec", "values")]
+    elif kind == "Application" and version.startswith("argoproj.io/"):
+        for source in (tree.get("spec", "source"), *(tree.get("spec", "sources") or tree).items()):
+            found += _argo_values(source, readers) if source else []
+    elif kind == "Kustomization" or tree.get("helmCharts"):
+        found = [chart.get("valuesInline") for chart in (tree.get("helmCharts") or tree).items()]
+    return [values for node in found if node and (values := helm.inner_values(node)) is not None]
+
+
+def _argo_values(source: Tree, readers: Readers) -> list[Tree]:
+    """As an object, else as text."""
+    if node := source.get("helm", "valuesObject"):
+        return [node]
+    text = source.get("helm", "values")
+    if text is None or not isinstance(text.value, str):
+        return []
+    return list(readers.yaml(text.place.file, "\n" * text.place.line + text.value))
 
 
 def _embedded(declared: Declared, node: Tree) -> None:

@@ -53,7 +53,7 @@ def server_config(tree: Tree, missing: Mapping[str, Place], place: Place | None 
     reader.read(tree)
     if missing:
         stated = set(reader.settings)
-        reader.unclear |= _MAY_BE_INCLUDED - stated
+        reader.unclear |= MAY_BE_INCLUDED - stated
     return DeclaredServers(
         what="server configuration",
         place=place or tree.place,
@@ -65,7 +65,7 @@ def server_config(tree: Tree, missing: Mapping[str, Place], place: Place | None 
     )
 
 
-_MAY_BE_INCLUDED = frozenset(
+MAY_BE_INCLUDED = frozenset(
     {
         *("server_name", "cluster_name", "domain", "host", "jetstream", "store_dir", "max_file_store", "monitoring"),
         *("auth", "tls", "accounts", "sync_interval"),

@@ -1,4 +1,4 @@
-"""Terraform plans (`terraform show -json PLAN`) with resources of the provider nats-io/jetstream.
+"""Terraform plans (`terraform show -json PLAN`) and configurations with resources of the provider nats-io/jetstream.
 
 A plan holds what each resource will be, defaults of the provider included, and what happens to it: a change of a name,
 of the storage or of a mirror is a replacement, which deletes the stream with all its messages. Times are in seconds.
@@ -6,6 +6,8 @@ of the storage or of a mirror is a replacement, which deletes the stream with al
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jsdoctor.model.jetstream import (
@@ -32,7 +34,7 @@ from jsdoctor.parse.manifests.fields import (
     texts,
 )
 from jsdoctor.parse.manifests.server_json import DISCARD, RETENTION, STORAGE
-from jsdoctor.parse.manifests.tree import Tree
+from jsdoctor.parse.manifests.tree import Tree, Variable
 
 _STREAM = {
     "name": Field("name", "name", text),
@@ -101,6 +103,19 @@ _STARTS = ("deliver_all", "deliver_last", "deliver_new", "deliver_last_per_subje
 KINDS = ("jetstream_stream", "jetstream_consumer", "jetstream_kv_bucket", "jetstream_obj_bucket")
 
 
+_FROM_PLANS = {"name", "durable_name", "for_each", "count", "dynamic"}
+"""Keys of a configuration without whose values nobody can tell which assets there will be."""
+
+_REFERENCE = re.compile(r"\s*(jetstream_stream\.[\w-]+)\.(?:id|name)\s*")
+_DEFAULTS: dict[str, dict[str, int | str | bool]] = {
+    "jetstream_stream": {"duplicate_window": 120, "storage": "file", "allow_direct": True},
+    "jetstream_consumer": {"ack_policy": "explicit", "ack_wait": 30, "max_ack_pending": 20_000},
+    "jetstream_kv_bucket": {},
+    "jetstream_obj_bucket": {},
+}
+"""What the provider sends for what the configuration leaves out, where that is not the server's own default."""
+
+
 class _Planned(NamedTuple):
     """A resource of the plan: its values, its own key in the plan, what will become of it, where it is written."""
 
@@ -127,6 +142,59 @@ def declared(tree: Tree) -> tuple[list[DeclaredStream], list[DeclaredConsumer]]:
     streams = [_stream(one) for one in known if one.kind != "jetstream_consumer"]
     consumers = [_consumer(one, names, configured) for one in known if one.kind == "jetstream_consumer"]
     return streams, consumers
+
+
+def declared_in_configuration(
+    tree: Tree,
+) -> tuple[list[DeclaredStream], list[DeclaredConsumer], list[tuple[str, Place]]]:
+    """The streams, buckets and consumers of a `.tf` file, and those that only a plan can tell of, each with its place.
+
+    What the file leaves out gets the provider's default; what depends on anything else is not known.
+    """
+    found = list(_written(tree))
+    known = [one for one in found if not one.unknown & _FROM_PLANS]
+    problems = [
+        (f"{one.address}: only a plan tells its name or number: give terraform show -json PLAN", one.place)
+        for one in found
+        if one.unknown & _FROM_PLANS
+    ]
+    names = {one.address: one.values.text("name") for one in known}
+    streams = [_stream(one) for one in known if one.kind != "jetstream_consumer"]
+    consumers = [_consumer(one, names, {}) for one in known if one.kind == "jetstream_consumer"]
+    return streams, consumers, problems
+
+
+def is_configuration(tree: Tree) -> bool:
+    """Whether this is a `.tf` file with resources of the provider."""
+    return any(kind in KINDS for block in _blocks(tree, "resource") for kind, _ in block.entries())
+
+
+def _written(tree: Tree) -> Iterator[_Planned]:
+    for block in _blocks(tree, "resource"):
+        for kind, named in block.entries():
+            if kind not in KINDS:
+                continue
+            for name, body in named.entries():
+                known = {key: node for key, node in body.entries() if not _depends(node)}
+                unknown = frozenset(key for key, node in body.entries() if key not in known)
+                if reference := _stream_reference(body.get("stream_id")):
+                    known["stream_id"] = Tree(reference, body.place)
+                stated = frozenset(known)
+                known = {key: Tree(value, body.place) for key, value in _DEFAULTS[kind].items()} | known
+                yield _Planned(kind, f"{kind}.{name}", Tree(known, body.place), body.place, Fate.KEPT, stated, unknown)
+
+
+def _depends(node: Tree) -> bool:
+    """Whether it, or anything in it, is an expression."""
+    if isinstance(node.value, Variable):
+        return True
+    return any(_depends(child) for _, child in node.entries()) or any(_depends(item) for item in node.items())
+
+
+def _stream_reference(node: Tree | None) -> str:
+    """The address of the stream in `stream_id = jetstream_stream.X.id`."""
+    found = _REFERENCE.fullmatch(node.value.name) if node is not None and isinstance(node.value, Variable) else None
+    return found[1] if found else ""
 
 
 def _planned(change: Tree, configured: dict[str, Tree]) -> _Planned | None:
@@ -251,6 +319,7 @@ def _consumer(one: _Planned, names: dict[str, str], configured: dict[str, Tree])
     if since is not None and since.value and values["deliver_policy"] == "by_start_time":
         values["opt_start_time"] = moment(since)
     stream = fields.values.get("stream_id", "") or _referred(one, names, configured)
+    stream = names.get(stream, stream)
     return DeclaredConsumer(
         tool=Tool.TERRAFORM,
         what=one.address,
