@@ -64,6 +64,11 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
             collected = replace(
                 collected, evidence=evidence, sources=(*collected.sources, *read.sources), headline=told
             )
+        if request.manifests:
+            from jsdoctor.cli.manifest_subjects import with_subject_counts
+
+            counted = with_subject_counts(collected.evidence, request, judging.config)
+            collected = replace(collected, evidence=counted)
     return collected
 
 

@@ -213,6 +213,8 @@ class Manifests(msgspec.Struct, frozen=True, kw_only=True):
     consumers: tuple[DeclaredConsumer, ...] = ()
     servers: tuple[DeclaredServers, ...] = ()
     logins: tuple[DeclaredLogin, ...] = ()
+    subject_counts: Mapping[str, Mapping[str, int]] = {}
+    """Messages by subject of deployed streams whose limit for each subject is lowered, where they could be had."""
 
     def kept_streams(self) -> Iterator[DeclaredStream]:
         """Streams that shall be there afterwards."""

@@ -233,7 +233,8 @@ def _is_sent(name: str, value: Any) -> bool:
     """Whether a tool sends this value of a field that the server does not know: it leaves out what is nothing, and
     refuses what it does not know itself.
     """
-    return bool(value == _USUAL[name])
+    usual = _USUAL[name]
+    return bool(value == usual) and type(value) is type(usual)
 
 
 def _stream(name: str, config: Json) -> Json:

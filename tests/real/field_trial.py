@@ -223,5 +223,5 @@ def _read(result: Json, before: Verdict) -> Verdict:
         return before
     if result["code"] != "JSD615":
         return Verdict(refused=True, says=says) if result["severity"] == "error" else before
-    exact = result["measured"] is not None and result["uncertainty"] is None
+    exact = result["measured"] is not None and result["confidence"] == "high"
     return Verdict(deleted=result["measured"] or 1, exact=exact, says=says)

@@ -6,12 +6,13 @@ acknowledged edit and an emptier stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from jsdoctor.checks.stream_limits.claims import unclaimed
-from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.subjects import overlaps_any, subject_contains
 from jsdoctor.model.wording import counted, span
 
 _NS_PER_S = 1_000_000_000
@@ -21,24 +22,57 @@ _DROPS_AT_ONCE = (2, 14)
 
 
 class Deletion(NamedTuple):
-    """The field whose change deletes, what it deletes, how many messages at least, and out of which unit it is."""
+    """The field whose change deletes, what it deletes, and how many messages; None: nobody can tell.
+
+    `exact`: the number is not an estimate. `unsure`: whether anything is deleted is not known either.
+    """
 
     field: str
     says: str
     messages: int | None = None
+    exact: bool = True
+    unsure: bool = False
 
 
-def of_change(config: StreamConfig, stream: Stream, server: tuple[int, ...] = ()) -> Iterator[Deletion]:
-    """What the change deletes of what is stored now. `server` is the release of its leader; empty: not known."""
+def of_change(
+    config: StreamConfig, stream: Stream, server: tuple[int, ...] = (), subjects: Mapping[str, int] | None = None
+) -> Iterator[Deletion]:
+    """What the change deletes of what is stored now. `server` is the release of its leader; empty: not known.
+    `subjects` has the messages of each subject; None: not known.
+    """
     if not stream.state.messages:
         return
     if config.discard == "old":
         yield from _sizes(config, stream)
     yield from _age(config, stream)
     if not config.sealed or not server or server >= _DROPS_AT_ONCE:
-        yield from _per_subject(config, stream)
+        yield from _per_subject(config, stream, subjects)
     if not server or server >= _DROPS_AT_ONCE:
         yield from _retention(config, stream)
+
+
+def lowers_subject_limit(config: StreamConfig, stream: Stream) -> bool:
+    """Whether subjects may hold more messages than they shall hold."""
+    most = config.max_msgs_per_subject
+    return _lower(most, stream.config.max_msgs_per_subject) and stream.state.messages > most
+
+
+def of_filters(config: ConsumerConfig, current: Consumer, stream: Stream) -> Deletion | None:
+    """Messages of an interest stream that were kept for this consumer alone, and that its new filters leave out."""
+    held = current.num_pending + current.num_ack_pending
+    old, new = current.config.filters or stream.config.subjects, config.filters or stream.config.subjects
+    left_out = [subject for subject in old if not any(subject_contains(wide, subject) for wide in new)]
+    if stream.config.retention != "interest" or not left_out or not held:
+        return None
+    others = [other for other in stream.consumers if other.name != current.name]
+    kept = any(not other.config.filters for other in others)
+    wanted = tuple(pattern for other in others for pattern in other.config.filters)
+    if kept or all(any(subject_contains(wide, subject) for wide in wanted) for subject in left_out):
+        return None
+    disjoint = not others and not any(overlaps_any(subject, new) for subject in old)
+    says = f"its filters leave out {left_out[0]!r}, and an interest stream keeps no message that nobody asks for"
+    number = f"{held:,}" if disjoint else f"up to {held:,}"
+    return Deletion("filter_subject", f"{says}: {number} are deleted", held, exact=disjoint)
 
 
 def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
@@ -48,8 +82,10 @@ def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
         says = f"max_msgs {config.max_msgs:,} is below the {counted(state.messages, 'message')} it holds"
         yield Deletion("max_msgs", f"{says}: the oldest {gone:,} are deleted", gone)
     if 0 < config.max_bytes < state.bytes and _lower(config.max_bytes, current.max_bytes):
+        gone = min(-(-(state.bytes - config.max_bytes) * state.messages // state.bytes), state.messages)
         says = f"max_bytes {config.max_bytes:,} is below the {state.bytes:,} bytes it holds"
-        yield Deletion("max_bytes", f"{says}: the oldest messages are deleted until the rest fits")
+        how = f"about {gone:,} of {state.messages:,}, estimated from their average size"
+        yield Deletion("max_bytes", f"{says}: the oldest messages are deleted, {how}", gone, exact=False)
 
 
 def _age(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
@@ -60,21 +96,41 @@ def _age(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
     if oldest_ns <= config.max_age_ns:
         return
     newest_ns = int((stream.at - state.last_ts).total_seconds() * _NS_PER_S) if state.last_ts else 0
-    everything = newest_ns > config.max_age_ns
     says = f"its oldest message is {span(oldest_ns)} old and max_age becomes {span(config.max_age_ns)}"
-    what = f"all {counted(state.messages, 'message')} expire" if everything else "what is older expires"
-    yield Deletion("max_age", f"{says}: {what} at once", state.messages if everything else None)
-
-
-def _per_subject(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
-    most = config.max_msgs_per_subject
-    if not _lower(most, stream.config.max_msgs_per_subject):
+    if newest_ns > config.max_age_ns:
+        what = f"all {counted(state.messages, 'message')} expire at once"
+        yield Deletion("max_age", f"{says}: {what}", state.messages)
         return
-    subjects, held = stream.state.num_subjects, stream.state.messages
+    share = (oldest_ns - config.max_age_ns) / max(oldest_ns - newest_ns, 1)
+    gone = min(max(round(share * state.messages), 1), state.messages)
+    how = f"about {gone:,} of {state.messages:,} if they came at a steady rate"
+    yield Deletion("max_age", f"{says}: what is older expires at once, {how}", gone, exact=False)
+
+
+def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int] | None) -> Iterator[Deletion]:
+    if not lowers_subject_limit(config, stream):
+        return
+    most, subjects, held = config.max_msgs_per_subject, stream.state.num_subjects, stream.state.messages
+    when = "at once, or by servers before 2.14 with the next publish or restart"
+    if counts is not None:
+        full = [count - most for count in counts.values() if count > most]
+        if full:
+            says = (
+                f"max_msgs_per_subject becomes {most:,}; {len(full):,} of {counted(len(counts), 'subject')} hold more"
+            )
+            yield Deletion("max_msgs_per_subject", f"{says}: {sum(full):,} messages are deleted, {when}", sum(full))
+        return
     if subjects and held > most * subjects:
+        least = held - most * subjects
         says = f"max_msgs_per_subject becomes {most:,} and its {subjects:,} subjects hold {held:,} messages"
-        when = "at once, or by servers before 2.14 with the next publish or restart"
-        yield Deletion("max_msgs_per_subject", f"{says}: older ones are deleted, {when}", held - most * subjects)
+        yield Deletion(
+            "max_msgs_per_subject", f"{says}: at least {least:,} are deleted, {when}", least, exact=subjects == 1
+        )
+    elif subjects and held - (subjects - 1) > most:
+        says = (
+            f"max_msgs_per_subject becomes {most:,}: whether one of its {subjects:,} subjects holds more is not known"
+        )
+        yield Deletion("max_msgs_per_subject", says, exact=False, unsure=True)
 
 
 def _retention(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
@@ -83,7 +139,8 @@ def _retention(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
     if (gone := unclaimed(stream)) == 0:
         return
     who = "no consumer has a claim on" if not stream.consumers else "all its consumers have acknowledged"
-    yield Deletion("retention", f"with interest retention it drops the messages that {who}", gone)
+    says = f"with interest retention it drops the messages that {who}"
+    yield Deletion("retention", says, gone, exact=gone is not None and len(stream.consumers) <= 1)
 
 
 def _lower(wanted: int, current: int) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.declared import deletions, stream_changes
-from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.deployed import Deployed, consumer_of
+from jsdoctor.checks.declared.doubts import BY_HAND, doubt, refused_by_tool
 from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Confidence, Finding, passed, unknown
 from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
 from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -37,7 +37,29 @@ def change_deletes_declared(
         elif unsure := doubt(stream, *_FIELDS) or deployed.doubt(stream, stream.name):
             yield unsure
         elif current is not None:
-            yield _changed(stream, current, release(version_at(current.answered_by, servers, connected)))
+            server = release(version_at(current.answered_by, servers, connected))
+            yield _changed(stream, current, server, manifests.subject_counts.get(stream.name))
+    yield from _consumers(manifests, deployed)
+
+
+def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
+    """Consumers of interest streams that stop asking for messages which are kept for them."""
+    for consumer in manifests.kept_consumers():
+        stream = deployed.stream(consumer.stream)
+        current = consumer_of(stream, consumer.name)
+        if stream is None or current is None or not consumer.may_update or refused_by_tool(consumer):
+            continue
+        if found := deletions.of_filters(consumer.stored, current, stream):
+            yield Finding(
+                subject=consumer.subject,
+                message=found.says,
+                confidence=Confidence.HIGH if found.exact else Confidence.MEDIUM,
+                measured=found.messages,
+                threshold=0,
+                unit="count",
+                evidence=(consumer.shows("filter_subject", ", ".join(consumer.stored.filters)),),
+                remedy=BY_HAND,
+            )
 
 
 def _whole(stream: DeclaredStream, current: Stream | None) -> Finding:
@@ -51,16 +73,23 @@ def _whole(stream: DeclaredStream, current: Stream | None) -> Finding:
     )
 
 
-def _changed(stream: DeclaredStream, current: Stream, server: tuple[int, ...]) -> Finding:
+def _changed(
+    stream: DeclaredStream, current: Stream, server: tuple[int, ...], subjects: Mapping[str, int] | None
+) -> Finding:
     wanted = stream.after_update(current.config, server)
-    found = list(deletions.of_change(wanted, current, server))
+    found = list(deletions.of_change(wanted, current, server, subjects))
     # What the server refuses deletes nothing: JSD614 speaks.
     if not found or not stream.may_update or certain(stream_changes.of_change(wanted, current.config, {}), server):
         return passed(stream.subject)
+    if all(deletion.unsure for deletion in found):
+        how = "use a login of the stream's account, live: it can ask how many messages each subject holds"
+        return unknown(stream.subject, found[0].says, how)
     known = [deletion.messages for deletion in found if deletion.messages]
+    exact = len(found) == 1 and found[0].exact and bool(known)
     return Finding(
         subject=stream.subject,
         message="; ".join(deletion.says for deletion in found),
+        confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
         measured=max(known) if known else None,
         threshold=0 if known else None,
         unit="count" if known else None,

@@ -1,0 +1,68 @@
+"""How many messages each subject of a deployed stream holds: what a new limit for each subject would delete.
+
+One request per stream and 100,000 subjects; streams with more than `MOST` subjects are left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.live.ask import Asker, NoReplyError
+from jsdoctor.collect.problems import ConnectProblem
+
+MOST = 500_000
+_STREAMS = 100
+"""Streams that are asked about at most."""
+
+
+class _State(msgspec.Struct, frozen=True):
+    subjects: dict[str, int] | None = None
+
+
+class _Info(msgspec.Struct, frozen=True):
+    state: _State = _State()
+    total: int = 0
+
+
+def subject_counts(settings: ConnectionSettings, streams: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
+    """Messages by subject, by stream; without those that could not be had."""
+    return asyncio.run(_counts(settings, list(streams)[:_STREAMS]))
+
+
+async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    try:
+        async with connect(settings) as connection:
+            asker = Asker(connection, settings.timeout_s)
+            for name in streams:
+                counts = await _of_stream(asker, f"{settings.js_api_prefix}.STREAM.INFO.{name}")
+                if counts is None:
+                    break
+                found[name] = counts
+    except ConnectProblem:
+        pass
+    return found
+
+
+async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
+    """None where nothing is answered that can be used: then the others are not asked for."""
+    counts: dict[str, int] = {}
+    while True:
+        body: dict[str, Any] = {"subjects_filter": ">", "offset": len(counts)}
+        try:
+            reply = await asker.one(subject, json.dumps(body).encode())
+            info = msgspec.json.decode(reply.body, type=_Info)
+        except (NoReplyError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if info.total > MOST:
+            return None
+        counts |= info.state.subjects or {}
+        if not info.state.subjects or len(counts) >= info.total:
+            return counts
