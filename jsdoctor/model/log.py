@@ -224,11 +224,6 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
         """How the two servers' stamps compare, as seen from `server`; None when they logged no event together."""
         return next((pair for pair in self.offsets if (pair.server, pair.other) == (server, other)), None)
 
-    def lacks_level(self, server: str, level: str) -> bool:
-        """Whether the files of a server look as if lines of that level had been left out: `grep WRN` does that."""
-        files = [file for file in self.files if file.server_lines and (server in file.servers or not file.servers)]
-        return bool(files) and not any(level in file.levels for file in files)
-
     @property
     def has_server_logs(self) -> bool:
         """Whether any line of a nats-server was read: without one, silence about servers means nothing."""

@@ -22,6 +22,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     them are folded together. `codec` and archives are one part each; `weight` estimates its bytes of text.
     `zone` is an IANA name, a fixed offset (`+02:00`) or empty: unknown. `server` is the name the user gave.
     `mtime_us` is when the file was last written: it gives the year to times without one. `named`: asked for by name.
+    `form` is `paste` where the lines were made from a pasted or exported text.
     `problem` tells why the input cannot be read at all; such a part yields its file row only.
     """
 
@@ -38,6 +39,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     server: str = ""
     named: bool = False
     problem: str = ""
+    form: str = ""
 
 
 class Row(NamedTuple):

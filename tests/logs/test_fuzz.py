@@ -47,9 +47,10 @@ def check(tmp_path: Path, data: bytes) -> None:
     file.write_bytes(data)
     whole = evidence([file])
     (row,) = whole.files
-    assert row.problem or (row.read, row.lines) == (len(data), data.count(b"\n") + (data[-1:] not in {b"", b"\n"}))
     assert row.problem == "" or row.skipped == len(data)
-    assert same(evidence([file], size=1000), whole)
+    if row.wrapping != "paste":  # such a text is made into other lines, and is never cut
+        assert row.problem or (row.read, row.lines) == (len(data), data.count(b"\n") + (data[-1:] not in {b"", b"\n"}))
+        assert same(evidence([file], size=1000), whole)
     assert same(evidence([file], plain_clock=True, use_re2=False), whole)
 
 

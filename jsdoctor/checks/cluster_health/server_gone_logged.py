@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import nlargest
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.raft_words import cluster_of
 from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
-from jsdoctor.model.log import LogEvidence, ProcessRun
+from jsdoctor.model.log import LogEvidence, LogServer, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
 
@@ -24,11 +26,12 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
+    newest = {zoned: _two_newest(logs, zoned) for zoned in (False, True)}
     for server in logs.servers:
-        runs = logs.runs_of(server.name)
-        others = [other.last for other in logs.servers if other.name != server.name and other.last is not None]
+        runs = index_of(logs).runs_of(server.name)
         last = runs[-1].last if runs else None
-        end = max((time for time in others if last and time.zoned == last.zoned), default=None, key=lambda t: t.us)
+        others = newest[last.zoned] if last else []
+        end = next((other.last for other in others if other.name != server.name), None)
         if last is None or end is None or not last.dated or runs[-1].end not in _ENDS:
             continue
         gone_ns = (end.us - last.us) * 1000
@@ -41,6 +44,12 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, *_REMOVED, subjects=cluster_of):
         then = "right when servers were taken away for good; those that still run have JetStream switched off"
         yield told_in_full(burst, "peers were removed from the cluster", then, Severity.INFO)
+
+
+def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:
+    """The servers whose logs go on longest: of any server, at least one of them is another one."""
+    known = [server for server in logs.servers if server.last is not None and server.last.zoned == zoned]
+    return nlargest(2, known, key=lambda server: server.last.us if server.last else 0)
 
 
 def _gone(subject: Subject, run: ProcessRun, gone_ns: int) -> Finding:

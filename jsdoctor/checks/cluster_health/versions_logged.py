@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import listed, no_server_lines, zoned
 from jsdoctor.checks.registry import check
@@ -31,7 +32,7 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for server in logs.servers:
         by_cluster[server.cluster].append(server)
     for cluster, servers in by_cluster.items():
-        newest = [runs[-1] for server in servers if cluster and (runs := logs.runs_of(server.name))]
+        newest = [runs[-1] for server in servers if cluster and (runs := index_of(logs).runs_of(server.name))]
         end = max((run.last.us for run in newest if run.last), default=0)
         current = [run for run in newest if run.last and run.version and end - run.last.us < _DAY_US]
         subject = CLUSTER if len(by_cluster) == 1 else Subject(kind="cluster", name=cluster)

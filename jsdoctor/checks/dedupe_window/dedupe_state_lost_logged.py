@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.words import listed, no_client_lines, no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, unknown
@@ -28,7 +29,7 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
         return
     found = False
     for server in logs.servers:
-        starts = [run for run in logs.runs_of(server.name) if run.started is not None and run.started.zoned]
+        starts = [run for run in index_of(logs).runs_of(server.name) if run.started is not None and run.started.zoned]
         counts = [
             (_duplicates(logs, run, after, params), run)
             for run, after in zip(starts, [*starts[1:], None], strict=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jsdoctor.checks.logs.spells import Subjects
-from jsdoctor.checks.logs.timeline import Timeline
+from jsdoctor.checks.logs.timeline import timeline_of
 from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
 from jsdoctor.model.finding import Observation, Subject
@@ -73,7 +73,7 @@ class Burst:
 
 def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, calm: bool = True) -> list[Burst]:
     """Lines of these signatures by subject, most lines first. `calm` False: those of starts and stops count too."""
-    timeline = Timeline(logs)
+    timeline = timeline_of(logs)
     by_subject: dict[Subject, list[tuple[Occurrence, int]]] = defaultdict(list)
     for one in logs.occurrences(*signatures):
         noise = sum(

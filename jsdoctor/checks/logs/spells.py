@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from jsdoctor.checks.logs.timeline import Timeline
+from jsdoctor.checks.logs.index import index_of
+from jsdoctor.checks.logs.timeline import Timeline, timeline_of
 from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
 from jsdoctor.model.finding import Observation, Severity, Subject
 from jsdoctor.model.log import LogEvidence, LogTime, Spell, exemplars_of
@@ -165,7 +166,7 @@ def troubles(
     Left out is what a server says only while it starts or stops itself, and not called unresolved what began just
     before the log ends. `calm` False: for lines that need no such excuse.
     """
-    timeline = Timeline(logs)
+    timeline = timeline_of(logs)
     witnesses = logs.spells_of(_WITNESS)
     by_subject: dict[Subject, list[Spell]] = defaultdict(list)
     for spell in logs.spells_of(*signatures):
@@ -178,7 +179,7 @@ def troubles(
         keys = {(spell.signature, spell.logged_by, spell.fields) for spell in mine}
         lines = [one for one in logs.occurrences(*signatures) if (one.signature, one.logged_by, one.fields) in keys]
         lasting = [spell for spell in mine if _lasts(spell, timeline, repeats)]
-        blind = not repeats and any(logs.lacks_level(spell.logged_by, "INF") for spell in lasting)
+        blind = not repeats and any(index_of(logs).lacks_level(spell.logged_by, "INF") for spell in lasting)
         often = {key for key, count in Counter(map(_thing, lasting)).items() if count > 1}
         if blind:
             newest = {_thing(spell): spell for spell in lasting}

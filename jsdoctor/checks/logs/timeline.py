@@ -70,6 +70,16 @@ class Timeline:
         )
 
 
+_latest: list[tuple[LogEvidence, Timeline]] = []
+
+
+def timeline_of(logs: LogEvidence) -> Timeline:
+    """The timeline of this evidence, made once for all rules."""
+    if not _latest or _latest[0][0] is not logs:
+        _latest[:] = [(logs, Timeline(logs))]
+    return _latest[0][1]
+
+
 def _stop(run: ProcessRun) -> tuple[int, int] | None:
     if run.last is None or run.end not in ("clean", "lame duck"):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst
+from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.spells import Trouble
 from jsdoctor.checks.logs.words import latest
 from jsdoctor.model.finding import Finding, Severity, Subject, passed
@@ -67,7 +68,7 @@ def lately(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bool:
 
 def _end(logs: LogEvidence, logged_by: str, zoned: bool) -> LogTime | None:
     """When the log of a server ends; for others, the end of what was read of applications."""
-    server = next((one for one in logs.servers if one.name == logged_by), None)
-    if server is not None and server.last is not None and server.last.zoned == zoned:
-        return server.last
+    last = index_of(logs).last_of(logged_by)
+    if last is not None and last.zoned == zoned:
+        return last
     return latest([file.last for file in logs.files if file.client_lines and file.last and file.last.zoned == zoned])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
@@ -23,7 +24,7 @@ def restarted_logged(logs: LogEvidence) -> Iterator[Finding]:
     several = [loop for loop in logs.crash_loops if loop.unclean >= _CRASHES]
     loops = {loop.server: loop for loop in sorted(several, key=lambda loop: loop.starts)}
     for server in dict.fromkeys(run.server for run in logs.runs):
-        runs = logs.runs_of(server)
+        runs = index_of(logs).runs_of(server)
         broken = [run for run in runs if run.end in _BROKEN or run.panic]
         if broken or server in loops:
             yield _finding(server, runs, broken, loops.get(server))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.told import by_server, lately, told
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
@@ -18,7 +19,7 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
     quiet = True
     for server in dict.fromkeys(run.server for run in logs.runs if run.end == "failed"):
         quiet = False
-        yield _fatal(server, logs.runs_of(server))
+        yield _fatal(server, index_of(logs).runs_of(server))
     failed = {run.server for run in logs.runs if run.end == "failed"}
     for burst in bursts(logs, "start-refused", subjects=by_server):
         if burst.subject.name not in failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,9 +14,11 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ\x00", "xz"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+    (b"PK\x03\x04", "zip"),
 )
 _STRANGERS: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "a zip archive: unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
     (b"Rar!", "a rar archive: unpack it first"),
     (b"\x04\x22\x4d\x18", "compressed with lz4: unpack it first"),
@@ -28,10 +31,8 @@ _STRANGERS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a picture"),
     (b"PAR1", "a Parquet file"),
     (b"LPKSHHRH", "a binary systemd journal: export it with journalctl -o json"),
-    (b"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"),
-    (b"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"),
 )
-FACTORS = {"": 1.0, "gzip": 10.0, "zstd": 10.0, "bzip2": 15.0, "xz": 15.0}
+FACTORS = {"": 1.0, "gzip": 10.0, "zstd": 10.0, "bzip2": 15.0, "xz": 15.0, "zip": 10.0, "utf-16": 0.5}
 """How many bytes of log text a stored byte is taken for."""
 
 PEEK = 512
@@ -47,7 +48,7 @@ class Unreadable(Exception):  # noqa: N818  # it tells of the input, not of the 
 
 
 def codec_of(head: bytes) -> str:
-    """`gzip`, `zstd`, `bzip2` or `xz`, else an empty text."""
+    """`gzip`, `zstd`, `bzip2`, `xz`, `zip` or `utf-16`, else an empty text."""
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
 
 
@@ -134,7 +135,20 @@ _DECODERS: dict[str, Callable[[], _Decoder]] = {
 }
 
 
+def _recoded(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """UTF-16 with a byte order mark, as Windows tools save it."""
+    decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+    while data := read(_PIECE):
+        yield decoder.decode(data).encode(errors="replace")
+    yield decoder.decode(b"", final=True).encode(errors="replace")
+
+
 def decompressed(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
+    """The text of a packed input, piece by piece. Raises `Unreadable` where it is damaged or cut short."""
+    return _recoded(read) if codec == "utf-16" else _unpacked(read, codec)
+
+
+def _unpacked(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
     """The text of a compressed input, piece by piece: all its members, a few MB at most at a time.
 
     Raises `Unreadable` where it is damaged or cut short, after everything before that was yielded.

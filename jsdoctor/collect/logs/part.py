@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import tarfile
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import BinaryIO
+from io import BytesIO
+from typing import BinaryIO, Protocol
 
 import msgspec
 
@@ -17,7 +21,9 @@ from jsdoctor.collect.logs.tape import Tape
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.logs.clock import best_clock
 from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, REWRITTEN_BYTES, Rewriter
 from jsdoctor.parse.logs.scan import BLOCK, CONTEXT, PartScan
+from jsdoctor.parse.logs.stamp import year_of
 from jsdoctor.parse.logs.stretch import ClockReader
 
 Sink = Callable[[list[LogEvent]], None]
@@ -37,6 +43,10 @@ def scan_part(
 @lru_cache(maxsize=2)
 def _matcher(settings: ScanSettings) -> Matcher:
     return Matcher(settings.signatures)
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
 
 class _Counted:
@@ -102,6 +112,14 @@ class Scanner:
 
     def plain(self, part: Part, stream: BinaryIO, reader: _Counted) -> Iterator[Row]:
         """A range of plain text."""
+        if part.start == 0 and part.end == part.size <= REWRITTEN_BYTES:
+            first = _Counted(stream)
+            head = first.read_all(HEAD_BYTES)
+            changed = self._rewriter(part).lines(head, lambda: head + first.read_all(part.size - len(head)))
+            if changed is not None:
+                reader.read_bytes = part.size
+                yield from self._plain_lines(part, changed, part.size)
+                return
         before = max(0, part.start - CONTEXT)
         stream.seek(before)
         context = _Counted(stream).read_all(part.start - before)
@@ -123,7 +141,13 @@ class Scanner:
         if part.codec == "tar":
             yield from self._archive(part, Tape(iter(lambda: reader.read(BLOCK), b"")), reader, _NESTING)
         else:
-            yield from self._compressed(part, decompressed(reader.read, part.codec), reader, _NESTING)
+            yield from self._unpacked(part, part.codec, reader, reader, _NESTING)
+
+    def _unpacked(self, part: Part, codec: str, packed: _Readable, reader: _Counted, depth: int) -> Iterator[Row]:
+        if codec == "zip":
+            yield from self._zipped(part, packed, depth)
+        else:
+            yield from self._compressed(part, decompressed(packed.read, codec), reader, depth)
 
     def _compressed(self, part: Part, pieces: Iterator[bytes], reader: _Counted, depth: int) -> Iterator[Row]:
         tape = Tape(pieces)
@@ -131,7 +155,7 @@ class Scanner:
         inner = codec_of(head)
         if depth and (inner or is_tar(head)):
             if inner:
-                yield from self._compressed(part, decompressed(tape.read, inner), reader, depth - 1)
+                yield from self._unpacked(part, inner, tape, reader, depth - 1)
             else:
                 yield from self._archive(part, tape, reader, depth - 1)
             return
@@ -142,6 +166,10 @@ class Scanner:
         yield from self._text(part, tape, reader)
 
     def _text(self, part: Part, tape: Tape, reader: _Counted) -> Iterator[Row]:
+        changed = self._rewriter(part).lines(tape.peek(HEAD_BYTES), lambda: tape.peek(REWRITTEN_BYTES + 1))
+        if changed is not None and not tape.problem:
+            yield from self._plain_lines(part, changed, len(tape.read()))
+            return
         scan = self._scan(part)
         blocks = Blocks(tape.read, 0, None, self._block)
         for block, base in blocks:
@@ -149,6 +177,16 @@ class Scanner:
             del block  # before the next one is read
         skipped = _skipped(part, tape, reader) if tape.problem and part.size else 0
         yield from scan.finish(last=True, torn=blocks.torn, problem=tape.problem, skipped=skipped, read=tape.read_bytes)
+
+    def _rewriter(self, part: Part) -> Rewriter:
+        return Rewriter(self._matcher, year_of(part.mtime_us))
+
+    def _plain_lines(self, part: Part, text: bytes, size: int) -> Iterator[Row]:
+        """The lines of a pasted or exported text. Offsets and numbers of lines are those of the text that was made."""
+        scan = self._scan(msgspec.structs.replace(part, form="paste"))
+        for block, base in Blocks(BytesIO(text).read, 0, None, self._block):
+            yield from scan.feed(block, base)
+        yield from scan.finish(last=True, read=size)
 
     def _archive(self, part: Part, tape: Tape, reader: _Counted, depth: int) -> Iterator[Row]:
         problem = ""
@@ -163,28 +201,42 @@ class Scanner:
         skipped = _skipped(part, tape, reader) if problem else 0
         yield from self._scan(part).finish(last=True, problem=problem, skipped=skipped, read=0)
 
+    def _zipped(self, part: Part, packed: _Readable, depth: int) -> Iterator[Row]:
+        problem = ""
+        with tempfile.SpooledTemporaryFile(max_size=REWRITTEN_BYTES) as copy:
+            while data := packed.read(BLOCK):
+                copy.write(data)
+            try:
+                with zipfile.ZipFile(copy) as archive:
+                    for member in archive.infolist():
+                        if not member.is_dir():
+                            yield from self._zip_member(part, member, archive, depth)
+            except (zipfile.BadZipFile, EOFError, ValueError, OverflowError, NotImplementedError, zlib.error) as error:
+                problem = f"the archive is damaged ({error})"
+        yield from self._scan(part).finish(last=True, problem=problem, skipped=part.size if problem else 0, read=0)
+
+    def _zip_member(self, part: Part, member: zipfile.ZipInfo, archive: zipfile.ZipFile, depth: int) -> Iterator[Row]:
+        inner = _inside(part, member.filename, member.file_size, part.mtime_us)
+        if member.flag_bits & 1:
+            yield from self.unread(msgspec.structs.replace(inner, problem="it is encrypted: unpack it first"))
+            return
+        with archive.open(member) as stored:
+            yield from self._stored(inner, Tape(_pieces(stored.read)), depth)
+
     def _member(self, part: Part, member: tarfile.TarInfo, archive: tarfile.TarFile, depth: int) -> Iterator[Row]:
         stored = archive.extractfile(member)
         if stored is None:
             return
-        name = f"{part.name}!{member.name}"
         mtime_us = int(member.mtime * 1_000_000) if 0 < member.mtime < 1 << 33 else part.mtime_us
-        inner = msgspec.structs.replace(
-            part,
-            name=name.encode(errors="replace").decode(),
-            series=f"{part.name}!{series_of(member.name)}",
-            start=0,
-            end=member.size,
-            size=member.size,
-            mtime_us=mtime_us,
-            named=False,
-        )
-        tape = Tape(_pieces(stored.read))
+        yield from self._stored(_inside(part, member.name, member.size, mtime_us), Tape(_pieces(stored.read)), depth)
+
+    def _stored(self, inner: Part, tape: Tape, depth: int) -> Iterator[Row]:
+        """A member of an archive."""
         codec = codec_of(tape.peek(PEEK))
         inner = msgspec.structs.replace(inner, codec=codec)
         counted = _Inner(tape)
         if codec and depth:
-            yield from self._compressed(inner, decompressed(tape.read, codec), counted, depth - 1)
+            yield from self._unpacked(inner, codec, tape, counted, depth - 1)
             return
         stranger = not_a_log(tape.peek(PEEK)) if tape.peek(1) else ""
         if is_tar(tape.peek(PEEK)) and depth:
@@ -193,6 +245,20 @@ class Scanner:
             yield from self.unread(msgspec.structs.replace(inner, problem=stranger))
         else:
             yield from self._text(inner, tape, counted)
+
+
+def _inside(part: Part, member: str, size: int, mtime_us: int) -> Part:
+    """A member of an archive as a part."""
+    return msgspec.structs.replace(
+        part,
+        name=f"{part.name}!{member}".encode(errors="replace").decode(),
+        series=f"{part.name}!{series_of(member)}",
+        start=0,
+        end=size,
+        size=size,
+        mtime_us=mtime_us,
+        named=False,
+    )
 
 
 def _skipped(part: Part, tape: Tape, reader: _Counted) -> int:
@@ -215,7 +281,7 @@ def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
     while True:
         try:
             piece = read(1 << 20)
-        except tarfile.TarError as error:
+        except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise Unreadable(f"the archive is damaged ({error})") from error
         if not piece:
             return

@@ -132,6 +132,11 @@ class Pattern:
         found = (self._quick if len(text) <= self._short else self._linear).search(text)
         return None if found is None else tuple(found.groups())
 
+    def begins(self, text: bytes) -> bool:
+        """Whether the first match is at the very start of the text."""
+        found = (self._quick if len(text) <= self._short else self._linear).search(text)
+        return found is not None and found.start() == 0
+
     @cached_property
     def _quick(self) -> re.Pattern[bytes]:
         return re.compile(self._raw)

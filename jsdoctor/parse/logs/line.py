@@ -64,6 +64,8 @@ def _from_structured(found: Structured, outer: Wrapping, year: int) -> LogLine:
     kind = found.kind
     if not inner.server and not found.wraps:
         inner = inner._replace(text=text, us=None, zoned=False)
+    if not inner.level and found.level:
+        inner = inner._replace(level=found.level)
     stamp = _better(found.stamp, outer.stamp)
     us, zoned = inner.us, inner.zoned
     if stamp is not None and (us is None or us < DATED_US or (stamp.zoned and not zoned)):
@@ -82,7 +84,10 @@ def _from_text(line: bytes, year: int) -> LogLine:
     if plain is not None:
         return _served(line, plain, outer)
     text = line[outer.length :]
-    stamp = _better(outer.stamp, None if outer.server else find_stamp(text[:_STAMP_WITHIN], year)) or find_clock(text)
+    stamp = _better(outer.stamp, None if outer.server else find_stamp(text[:_STAMP_WITHIN], year))
+    clock = find_clock(text) if stamp is None else None
+    if clock is not None:
+        stamp, text = clock[0], text[clock[1] :]
     us, zoned = stamp or (None, False)
     return LogLine(outer.label, outer.pid, us, zoned, None, outer.level, text, outer.server, outer.kind)
 

@@ -109,6 +109,24 @@ class Matcher:
             self._memo[key] = known
         return known
 
+    def opening(self, text: bytes) -> bool:
+        """Whether a message begins as one of a server's does, so that it needs no header to be known as one."""
+        text = text[:TEXT_CAP]
+        return any(
+            signature.source is Source.SERVER and signature.name != FATAL and pattern.begins(text)
+            for number in self._search.present(text)
+            for signature, pattern in self._by_literal[number]
+        )
+
+    def quoted(self, text: bytes) -> bool:
+        """Whether the words of a server stand anywhere in a text."""
+        text = text[:TEXT_CAP]
+        return any(
+            signature.source is Source.SERVER and signature.name != FATAL and pattern.groups(text) is not None
+            for number in self._search.present(text)
+            for signature, pattern in self._by_literal[number]
+        )
+
     def _remember(self, size: int) -> None:
         """Make room for one more text: repeated lines are the rule, so the last few thousand are kept."""
         self._memo_bytes += size + 400

@@ -48,6 +48,7 @@ class PartRow(msgspec.Struct, array_like=True):
 
     `stamped` lines have the server's stamp; `server_hits` and `client_hits` count lines with signatures of either,
     `surveyed_*` those of the head and tail of the file that have no such stamp. `steps` counts all, kept or not.
+    `quoted` lines have a server's words in them, and are neither a server's nor known of applications.
     """
 
     part: Part
@@ -71,6 +72,7 @@ class PartRow(msgspec.Struct, array_like=True):
     problem: str = ""
     skipped: int = 0
     levels: list[str] = []
+    quoted: int = 0
 
 
 class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from jsdoctor.model.log_line import DATED_US, ORDER_US
@@ -19,7 +18,7 @@ from jsdoctor.parse.logs.rows import MARK, PART, MarkRow, PartRow, Seen, VoiceRe
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.speakers import Speaker, Speakers
-from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone
+from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone, year_of
 from jsdoctor.parse.logs.stretch import NO_LINES, BlockClock, ClockReader, Voices
 from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
 from jsdoctor.parse.logs.tally import Line, Place, Tally
@@ -34,8 +33,12 @@ CONTEXT = 128 * 1024
 LOOKBACK = 16 * 1024
 """A line without a time has that of the nearest line before it within so many bytes."""
 
+EXCERPT_BYTES = 256 * 1024
+"""In a file no larger than this a message needs no header to be a server's: people cut them off."""
+
 _TEXT_END = STAMP_BYTES + TEXT_CAP + 64
 _EXCERPT = 512
+_QUOTED_COUNTED = 1000
 
 
 class _Dated(NamedTuple):
@@ -58,11 +61,11 @@ class PartScan:
         sink: Callable[[list[LogEvent]], None] | None = None,
     ) -> None:
         self._part, self._matcher, self._read_clock, self._sink = part, matcher, read_clock, sink
-        written = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=part.mtime_us)
-        self._year = written.year
+        self._year = year_of(part.mtime_us)
         self._voices = Voices(self._year)
         self._zone = Zone(part.zone) if part.zone else None
-        self._row = PartRow(part, section=None if part.start else "")
+        self._excerpt = part.size <= EXCERPT_BYTES
+        self._row = PartRow(part, section=None if part.start else "", wrapping=part.form)
         self._processes = Processes(part)
         self._before, self._expected = context, -1
         self._speakers = Speakers(part)
@@ -250,8 +253,13 @@ class PartScan:
         if line.kind in {"docker", "cri"} and is_partial(self._line_before(begin)):
             return
         matches = self._matcher.match(line.server, line.level, line.text)
+        if self._excerpt and not line.server and not matches and self._matcher.opening(line.text):
+            line = line._replace(server=True)
+            matches = self._matcher.match(True, line.level, line.text)
         if matches:
             self._take_odd(line, matches, begin)
+        elif not line.server and self._row.quoted < _QUOTED_COUNTED and self._matcher.quoted(line.text):
+            self._row.quoted += 1
 
     def _take_odd(self, line: LogLine, matches: tuple[Match, ...], begin: int) -> None:
         note_time(self._row, line)

@@ -96,9 +96,22 @@ class File:
             long_lines=sum(part.long_lines for part in parts),
             named=self.part.named,
             levels=tuple(sorted({level for part in parts for level in part.levels})),
-            problem=next((part.problem for part in parts if part.problem), ""),
+            problem=next((part.problem for part in parts if part.problem), "") or _not_understood(parts),
             skipped=sum(part.skipped for part in parts),
         )
+
+
+def _not_understood(parts: list[PartRow]) -> str:
+    """Why a file that has only a server's words in an unknown envelope was not judged; empty where that is not so."""
+    quoted = sum(part.quoted for part in parts)
+    known = any(part.stamped or part.server_hits or part.surveyed_server or part.client_hits for part in parts)
+    if not quoted or known:
+        return ""
+    lines = "1 line has" if quoted == 1 else f"{quoted:,} lines have"
+    return (
+        f"{lines} the words of a nats-server inside a form that is not known, and none was judged: give the messages"
+        " themselves, one a line"
+    )
 
 
 def _joined(spans: list[Span | None]) -> Span | None:

@@ -34,7 +34,7 @@ class _Ending(NamedTuple):
 
 
 class _Resolvers:
-    """Lines that end one trouble, by what they and the trouble have in common."""
+    """Lines that end one trouble, by what they and the trouble have in common: subjects, else who logged them."""
 
     def __init__(self, trouble: Signature, common: Mapping[str, tuple[str, ...]], found: Sequence[Occurrence]) -> None:
         self._common = common
@@ -43,17 +43,16 @@ class _Resolvers:
         for occurrence in found:
             if occurrence.signature in common:
                 values = tuple(occurrence.value(field) for field in common[occurrence.signature])
-                lasts = occurrence.histogram.lasts()
-                self._by_subject[occurrence.signature, values].append((occurrence, lasts))
+                who = values if common[occurrence.signature] else (occurrence.logged_by,)
+                self._by_subject[occurrence.signature, who].append((occurrence, occurrence.histogram.lasts()))
 
     def of(self, trouble: Occurrence, time: CommonTime) -> list[_Ending]:
         """What may end this trouble."""
         endings = []
         for name in self._names:
             fields = self._common.get(name, ())
-            for occurrence, lasts in self._by_subject.get((name, tuple(trouble.value(field) for field in fields)), ()):
-                if not fields and occurrence.logged_by != trouble.logged_by:
-                    continue
+            who = tuple(trouble.value(field) for field in fields) or (trouble.logged_by,)
+            for occurrence, lasts in self._by_subject.get((name, who), ()):
                 shift = time.between(trouble.logged_by, occurrence.logged_by, trouble.zoned, occurrence.zoned)
                 if shift is not None:
                     endings.append(_Ending(name, occurrence.histogram, lasts, shift))

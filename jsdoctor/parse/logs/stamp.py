@@ -25,7 +25,7 @@ _ISO = (
 )
 _BSD = rb"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?"
 _ANY = re.compile(rb"(?:" + _ISO + rb")|(?:" + _BSD + rb")")
-_CLOCK = re.compile(rb"[\s\[]*(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?![\d:])")
+_CLOCK = re.compile(rb"[\s\[]*(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?![\d:])[\]|]?\s*")
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
@@ -74,11 +74,11 @@ def clock_us(text: bytes, fraction: bytes | None) -> int | None:
     return CLOCK_US + ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + int(((fraction or b"") + b"000000")[:6])
 
 
-def find_clock(text: bytes) -> Stamp | None:
-    """The time of day that a line begins with, where it has no date."""
+def find_clock(text: bytes) -> tuple[Stamp, int] | None:
+    """The time of day that a line begins with, where it has no date, and where the text behind it begins."""
     found = _CLOCK.match(text)
     us = clock_us(found[1], found[2]) if found else None
-    return None if us is None else Stamp(us, zoned=False)
+    return None if found is None or us is None else (Stamp(us, zoned=False), found.end())
 
 
 def _stamp(fields: list[int], fraction: bytes | None, offset_us: int | None) -> Stamp | None:
@@ -115,6 +115,11 @@ def _number_us(value: float) -> Stamp | None:
         if 2e14 < value * scale < 1e16:  # 1976 to 2286
             return Stamp(int(value * scale), zoned=True)
     return None
+
+
+def year_of(mtime_us: int) -> int:
+    """The year of times without one: that in which the file was last written."""
+    return (_EPOCH + timedelta(microseconds=mtime_us)).year
 
 
 class DayCount:

@@ -1,4 +1,8 @@
-"""Log lines that are JSON objects: docker's json-file, journald's export, and what applications write."""
+"""Log lines that are JSON objects: what collectors, clouds and applications wrap around a message.
+
+The fields are found, not listed: the message is the text that has a server's header, wherever it lies, else the text
+under a name that means message. What is known of single collectors is only what they call time, name and level.
+"""
 
 from __future__ import annotations
 
@@ -8,52 +12,149 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from jsdoctor.parse.logs.header import STAMPED, UNSTAMPED
 from jsdoctor.parse.logs.stamp import Stamp, epoch_us
 
-_MESSAGE = ("log", "msg", "message", "MESSAGE", "line", "text", "event", "@message", "body")
+_MESSAGE = (
+    *("log", "msg", "message", "MESSAGE", "line", "text", "textPayload", "_raw", "event", "@message", "body"),
+    *("stringValue", "LogEntry", "LogMessage", "log_s", "Message", "content"),
+)
 _CAUSE = ("err", "error", "exception", "reason", "cause", "stack", "stack_trace", "exc_info", "errorVerbose", "data")
-_TIME = ("time", "ts", "timestamp", "@timestamp", "__REALTIME_TIMESTAMP", "t", "asctime", "datetime", "eventTime")
-_NAME = ("pod", "pod_name", "_HOSTNAME", "hostname", "host", "container_name", "service", "app", "name", "logger")
-_NESTED = ("kubernetes", "fields", "attributes", "labels", "resource", "record", "extra")
+_TIME = (
+    *("time", "ts", "timestamp", "@timestamp", "__REALTIME_TIMESTAMP", "t", "asctime", "datetime", "eventTime", "date"),
+    *("timeUnixNano", "observedTimeUnixNano", "_time", "TimeGenerated", "TimeGenerated [UTC]", "receiveTimestamp"),
+)
+_NAME = (
+    *("pod", "podName", "pod_name", "PodName", "k8s.pod.name", "kubernetes.pod.name", "kubernetes.pod_name"),
+    *("_HOSTNAME", "hostname", "host", "Computer", "host.name", "container_name", "logStream", "instance"),
+)
+_LEVEL = ("level", "severity", "log.level", "levelname", "lvl", "severityText", "status", "LogLevel")
+_LEVELS = {
+    **dict.fromkeys(("info", "inf", "information", "notice", "default"), "INF"),
+    **dict.fromkeys(("warn", "wrn", "warning"), "WRN"),
+    **dict.fromkeys(("err", "error"), "ERR"),
+    **dict.fromkeys(("fatal", "ftl", "critical", "emergency", "alert"), "FTL"),
+    **dict.fromkeys(("debug", "dbg"), "DBG"),
+    **dict.fromkeys(("trace", "trc"), "TRC"),
+}
+_WRAPPED = ("log", "MESSAGE", "line", "textPayload", "_raw", "LogEntry", "log_s")
+"""What only a collector calls a message: the text is that of another program."""
+
 _DOCKER = re.compile(rb'\{"log":"((?:[^"\\]|\\.)*)')
 _DOCKER_TIME = re.compile(rb'"time":"([^"]{10,40})"\}?\s*$')
-_DEPTH = 4
+_HEADED = 120
+"""A server's header stands this near to the start of the text that has it."""
+
+_DEPTH, _FIELDS = 8, 400
+_CAUSES_DEPTH = 4
 _EVENT = "io.nats."
 """Types of advisories and other events of NATS begin so. One that was recorded as it came is its own message."""
 
+_decode = msgspec.json.Decoder().decode
+
 
 class Structured(NamedTuple):
-    """What a JSON line says: its message, one text a line; whether it only wraps another line; name and time."""
+    """What a JSON line says: its message, one text a line; whether it only wraps another line; name, time and level."""
 
     message: bytes
     wraps: bool
     label: str
     stamp: Stamp | None
     kind: str
+    level: str = ""
+
+
+class _Field(NamedTuple):
+    name: str
+    value: object
 
 
 def read_structured(line: bytes, year: int) -> Structured | None:
     """A JSON object as a log line, or None when it is none (or cut short, and not docker's)."""
     try:
-        entry = msgspec.json.decode(line)
+        entry = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         try:
-            entry = msgspec.json.decode(line.decode(errors="replace"))
+            entry = _decode(line.decode(errors="replace").encode())
         except (msgspec.DecodeError, RecursionError):
             return _cut_docker(line, year)
     except RecursionError:
         return None
     if not isinstance(entry, dict):
         return None
+    return from_entry(entry, year, line)
+
+
+def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Structured:
+    """What one decoded object says. `line` is its text: an event of NATS is its own message."""
     if str(entry.get("type", "")).startswith(_EVENT):
-        return Structured(line, wraps=False, label="", stamp=epoch_us(entry.get("timestamp"), year), kind="json")
-    first = next((_text(entry[key]) for key in _MESSAGE if entry.get(key)), "")
-    wraps = "log" in entry or "MESSAGE" in entry
+        raw = line or msgspec.json.encode(entry)
+        return Structured(raw, wraps=False, label="", stamp=epoch_us(entry.get("timestamp"), year), kind="json")
+    fields = list(_fields(entry))
+    headed = next((text for field in fields if (text := _headed(field.value))), "")
+    first = headed or _first(entry, fields)
+    wraps = bool(headed) or any(name in entry for name in _WRAPPED)
+    causes = [] if wraps else [cause for cause in _causes(entry, _CAUSES_DEPTH) if cause]
     kind = "docker" if "log" in entry and "stream" in entry else "journal" if "MESSAGE" in entry else "json"
-    causes = [] if wraps else list(_causes(entry, _DEPTH))
-    stamp = next((found for key in _TIME if (found := epoch_us(entry.get(key), year))), None)
-    message = "\n".join([first, *(cause for cause in causes if cause)]) if causes else first
-    return Structured(message.encode(errors="replace"), wraps, _label(entry), stamp, kind)
+    return Structured(
+        "\n".join([first, *causes]).encode(errors="replace"),
+        wraps,
+        next((str(field.value) for name in _NAME for field in fields if _is(field, name)), ""),
+        _time(entry, fields, year),
+        kind,
+        next((level for name in _LEVEL for field in fields if _is(field, name) and (level := _level(field.value))), ""),
+    )
+
+
+def _fields(entry: Mapping[str, Any]) -> Iterator[_Field]:
+    """Every field of an object and of those in it, the outer ones first, as many as any collector writes."""
+    queue: list[tuple[Mapping[str, Any], int]] = [(entry, 0)]
+    count = 0
+    for fields, depth in queue:
+        name_of = fields.get("key")
+        for name, value in fields.items():
+            count += 1
+            if count > _FIELDS:
+                return
+            yield _Field(str(name), value)
+            inner = value if isinstance(value, list) else [value]
+            if depth < _DEPTH:
+                queue.extend((item, depth + 1) for item in inner[:20] if isinstance(item, dict))
+        value = fields.get("value")
+        if isinstance(name_of, str) and isinstance(value, dict):  # OpenTelemetry: {"key": name, "value": {type: text}}
+            yield from (_Field(name_of, inner) for inner in value.values() if isinstance(inner, str))
+
+
+def _headed(value: object) -> str:
+    """A text with a server's header near its start, else an empty one."""
+    if not isinstance(value, str) or "[" not in value[:_HEADED]:
+        return ""
+    head = value[:_HEADED].encode(errors="replace")
+    return value if STAMPED.search(head) or UNSTAMPED.match(head.lstrip()) else ""
+
+
+def _first(entry: Mapping[str, Any], fields: list[_Field]) -> str:
+    """The message by its name: at the top, else the outermost one."""
+    known = next((text for name in _MESSAGE if (text := _text(entry.get(name)))), "")
+    return known or next(
+        (text for name in _MESSAGE for field in fields if field.name == name and (text := _text(field.value))), ""
+    )
+
+
+def _time(entry: Mapping[str, Any], fields: list[_Field], year: int) -> Stamp | None:
+    known = next((stamp for name in _TIME if (stamp := epoch_us(entry.get(name), year))), None)
+    if known is not None:
+        return known
+    named = [(name, field) for name in _TIME for field in fields if field.name == name]
+    return next((stamp for _, field in named if (stamp := epoch_us(field.value, year))), None)
+
+
+def _is(field: _Field, name: str) -> bool:
+    return field.name == name and isinstance(field.value, str) and bool(field.value)
+
+
+def _level(value: object) -> str:
+    return _LEVELS.get(str(value).lower(), "")
 
 
 def _cut_docker(line: bytes, year: int) -> Structured | None:
@@ -81,22 +182,9 @@ def _causes(entry: Mapping[str, Any], depth: int) -> Iterator[str]:
             yield _text(value)
 
 
-def _label(entry: Mapping[str, Any]) -> str:
-    for key in _NAME[:5]:
-        if isinstance(entry.get(key), str):
-            return str(entry[key])
-    for key in _NESTED:
-        nested = entry.get(key)
-        if isinstance(nested, dict):
-            for name in _NAME[:5]:
-                if isinstance(nested.get(name), str):
-                    return str(nested[name])
-    return ""
-
-
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):
+    if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
         return bytes(value).decode(errors="replace")
     return "" if value is None or isinstance(value, bool | dict | list) else str(value)

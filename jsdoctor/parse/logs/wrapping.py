@@ -42,6 +42,10 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("timestamp", re.compile(rb"(?P<time>" + _ISO + rb")[ \t]")),
     ("editor", re.compile(rb"\s*Line \d+: ?")),
     ("journal", re.compile(rb"MESSAGE=")),
+    (
+        "stern",
+        re.compile(rb"(?P<label>[A-Za-z][\w.-]*-\d+) [\w.-]+ (?=(?:\[\d+\] )?(?:[\d:.]{8,15} )?\[[A-Z]{3}\])"),
+    ),
     ("caption", re.compile(rb"(?P<label>[A-Za-z][\w.-]*): (?=(?:\d\d:\d\d:\d\d(?:\.\d+)? )?\[)")),
 )
 _WORDS = re.compile(rb"(?P<label>[A-Za-z][\w.-]*)(?: [\w.-]+)? $")

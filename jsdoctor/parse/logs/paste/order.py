@@ -1,0 +1,28 @@
+"""Exports that begin with the newest line, turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+_FEWEST = 3
+_SHARE = 0.8
+
+
+def oldest_first(lines: Sequence[str], time_of: Callable[[str], int | None]) -> list[str] | None:
+    """The lines in the order in which they were written, or None when they are in it already.
+
+    A line without a time stays behind the one that it follows.
+    """
+    times = [time_of(line) for line in lines]
+    known = [us for us in times if us is not None]
+    falls = sum(later < earlier for earlier, later in pairwise(known))
+    rises = sum(later > earlier for earlier, later in pairwise(known))
+    if len(known) < _FEWEST or falls < _SHARE * (falls + rises) or falls < _FEWEST - 1:
+        return None
+    groups: list[list[str]] = [[]]
+    for line, us in zip(lines, times, strict=True):
+        if us is not None and groups[-1]:
+            groups.append([])
+        groups[-1].append(line)
+    return [line for group in reversed(groups) for line in group]

@@ -1,0 +1,84 @@
+"""Tables of log viewers: CSV and TSV exports, and tables drawn with bars."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.parse.logs.header import STAMPED, UNSTAMPED
+
+_COLUMNS = re.compile(
+    r"(?i)(@?timestamp|_?time|date|datetime|timegenerated.*|@?message|_raw|line|log|logentry|textpayload|body|content"
+    r"|event|host|pod|level|severity|source|service|labels?|stream|tsns|id|_source|container.*|@?log.*|k8s.*|kubernetes.*)"
+)
+_RULE = re.compile(r"[\s|+\-=:│┌┐└┘├┤┬┴┼─═╭╮╰╯╪╡╞]+")
+_LIMIT = 1 << 20
+
+
+def table_lines(text: str) -> list[str] | None:
+    """One JSON object a line for each row of a table; None when the text is none."""
+    return _csv_lines(text) or _drawn_lines(text)
+
+
+def _csv_lines(text: str) -> list[str] | None:
+    first, _, rest = text.lstrip("\ufeff").partition("\n")
+    for delimiter in (",", "\t", ";"):
+        names = next(iter(_read(first, delimiter)), [])
+        if len(names) < 2 or not all(_COLUMNS.fullmatch(name.strip()) for name in names):
+            continue
+        return [_row(names, cells) for cells in _read(rest, delimiter) if any(cells)] or None
+    cells = next(iter(_read(first, ",")), [])
+    if len(cells) > 1 and first.lstrip().startswith('"') and any(_headed(cell) for cell in cells):
+        return [_row([], row) for row in _read(text, ",") if any(row)]
+    return None
+
+
+def _read(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(_LIMIT)
+    try:
+        yield from csv.reader(io.StringIO(text.replace("\0", "")), delimiter=delimiter)
+    except csv.Error:
+        return
+
+
+def _drawn_lines(text: str) -> list[str] | None:
+    """Rows between bars: `| time | message |`, or of box drawing. A cell that goes on in the next row is joined."""
+    lines = text.splitlines()
+    drawn = [line for line in lines if _is_row(line)]
+    if len(drawn) < 2 or len(drawn) * 2 < sum(bool(line.strip()) for line in lines):
+        return None
+    rows = [_cells(line) for line in drawn if not _RULE.fullmatch(line)]
+    names = rows[0] if rows and all(_COLUMNS.fullmatch(cell) for cell in rows[0] if cell) else []
+    found: list[list[str]] = []
+    for cells in rows[bool(names) :]:
+        if found and len(cells) == len(found[-1]) and not cells[0] and any(cells):
+            found[-1] = [f"{one} {more}".strip() for one, more in zip(found[-1], cells, strict=True)]
+        else:
+            found.append(cells)
+    return [_row(names, cells) for cells in found] or None
+
+
+def _is_row(line: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) > 1 and stripped[0] in "|│+├┌╭╰└" and stripped[-1] in "|│+┤┐╮╯┘"
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"\s*[|│]\s*", line.strip().strip("|│"))]
+
+
+def _row(names: Sequence[str], cells: Sequence[str]) -> str:
+    """A row as an object. Without names the cell with a server's header is the message."""
+    if names:
+        return json.dumps({name.strip(): cell for name, cell in zip(names, cells, strict=False)}, ensure_ascii=False)
+    message = next((cell for cell in cells if _headed(cell)), max(cells, key=len, default=""))
+    time = next((cell for cell in cells if cell is not message and cell[:4].strip('"').isdigit()), "")
+    return json.dumps({"time": time, "message": message}, ensure_ascii=False)
+
+
+def _headed(cell: str) -> bool:
+    raw = cell[:200].encode(errors="replace")
+    return bool(STAMPED.search(raw) or UNSTAMPED.match(raw))
