@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import json
 import re
 from collections.abc import Callable
@@ -125,3 +128,166 @@ def enveloped(name: str, text: str) -> str:
     if name in LINES:
         return "\n".join(map(LINES[name], text.splitlines()))
     return "\n".join(_json(ENVELOPES[name](line)) for line in text.splitlines())
+
+
+_PODS = ("nats-0", "nats-1", "nats-2")
+_LEVEL_WORDS = {"INF": "INFO", "WRN": "WARN", "ERR": "ERROR", "FTL": "FATAL"}
+_NATIVE = re.compile(r"^(?:\[\d+\] )?(\d{4})/(\d\d)/(\d\d) (\d\d:\d\d:\d\d)\.(\d{6}) (?:\[(\w+)\] ?)?(.*)$")
+
+
+def _fields(line: str) -> tuple[str, str, str, str, str, str, str]:
+    """Year, month, day, time, microseconds, level and message."""
+    found = _NATIVE.match(line)
+    assert found, line
+    return tuple(found.groups(""))  # type: ignore[return-value]
+
+
+def _each(dress: Callable[[int, str], str]) -> Shape:
+    return lambda text: "\n".join(dress(number, line) for number, line in enumerate(text.splitlines(), 1))
+
+
+def _wrapped(width: int, words: bool) -> Shape:
+    def wrap(_: int, line: str) -> str:
+        pieces = []
+        while len(line) > width:
+            cut = line.rfind(" ", 0, width) + 1 if words and " " in line[:width] else width
+            pieces.append(line[:cut].rstrip() if words else line[:cut])
+            line = line[cut:]
+        return "\n".join([*pieces, line])
+
+    return _each(wrap)
+
+
+def _message(_: int, line: str) -> str:
+    return _fields(line)[6]
+
+
+def _viewer(form: str) -> Shape:
+    def show(_: int, line: str) -> str:
+        year, month, day, time, us, level, message = _fields(line)
+        months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+        return form.format(
+            y=year,
+            mo=month,
+            d=day,
+            mon=months[int(month) - 1],
+            t=time,
+            ms=us[:3],
+            level=_LEVEL_WORDS.get(level, level),
+            lvl=level,
+            text=message,
+            line=line,
+        )
+
+    return _each(show)
+
+
+def _csv(rows: list[dict[str, str]]) -> str:
+    target = io.StringIO()
+    writer = csv.DictWriter(target, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return target.getvalue()
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return [
+        {"timestamp": f"{year}-{month}-{day}T{time}.{us}Z", "host": "nats-0", "message": line}
+        for line in text.splitlines()
+        for year, month, day, time, us, _, _ in [_fields(line)]
+    ]
+
+
+def _drawn(text: str) -> str:
+    rows = [f"| {row['timestamp']} | {row['message']} |" for row in _rows(text)]
+    return "\n".join(["| @timestamp | @message |", "|---|---|", *rows])
+
+
+def _boxed(text: str) -> str:
+    lines = text.splitlines()
+    width = max(map(len, lines))
+    return "\n".join(
+        ["╭" + "─" * (width + 2) + "╮", *(f"│ {line:<{width}} │" for line in lines), "╰" + "─" * (width + 2) + "╯"]
+    )
+
+
+def _smart(text: str) -> str:
+    return re.sub(r"'([^']*)'", "\u2018\\1\u2019", re.sub(r'"([^"]*)"', "\u201c\\1\u201d", text))
+
+
+def _loki(text: str) -> str:
+    values = [[f"{1795255200 + number}000000000", line] for number, line in enumerate(text.splitlines())]
+    return _json(
+        {
+            "status": "success",
+            "data": {"resultType": "streams", "result": [{"stream": {"pod": "nats-0"}, "values": values}]},
+        }
+    )
+
+
+DRESSED: dict[str, Shape] = {
+    "markdown quote": _each(lambda _, line: f"> {line}"),
+    "mail quote": _each(lambda _, line: f">> {line}"),
+    "bullets": _each(lambda _, line: f"- {line}"),
+    "stars": _each(lambda _, line: f"  * {line}"),
+    "numbered list": _each(lambda number, line: f"{number}. {line}"),
+    "fence": lambda text: f"Our log:\n\n```\n{text}\n```\n",
+    "code": _each(lambda _, line: f"`{line}`"),
+    "grep -n": _each(lambda number, line: f"{100 + number}:{line}"),
+    "grep -H": _each(lambda _, line: f"nats.log:{line}"),
+    "grep -Hn": _each(lambda number, line: f"/var/log/nats/nats-0.log:{number}:{line}"),
+    "grep -C": _each(lambda number, line: f"nats-0.log-{number}-{line}"),
+    "cat -n": _each(lambda number, line: f"{number:>6}\t{line}"),
+    "editor numbers": _each(lambda number, line: f"{number:>3} | {line}"),
+    "wrapped at 80": _wrapped(80, words=False),
+    "wrapped at 100": _wrapped(100, words=False),
+    "wrapped between words": _wrapped(90, words=True),
+    "note behind": _each(lambda number, line: line + ("   <-- here it begins" if number == 1 else "")),
+    "html": lambda text: "<pre>" + html.escape(text) + "</pre>",
+    "html lines": _each(lambda _, line: f"<p>{html.escape(line)}</p>"),
+    "smart quotes": _smart,
+    "no-break spaces": _each(lambda _, line: line.replace(" ", "\u00a0", 3)),
+    "pod in front": _each(lambda _, line: f"nats-0: {line}"),
+    "pod in brackets": _each(lambda _, line: f"[nats-0] {line}"),
+    "pod and tab": _each(lambda _, line: f"nats-0\t{line}"),
+    "several pods": _each(lambda number, line: f"{_PODS[number % 3]} | {line}"),
+    "message alone": _each(_message),
+    "message in a quote": _each(lambda number, line: f"> {_message(number, line)}"),
+    "message in a list": _each(lambda number, line: f"- {_message(number, line)}"),
+    "level in words": _viewer("{level} {text}"),
+    "level with a colon": _viewer("{level}: {text}"),
+    "time and level in words": _viewer("{t} {level} {text}"),
+    "kibana": _viewer("{mon} {d}, {y} @ {t}.{ms} {line}"),
+    "kibana message": _viewer("{mon} {d}, {y} @ {t}.{ms}\tnats-0\t[{lvl}] {text}"),
+    "datadog": _viewer("{mon} {d} {t}.{ms} nats-0 {level} {text}"),
+    "splunk": _viewer("{mo}/{d}/{y} {t}.{ms} {line}"),
+    "grafana": _viewer("{y}-{mo}-{d} {t}.{ms} {line}"),
+    "grafana message": _viewer("{y}-{mo}-{d} {t}.{ms} [{lvl}] {text}"),
+    "zone in front": _viewer("{y}-{mo}-{d} {t}.{ms} ICT{line}"),
+    "csv": lambda text: _csv(_rows(text)),
+    "csv, newest first": lambda text: _csv(_rows(text)[::-1]),
+    "markdown table": _drawn,
+    "box": _boxed,
+    "json array": lambda text: json.dumps([ENVELOPES["google cloud"](line) for line in text.splitlines()], indent=2),
+    "json documents": lambda text: "\n".join(
+        json.dumps(ENVELOPES["datadog"](line), indent=1) for line in text.splitlines()
+    ),
+    "loki answer": _loki,
+    "elasticsearch answer": lambda text: json.dumps(
+        {"took": 3, "hits": {"total": 2, "hits": [ENVELOPES["elasticsearch"](line) for line in text.splitlines()]}}
+    ),
+    "crlf": lambda text: text.replace("\n", "\r\n"),
+}
+"""Texts as people paste them, and as log viewers export them."""
+
+
+def dressed(shape: str, text: str) -> str:
+    """A text of server lines in a shape of any of these kinds."""
+    if shape in DRESSED:
+        return DRESSED[shape](text)
+    if shape in UNDATED:
+        return UNDATED[shape](text)
+    return enveloped(shape, text)
+
+
+SHAPES = (*UNDATED, *ENVELOPES, *LINES, *DRESSED)

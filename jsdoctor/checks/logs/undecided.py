@@ -25,7 +25,7 @@ def undecided(rule: Rule, found: Sequence[Finding], logs: LogEvidence) -> Iterat
         return
     endings = {name for signature in rule.signatures for name in signature.resolved_by}
     names = [one.name for one in rule.signatures if one.resolved_by or one.name not in endings]
-    excerpt = sum(file.lines for file in logs.files) <= EXCERPT_LINES
+    excerpt = sum(file.server_lines + file.client_lines for file in logs.files) <= EXCERPT_LINES
     matched = [one for one in logs.occurrences(*names) if excerpt or one.dated < one.count]
     if matched:
         yield _undecided(matched, excerpt)

@@ -11,7 +11,7 @@ from glob import has_magic
 import msgspec
 
 from jsdoctor.collect.logs.codec import FACTORS, PEEK, codec_of, is_tar, not_a_log
-from jsdoctor.collect.logs.store import Stored, open_stored, stored_at
+from jsdoctor.collect.logs.store import STDIN, Stored, open_stored, stored_at
 from jsdoctor.model.log_scan import Part
 
 _COMPRESSED = re.compile(r"(?:\.(?:gz|zst|zstd|bz2|xz|z))+(?=\.\d+$|$)", re.IGNORECASE)
@@ -58,7 +58,7 @@ def discover(
         many = repeated[stored.name] > 1 and stored.path != stored.name
         name = f"{given.rstrip('/')}/{stored.name}" if many else stored.name
         if stored.path not in parts:
-            named = stored.path == given or (stored.problem != "" and not has_magic(given))
+            named = stored.path == given or stored.name == STDIN or (stored.problem != "" and not has_magic(given))
             part = _whole(stored, name, named or bool(stored.problem))
             zone, server = _chosen(zones, part), _chosen(servers, part)
             parts[stored.path] = msgspec.structs.replace(part, zone=zone, server=server)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
+
+from jsdoctor.collect.logs.remote import entries, open_remote
+
+STREAMS = ("-", "/dev/stdin")
+"""Names of standard input."""
+
+STDIN = "stdin"
+"""What reports call it."""
 
 
 class Stored(NamedTuple):
@@ -33,8 +43,7 @@ def is_uri(path: str) -> bool:
 def open_stored(path: str) -> BinaryIO:
     """Open an input for reading, seekable. Raises `OSError`."""
     if is_uri(path):
-        system, inner = _system(path)
-        return cast("BinaryIO", system.open_input_file(inner))
+        return open_remote(path)
     return Path(path).open("rb", buffering=0)
 
 
@@ -49,6 +58,9 @@ def stored_at(path: str) -> Iterator[Stored]:
 
 
 def _local(path: str) -> Iterator[Stored]:
+    if path in STREAMS or path.startswith(("/dev/fd/", "/proc/self/fd/")):
+        yield _spooled(path)
+        return
     if has_magic(path) and not Path(path).exists():
         for match in sorted(glob(path, recursive=True)):  # noqa: PTH207  # pathlib wants relative patterns
             if Path(match).is_file():
@@ -57,15 +69,39 @@ def _local(path: str) -> Iterator[Stored]:
     if not Path(path).is_dir():
         yield _file(path, path)
         return
-    for directory, inner, files in os.walk(path, onerror=_raise):
-        inner.sort()
+    seen: set[tuple[int, int]] = set()
+    for directory, inner, files in os.walk(path, onerror=_raise, followlinks=True):
+        inner[:] = [name for name in sorted(inner) if _is_new(os.path.join(directory, name), seen)]  # noqa: PTH118
         for file in sorted(files):
             full = os.path.join(directory, file)  # noqa: PTH118  # names need not be valid paths of pathlib
             yield _file(full, os.path.relpath(full, path))
 
 
+def _is_new(directory: str, seen: set[tuple[int, int]]) -> bool:
+    """Whether a directory was not walked yet: links may lead back to where they stand."""
+    try:
+        found = Path(directory).stat()
+    except OSError:
+        return False
+    known = (found.st_dev, found.st_ino) in seen
+    seen.add((found.st_dev, found.st_ino))
+    return not known
+
+
 def _raise(error: OSError) -> None:
     raise error
+
+
+def _spooled(path: str) -> Stored:
+    """What comes through a pipe, in a temporary file that goes with the process: it can be read only once."""
+    handle, copy = tempfile.mkstemp(prefix="jsdoctor-")
+    atexit.register(Path(copy).unlink, missing_ok=True)
+    with (
+        os.fdopen(handle, "wb") as target,
+        open(0 if path in STREAMS else path, "rb", closefd=path not in STREAMS) as source,
+    ):  # a descriptor
+        shutil.copyfileobj(source, target)
+    return _file(copy, STDIN)
 
 
 def _file(path: str, name: str) -> Stored:
@@ -79,37 +115,6 @@ def _file(path: str, name: str) -> Stored:
     return Stored(path, printable, found.st_size, found.st_mtime_ns // 1000)
 
 
-def _system(path: str) -> tuple[Any, str]:
-    try:
-        from pyarrow import ArrowException, fs  # noqa: PLC0415  # only for those who read from object stores
-    except ImportError as error:
-        raise OSError("reading from object stores needs the extra: pip install 'jsdoctor[logs]'") from error
-    try:
-        system, inner = fs.FileSystem.from_uri(path)
-    except (ArrowException, ValueError) as error:
-        raise OSError(f"cannot be opened: {error}") from error
-    return system, inner
-
-
 def _remote(path: str) -> Iterator[Stored]:
-    from pyarrow import fs  # noqa: PLC0415
-
-    base, pattern = path, ""
-    if has_magic(path):
-        cut = path.rfind("/", 0, min(path.find(sign) for sign in "*?[" if sign in path))
-        base, pattern = path[:cut], path
-    system, inner = _system(base)
-    root = path[: len(base) - len(inner)] if base.endswith(inner) else base[: base.find("://") + 3]
-    info = system.get_file_info(inner)
-    if info.type == fs.FileType.Directory or pattern:
-        selected = fs.FileSelector(inner, recursive=True)
-        entries = sorted(system.get_file_info(selected), key=lambda entry: str(entry.path))
-    elif info.type == fs.FileType.NotFound:
-        raise FileNotFoundError(2, "No such file or directory")
-    else:
-        entries = [info]
-    for entry in entries:
-        uri = root + entry.path
-        if entry.type == fs.FileType.File and (not pattern or fnmatchcase(uri, pattern)):
-            name = uri if len(entries) == 1 or pattern else entry.path.removeprefix(inner).lstrip("/")
-            yield Stored(uri, name, entry.size or 0, (entry.mtime_ns or 0) // 1000)
+    for entry in entries(path):
+        yield Stored(entry.uri, entry.name, entry.size, entry.mtime_us)

@@ -24,6 +24,8 @@ _LOUD = ("INF", "WRN", "ERR", "FTL")
 _QUIET = frozenset(("DBG", "TRC"))
 _LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
 _BEGINS = re.compile(r"\^([A-Za-z ]{7})[A-Za-z ]")  # a quantifier may follow the last one
+_TELLING = 16
+_CONNECTION = re.compile(rb"[\w.:\[\]-]+ - (?:cid|rid|gid|lid|wid|mid|jid):\S+ - ")
 _NUMBERS = re.compile(r"\d+")
 _WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.ASCII)
@@ -112,19 +114,20 @@ class Matcher:
     def opening(self, text: bytes) -> bool:
         """Whether a message begins as one of a server's does, so that it needs no header to be known as one."""
         text = text[:TEXT_CAP]
+        of = _CONNECTION.match(text)
+        texts = (text, text[of.end() :]) if of else (text,)
         return any(
-            signature.source is Source.SERVER and signature.name != FATAL and pattern.begins(text)
+            signature.source is Source.SERVER and signature.name != FATAL and any(map(pattern.begins, texts))
             for number in self._search.present(text)
             for signature, pattern in self._by_literal[number]
         )
 
     def quoted(self, text: bytes) -> bool:
-        """Whether the words of a server stand anywhere in a text."""
-        text = text[:TEXT_CAP]
+        """Whether words that only a server writes stand anywhere in a text."""
         return any(
-            signature.source is Source.SERVER and signature.name != FATAL and pattern.groups(text) is not None
-            for number in self._search.present(text)
-            for signature, pattern in self._by_literal[number]
+            signature.source is Source.SERVER and len(signature.contains) >= _TELLING and signature.name not in MARKED
+            for number in self._search.present(text[:TEXT_CAP])
+            for signature, _ in self._by_literal[number]
         )
 
     def _remember(self, size: int) -> None:

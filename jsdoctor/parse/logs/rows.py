@@ -47,7 +47,7 @@ class PartRow(msgspec.Struct, array_like=True):
     """What became of one part. Spans are lowest and highest times: of the server's stamps, of other times by zone.
 
     `stamped` lines have the server's stamp; `server_hits` and `client_hits` count lines with signatures of either,
-    `surveyed_*` those of the head and tail of the file that have no such stamp. `steps` counts all, kept or not.
+    `surveyed_*` those of the head and tail of the file, whatever stamp they have. `steps` counts all, kept or not.
     `quoted` lines have a server's words in them, and are neither a server's nor known of applications.
     """
 

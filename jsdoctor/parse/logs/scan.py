@@ -264,7 +264,7 @@ class PartScan:
     def _take_odd(self, line: LogLine, matches: tuple[Match, ...], begin: int) -> None:
         note_time(self._row, line)
         if line.server:
-            self._row.server_hits += line.native_us is None
+            self._row.server_hits += 1
         else:
             self._row.client_hits += 1
         voice = VoiceRef(self._row.section, line.label, line.pid)

@@ -83,7 +83,7 @@ class File:
             read=sum(part.read for part in parts),
             lines=sum(part.lines for part in parts),
             stamped=stamped,
-            server_lines=stamped + max(served, sum(part.surveyed_server for part in parts)),
+            server_lines=max(stamped, served, sum(part.surveyed_server for part in parts)),
             client_lines=max(client, sum(part.surveyed_client for part in parts)),
             first=span[0] if span else None,
             last=span[1] if span else None,

@@ -21,7 +21,7 @@ def survey(row: PartRow, lines: list[bytes], year: int) -> None:
         if line.server and line.level and line.level not in row.levels:
             row.levels.append(line.level)
         if line.server:
-            row.surveyed_server += line.native_us is None
+            row.surveyed_server += 1
         elif line.us is not None:
             row.surveyed_client += 1
         if line.zoned and line.us is not None and line.native_us is not None and row.shift_us is None:

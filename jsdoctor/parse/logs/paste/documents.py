@@ -53,6 +53,8 @@ def _documents(text: str) -> Iterator[object]:
     while at < len(text):
         while at < len(text) and text[at] in _SPACE:
             at += 1
+        if at >= len(text):
+            return
         try:
             document, at = _decoder.raw_decode(text, at)
         except RecursionError:
