@@ -137,3 +137,18 @@ def test_a_cluster_without_a_leader_at_the_end_is_told_however_short_the_log(
     assert {code for code, _, _ in _loud(tmp_path / "n1.log")} >= set(expected)
     if after:
         assert "JSD701" not in {code for code, _, _ in _loud(tmp_path / "n1.log")}
+
+
+def test_two_processes_whose_lines_mix_are_no_crash(tmp_path: Path) -> None:
+    text = (
+        "[1] 2026/11/21 10:00:00.000000 [INF] Starting nats-server\n"
+        "[1] 2026/11/21 10:00:01.000000 [INF] Server is ready\n"
+        "[2] 2026/11/21 10:00:02.000000 [INF] Starting nats-server\n"
+        "[2] 2026/11/21 10:00:03.000000 [INF] Server is ready\n"
+        "[1] 2026/11/21 10:30:00.000000 [INF] File log re-opened\n"
+        "[2] 2026/11/21 10:31:00.000000 [INF] File log re-opened\n"
+    )
+    (tmp_path / "host.log").write_text(text)
+    assert run_rule("JSD805", evidence_of_files(tmp_path / "host.log")).results == ()
+    (tmp_path / "host.log").write_text("".join(text.splitlines(keepends=True)[:4]))
+    assert len(run_rule("JSD805", evidence_of_files(tmp_path / "host.log")).results) == 1

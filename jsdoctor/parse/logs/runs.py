@@ -11,6 +11,7 @@ from jsdoctor.parse.logs.rows import MarkRow, SegmentRow, VoiceRef
 from jsdoctor.parse.logs.series import File, Names
 
 _NORMAL_STOP_US = 5_000_000
+_BESIDE_US = 2_000_000
 _CLOSING = (builtin.STOPPING, builtin.LAME_DUCK, builtin.EXIT)
 
 
@@ -121,9 +122,17 @@ def finished(runs: Iterable[Run], names: Names) -> list[ProcessRun]:
     found = []
     for server, mine in sorted(by_server.items()):
         for number, run in enumerate(mine):
-            after = mine[number + 1] if number + 1 < len(mine) else None
+            after = next((later for later in mine[number + 1 :] if not _beside(run, later)), None)
             found.append(_finished(server, run, after))
     return found
+
+
+def _beside(run: Run, later: Run) -> bool:
+    """Whether a process logged on well after another one had started: two servers whose lines mix, and no restart."""
+    started = later.at(builtin.START)
+    if run.last is None or started is None or run.last.zoned != started.zoned or run.voice == later.voice:
+        return False
+    return run.last.us - started.us > (_BESIDE_US if started.timed else 0)
 
 
 def _finished(server: str, run: Run, after: Run | None) -> ProcessRun:
