@@ -28,9 +28,11 @@ from jsdoctor.engine.suppression import resolve_waivers, suppress, waiver_uses
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code, nagios_state
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
+from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
 from jsdoctor.parse.configuration import Configuration, RuleSetting
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.formats import FORMATS
@@ -113,6 +115,7 @@ class Judging:
             results=results if self.request.all_findings else without_existing(results, evidence),
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
+            traffic=_traffic(evidence),
             deployment=_deployment(evidence),
         )
         seen_at = max((source.collected_at for source in sources), default=report.started)
@@ -207,3 +210,8 @@ def _render_options(request: JudgeRequest, config: Configuration) -> RenderOptio
         exit_zero=request.exit_zero,
         allow_gaps=request.allow_gaps,
     )
+
+
+def _traffic(evidence: EvidenceSet) -> tuple[TrafficSummary, ...]:
+    packets = evidence.get(PacketEvidence)
+    return traffic_summaries(packets) if isinstance(packets, PacketEvidence) else ()

@@ -10,6 +10,7 @@ from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.rule import Impact, Link, Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
+from jsdoctor.model.traffic_summary import TrafficSummary
 
 SCHEMA = "jsdoctor.report/v1"
 
@@ -125,6 +126,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Result, ...]
     gaps: tuple[Gap, ...]
     headline: str = ""
+    traffic: tuple[TrafficSummary, ...] = ()
     incidents: tuple[Incident, ...] = ()
     deployment: tuple[str, ...] = ()
 

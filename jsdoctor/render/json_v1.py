@@ -45,6 +45,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
             ],
             "gaps": [raw(gap_document(gap)) for gap in gaps_in_order(report.gaps)],
             "summary": raw(_summary(report)),
+            "traffic": [raw(msgspec.to_builtins(one)) for one in report.traffic],
         }
     )
 

@@ -10,6 +10,7 @@ from jsdoctor.render.findings import write_block
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, in_blocks, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
+from jsdoctor.render.traffic import write_traffic
 from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
 from jsdoctor.render.wording import listed, to_the_second
@@ -26,6 +27,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     blocks = list(in_blocks(findings))
     for block in blocks:
         write_block(page, block, options)
+    write_traffic(page, report.traffic)
     write_crashes(page, report, options)
     write_gaps(page, report, options)
     write_not_evaluated(page, report, options)

@@ -115,3 +115,14 @@ def test_no_capture_no_scapy(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_healthy_capture_has_a_summary_of_its_traffic(tmp_path: Path) -> None:
+    capture = str(capture_path("own-healthy"))
+    done = jsdoctor("check", "--pcap", capture, "--format", "json", cwd=tmp_path)
+    (traffic,) = json.loads(done.stdout)["traffic"]
+    assert (traffic["published"], traffic["delivered"], traffic["publish_acks"]["count"]) == (100, 200, 100)
+    assert traffic["subjects"] == [{"name": "WORK.large", "count": 60}, {"name": "WORK.new", "count": 40}]
+    text = jsdoctor("check", "--pcap", capture, cwd=tmp_path).stdout
+    assert "published 100, delivered 200" in text
+    assert "consumer WORK/PULL: 100 delivered, 100 acks" in text

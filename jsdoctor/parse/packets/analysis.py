@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.packets import Capture, TcpConnection
 from jsdoctor.parse.packets.clock import BACK_NS, JUMP_NS, CaptureClock
-from jsdoctor.parse.packets.container import Damaged, Foreign, Interface, Reader
+from jsdoctor.parse.packets.container import LATEST_NS, Damaged, Foreign, Interface, Reader
 from jsdoctor.parse.packets.ip import NoSegment
 from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
 from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
@@ -119,6 +119,7 @@ class Analysis:
 
     def _odd_time(self, at: int, last_at: int, segment: Segment | NoSegment) -> int:
         """The time of a packet that comes before the last one, or long after it."""
+        at = min(max(at, 0), LATEST_NS)
         if not last_at:
             self._first_at = at
             return at
@@ -128,7 +129,8 @@ class Analysis:
                 return at
         if isinstance(segment, NoSegment):
             return at
-        return self._clock.look(at, last_at, segment, self._connections.known(segment[0]))
+        at = self._clock.look(at, last_at, segment, self._connections.known(segment[0]))
+        return min(max(at, 0), LATEST_NS)
 
     def _begin(self, head: bytes) -> Reader:
         reader = self._reader = reader_of(head)
