@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jsdoctor.remedy.operation import load_operations
 from tests.clock import ShiftClock, clock_shifter
 from tests.remedy.kill_matrix import ACTIONS, KILLED, Lab, Ran
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
@@ -122,6 +123,14 @@ def shape(seen: Json) -> Json:
     return {
         name: {**one, "messages": len(one["messages"]) if name == "ORDERS" else one["messages"]}
         for name, one in seen.items()
+    }
+
+
+def test_every_operation_is_in_the_matrix() -> None:
+    """All but those of the system account, which move the meta leader and remove a server."""
+    assert {name.split(" ")[0] for name in ACTIONS} == load_operations().keys() - {
+        "meta.step_down",
+        "server.remove_peer",
     }
 
 

@@ -11,6 +11,7 @@ import msgspec
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.model.plan import Plan
+from jsdoctor.parse.redact import scrub_text
 from jsdoctor.remedy.outcome import GOOD, Ending, Outcome
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
@@ -62,9 +63,9 @@ def outcomes_in(outcomes: Sequence[Outcome], wanted: PlanFormat, options: Render
         style = "bold green" if outcome.ending in GOOD else _STYLES.get(outcome.ending, "bold red")
         page.line((f"{step.id}. ", "bold"), (outcome.ending.value, style), f" {step.subject.label} · {step.action}")
         if outcome.failure:
-            page.line(f"Failed: {outcome.failure}", indent=3)
+            page.line(f"Failed: {scrub_text(outcome.failure)}", indent=3)
         if outcome.text:
-            page.line(outcome.text, indent=3)
+            page.line(scrub_text(outcome.text), indent=3)
         for loss in outcome.losses:
             page.line((f"Lost: {loss.text}", "bold red"), indent=3)
             if loss.backup:
@@ -82,7 +83,7 @@ def _document(outcome: Outcome) -> dict[str, object]:
         "action": step.action,
         "subject": msgspec.to_builtins(step.subject),
         "ending": outcome.ending.value,
-        "text": outcome.text,
-        "failure": outcome.failure,
+        "text": scrub_text(outcome.text),
+        "failure": scrub_text(outcome.failure),
         **({"losses": msgspec.to_builtins(outcome.losses)} if outcome.losses else {}),
     }
