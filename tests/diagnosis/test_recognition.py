@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 
 import pytest
 
@@ -89,3 +90,21 @@ def test_the_line_among_others_is_found() -> None:
 @pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "(" * 5000, "a" * 200_000, "10071" * 1000])
 def test_odd_text_is_no_error(text: str) -> None:
     recogniser().text(text)
+
+
+def _rows() -> list[list[str]]:
+    lines = (FIXTURES / "symptoms" / "client_errors.tsv").read_text("utf-8").splitlines()[1:]
+    return [line.split("\t") for line in lines]
+
+
+def test_every_error_of_the_clients_leads_to_its_page_or_has_a_reason() -> None:
+    wrong = [(client, text, page, told(text)) for client, text, page, _ in _rows() if told(text) != (page or None)]
+    assert wrong == []
+    assert all(bool(page) != bool(reason) for _, _, page, reason in _rows())
+
+
+def test_errors_of_all_seven_clients_are_listed() -> None:
+    clients = Counter(row[0] for row in _rows())
+    wanted = {"nats.go", "nats.py", "nats.js", "nats.js v2", "nats.java", "nats.net", "nats.rs", "nats.c"}
+    assert set(clients) == wanted
+    assert min(clients.values()) >= 30

@@ -34,6 +34,8 @@ from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.container import Damaged, Foreign
 from jsdoctor.parse.packets.nats.observer import NatsObserver
+from jsdoctor.parse.pasted.kinds import pasted_replies
+from jsdoctor.parse.pasted.sample import pasted_sample, with_unseen
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.parse.setting import parse_setting
 from jsdoctor.remedy.offer import with_offers
@@ -49,6 +51,7 @@ from tests.servers.binaries import ROOT
 CORPUS = Path(__file__).resolve().parent / "corpus"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _LARGEST_CAPTURE = 120_000
+_PASTE = 20_000
 SECRET = "c0rrect-H0rse_Battery"
 
 
@@ -232,7 +235,19 @@ def check_capture(data: bytes) -> None:
         raise BrokenPromiseError("more segments than packets")
 
 
+def pastes() -> list[bytes]:
+    """Replies and pages of the nats command, as they are pasted."""
+    return [path.read_bytes() for path in sorted((FIXTURES / "pasted").glob("*/*")) if path.stat().st_size < _PASTE]
+
+
+def check_paste(data: bytes) -> None:
+    """Whatever is pasted is read, and what it does not show stays unread, without an error."""
+    pasted = pasted_sample(pasted_replies(data.decode(errors="replace"), NOW), NOW)
+    with_unseen(assemble((pasted.sample,)), pasted)
+
+
 TARGETS: dict[str, Target] = {
+    "paste": Target(pastes, mutate_text, check_paste),
     "bundle": Target(bundles, mutate_zip, check_bundle, (Problem,)),
     "archive": Target(archives, mutate_zip, check_bundle, (Problem,)),
     "reply": Target(replies, mutate_reply, check_reply),

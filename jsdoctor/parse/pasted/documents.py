@@ -16,6 +16,7 @@ _MOST_DOCUMENTS = 10_000
 _MOST_CUT = 50
 _DEEPEST = 64
 _DECODER = json.JSONDecoder(strict=False)
+_START = re.compile(r'[{\[](?=\s{0,20}(?:["{}\[\]]|$))')
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -54,15 +55,9 @@ def documents(text: str) -> Iterator[Document]:
 
 
 def _next_start(text: str, at: int) -> int:
-    """Where the next line or text begins that may be a document: a brace or bracket that a line or blank precedes."""
-    while at < len(text):
-        found = min((p for p in (text.find("{", at), text.find("[", at)) if p >= 0), default=-1)
-        if found < 0:
-            return -1
-        if text[found + 1 : found + 20].lstrip()[:1] in ('"', "{", "[", "}", "]", ""):
-            return found
-        at = found + 1
-    return -1
+    """Where the next document may begin: a brace or bracket before a text, another one, or the end."""
+    found = _START.search(text, at)
+    return found.start() if found else -1
 
 
 def _is_wanted(value: object) -> bool:
