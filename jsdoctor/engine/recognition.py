@@ -17,6 +17,12 @@ LONGEST_TEXT = 64 * 1024
 """So many characters of a text are looked at, from its end: the error is what was logged last."""
 
 _LONGEST_LINE = 4096
+_SECRETS = re.compile(
+    r"(?<=://)[^/\s@]+(?=@)|(?<=password)\W{1,3}\S+|(?<=token)[=:]\s?\S+|\bS[UAO][A-Z2-7]{56}\b|\beyJ[\w.-]{20,}",
+    re.IGNORECASE,
+)
+"""Logins, passwords, seeds and JWTs: the words of a text are repeated, what is secret in them is not."""
+
 _CODE = re.compile(
     r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error)\W{1,6}(1\d{4})\b  # Go, Python, Rust, JSON
       | [\[(](1\d{4})[\])]                                                           # Java, the nats command
@@ -112,7 +118,8 @@ class Recogniser:
             for known in symptom.matching.texts:
                 match = re.search(known.pattern, words, re.IGNORECASE)
                 if match:
-                    yield Recognised(symptom, f'the words "{match[0]}" ({known.client})', len(match[0]))
+                    shown = _SECRETS.sub("***", match[0])
+                    yield Recognised(symptom, f'the words "{shown}" ({known.client})', len(match[0]))
 
     def _signatures(self, text: str) -> Iterator[Signature]:
         """Signatures of rules that a symptom names, whoever may have logged the lines."""

@@ -108,3 +108,17 @@ def test_errors_of_all_seven_clients_are_listed() -> None:
     wanted = {"nats.go", "nats.py", "nats.js", "nats.js v2", "nats.java", "nats.net", "nats.rs", "nats.c"}
     assert set(clients) == wanted
     assert min(clients.values()) >= 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nats: dial nats://app:hunter2@nats:4222: connection refused",
+        "nats failed: password: hunter2 i/o timeout",
+        "nats token=hunter2 connection refused",
+    ],
+)
+def test_secrets_in_a_text_are_not_repeated(text: str) -> None:
+    found = recogniser().text(text)
+    assert found.symptom is not None
+    assert not any("hunter2" in reading.by for reading in (found, *found.also))

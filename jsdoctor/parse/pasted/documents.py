@@ -40,7 +40,9 @@ def documents(text: str) -> Iterator[Document]:
             return
         try:
             value, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            return
+        except ValueError as error:
             repaired = _repaired(text, start) if _ends_early(error, text) else None
             if repaired is None:
                 at = start + 1

@@ -67,13 +67,13 @@ def of_text(text: str, known_line: Callable[[bytes], bool]) -> tuple[Kind, ...]:
         kinds.append(Kind.REPLY)
     if not kinds and (_MANIFEST.search(text) or _DECLARED.search(text)) and not _is_log(text, known_line):
         return (Kind.MANIFEST,)
-    if _is_log(text, known_line):
+    if _is_log(text, known_line, dates=not kinds):
         kinds.append(Kind.LOG)
     return tuple(kinds)
 
 
-def _is_log(text: str, known_line: Callable[[bytes], bool]) -> bool:
-    """Whether nats-server wrote a line of it, a rule knows one, or most lines begin with a time."""
+def _is_log(text: str, known_line: Callable[[bytes], bool], dates: bool = True) -> bool:
+    """Whether nats-server wrote a line of it, a rule knows one, or (`dates`) most lines begin with a time."""
     lines = [line for line in text.splitlines() if line.strip()]
     dated = 0
     for line in lines[:_LINES]:
@@ -82,4 +82,4 @@ def _is_log(text: str, known_line: Callable[[bytes], bool]) -> bool:
         if read.server or known_line(raw):
             return True
         dated += read.us is not None
-    return dated * 2 > len(lines[:_LINES]) > 0
+    return dates and dated * 2 > len(lines[:_LINES]) > 0
