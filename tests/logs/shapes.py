@@ -252,6 +252,7 @@ DRESSED: dict[str, Shape] = {
     "pod and tab": _each(lambda _, line: f"nats-0\t{line}"),
     "several pods": _each(lambda number, line: f"{_PODS[number % 3]} | {line}"),
     "message alone": _each(_message),
+    "process id and message": _each(lambda number, line: f"[7] {_message(number, line)}"),
     "message in a quote": _each(lambda number, line: f"> {_message(number, line)}"),
     "message in a list": _each(lambda number, line: f"- {_message(number, line)}"),
     "level in words": _viewer("{level} {text}"),

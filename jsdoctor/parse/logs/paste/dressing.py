@@ -42,6 +42,7 @@ _LAYERS = (
     re.compile(r"\s*\d{1,7}(?:\t|\s+)(?=[\[A-Z\d])"),
     re.compile(r"\s*Line\s+\d+\s*[:|]?\s*"),
     re.compile(r"\s*`{1,3}(?=\S)"),
+    re.compile(r"\s*\[\d{1,10}\]\s+(?=\S)"),  # a process id, the level cut away
     re.compile(r"\s*[|│]\s*"),
     re.compile(r"[ \t]+"),
     re.compile(r"\s*(?:nats|nats-server|stderr|stdout|log|kernel)\s+(?=\S)"),
