@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jsdoctor.cli import options as opt
 from jsdoctor.cli.connection import connection_options
 from jsdoctor.cli.logs.options import LogRequest, log_options
+from jsdoctor.cli.option_values import split
 from jsdoctor.cli.packets.options import PacketRequest, packet_options
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
@@ -93,7 +93,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         bundle=given.get("bundle"),
         history=given.get("history"),
         monitor=tuple(given["monitor"] or ()),
-        ntp=opt.split(given["ntp"]),
+        ntp=split(given["ntp"]),
         scan=tuple(given["scan"] or ()),
         digests=_with_a_scan(given),
         samples=given["samples"],

@@ -16,6 +16,7 @@ from jsdoctor.cli import options as opt
 from jsdoctor.cli.baseline.file import load_baseline
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
+from jsdoctor.cli.option_values import split
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.collect.rule_pages import known_defects
@@ -77,9 +78,9 @@ class JudgeRequest:
 def judge_options(given: Mapping[str, Any]) -> JudgeRequest:
     """From what was given for the groups of options about rules, the report (if any) and the configuration."""
     return JudgeRequest(
-        select=opt.split(given["select"]),
-        extend_select=opt.split(given["extend_select"]),
-        ignore=opt.split(given["ignore"]),
+        select=split(given["select"]),
+        extend_select=split(given["extend_select"]),
+        ignore=split(given["ignore"]),
         rule_settings=tuple(given["set_"] or ()),
         rules=tuple(given["rules"] or ()),
         format=given.get("format_", opt.ReportFormat.TEXT).value,

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.logs.engine import Engine
+from jsdoctor.cli.option_values import (
+    Named,
+    positive_seconds,
+    scan_target,
+    server_name,
+    setting,
+    spark_conf,
+    timezone,
+)
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.stored import MOST_MESSAGES, ScanTarget
+from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
-from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.setting import parse_setting
-
-
-class Named(NamedTuple):
-    """A value and what it is for: a setting's name, or a pattern of names of files."""
-
-    name: str
-    value: str
 
 
 class ReportFormat(StrEnum):
@@ -45,83 +44,6 @@ class CatalogueFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
-
-
-def seconds(text: str | float) -> float:
-    """A duration as Go writes it, in seconds, for typer."""
-    if isinstance(text, int | float):
-        return float(text)
-    try:
-        return parse_duration(text) / 1e9
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def positive_seconds(text: str | float) -> float:
-    """The same, but not zero."""
-    value = seconds(text)
-    if value <= 0:
-        raise typer.BadParameter("it must be longer than zero")
-    return value
-
-
-def split(values: Iterable[str] | None) -> tuple[str, ...]:
-    """Values of a repeatable option, each of which may be a comma-separated list."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
-
-
-def setting(text: str) -> RuleSetting:
-    """A rule's parameter, for typer."""
-    try:
-        return parse_setting(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def spark_conf(text: str | Named) -> Named:
-    """A setting of Spark, for typer."""
-    if isinstance(text, Named):
-        return text
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise typer.BadParameter("write it as KEY=VALUE")
-    return Named(name.strip(), value)
-
-
-def server_name(text: str | Named) -> Named:
-    """A value for all logs, or for files like a pattern, for typer."""
-    if isinstance(text, Named):
-        return text
-    pattern, equals, value = text.rpartition("=")
-    if not value.strip() or (equals and not pattern.strip()):
-        raise typer.BadParameter("write it as VALUE or PATTERN=VALUE")
-    return Named(pattern.strip() or "*", value.strip())
-
-
-def timezone(text: str | Named) -> Named:
-    """The same for a time zone."""
-    named = server_name(text)
-    from jsdoctor.parse.logs.stamp import Zone
-
-    try:
-        Zone(named.value)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    return named
-
-
-def scan_target(text: str | ScanTarget) -> ScanTarget:
-    """A stream to be read, for typer."""
-    if isinstance(text, ScanTarget):
-        return text
-    stream, colon, newest = text.rpartition(":")
-    if not (colon and newest.isascii() and newest.isdigit()):
-        stream, newest = text, ""
-    if not stream or not stream.isprintable() or set(stream) & set(" .*>/\\"):
-        raise typer.BadParameter("write it as STREAM or STREAM:N; names of streams have no dots, blanks or wildcards")
-    if newest and not 1 <= int(newest) <= MOST_MESSAGES:
-        raise typer.BadParameter(f"N must be from 1 to {MOST_MESSAGES}")
-    return ScanTarget(stream, int(newest) if newest else None)
 
 
 def _text(*names: str, help: str, metavar: str, env: str | None = None) -> object:  # noqa: A002 - typer's own word

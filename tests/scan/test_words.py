@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from jsdoctor.cli.options import scan_target
+from jsdoctor.cli.option_values import scan_target
 from jsdoctor.collect.scan.rate import Rate
 from jsdoctor.collect.scan.take import date_ns, headers_of
 from jsdoctor.model.stored import ScanTarget

@@ -10,6 +10,7 @@ import typer
 
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.console import Color
+from jsdoctor.cli.option_values import positive_seconds
 
 
 class Allow(StrEnum):
@@ -66,7 +67,7 @@ PatienceTime = Annotated[
     float | None,
     typer.Option(
         "--patience",
-        parser=opt.positive_seconds,
+        parser=positive_seconds,
         metavar="DURATION",
         help="How long the effect of a step may take to show. [default: 30s, new replicas 10m]",
         show_default=False,

@@ -12,7 +12,7 @@ import msgspec
 from jsdoctor.cli.evidence_request import EvidenceRequest, evidence_options
 from jsdoctor.cli.fix.options import Allow, PlanFormat, plan_format
 from jsdoctor.cli.judging import JudgeRequest, judge_options
-from jsdoctor.cli.options import split
+from jsdoctor.cli.option_values import split
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.plan import SCHEMA, Plan
 from jsdoctor.model.rule import Risk
