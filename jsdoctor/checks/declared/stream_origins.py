@@ -123,8 +123,7 @@ def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[Refusal]:
             if origin.name in visited:
                 if origin is stream.mirror or _meets(stream.subjects, origin.filter_subject):
                     field = "mirror" if config.mirror else "sources"
-                    since = (2, 11) if origin is stream.mirror else (2, 10)
-                    yield Refusal(field, f"{stream.name} reads from {origin.name}, which is a cycle", since=since)
+                    yield Refusal(field, f"{stream.name} reads from {origin.name}, which is a cycle")
                     return
             elif there := known(origin.name):
                 waiting.append(there)
