@@ -6,13 +6,13 @@ Every finding is in exactly one incident: as its cause, or as a consequence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from jsdoctor.engine.relations import Relations, accounts_agree, in_words
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Finding, Severity
+from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Consequence, Incident, Result
 from jsdoctor.model.rule import Explanation
 
@@ -21,8 +21,6 @@ _APART = timedelta(minutes=15)
 
 _STILL = timedelta(hours=1)
 """What logs last told of longer ago than this does not explain what is there now."""
-
-_NUMBER = re.compile(r"\d[\d,.]*(?:[a-zµ]+\b)?")
 
 
 def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -> tuple[Incident, ...]:
@@ -40,7 +38,7 @@ def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -
     places = {id(result): place for place, result in enumerate(results)}
     causes: dict[tuple[object, ...], list[Result]] = {}
     following: dict[tuple[object, ...], list[Consequence]] = {}
-    alike = {place: _likeness(result) for place, result in enumerate(results) if place not in explained}
+    alike = {place: likeness(result) for place, result in enumerate(results) if place not in explained}
     for place, result in enumerate(results):
         if place not in explained:
             causes.setdefault(alike[place], []).append(result)
@@ -105,15 +103,6 @@ def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
 def _span(finding: Finding) -> tuple[datetime, datetime] | None:
     moments = [moment for moment in (finding.first_seen, finding.last_seen) if moment is not None]
     return (min(moments), max(moments)) if moments else None
-
-
-def _likeness(result: Result) -> tuple[object, ...]:
-    """Equal for findings that say the same of different subjects: but for names and numbers, the same message."""
-    finding, subject = result.finding, result.finding.subject
-    message = finding.message
-    for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
-        message = message.replace(name, "?")
-    return (result.rule.code, result.severity, finding.confidence, subject.kind, _NUMBER.sub("#", message))
 
 
 def _in_order(consequences: Iterable[Consequence]) -> tuple[Consequence, ...]:

@@ -1,17 +1,19 @@
-"""The last line of a report: how many findings, in how many rules, and what became of the others."""
+"""The verdict of a report, at its top and at its end: what is wrong, what to type first, and the counts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.model.report import Report
+from jsdoctor.model.report import Incident, Report
 from jsdoctor.model.wording import counted
+from jsdoctor.render.incidents import IMPACT_WORDS, first_command, summary
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.wording import listed
 
 _CODES_SHOWN = 4
+_CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 
 
 def findings_by_severity(report: Report) -> dict[Severity, int]:
@@ -26,6 +28,16 @@ def write_verdict(page: Page, report: Report) -> None:
     opening, style = _opening(report, outcomes)
     page.blank()
     page.line((opening, style), *(f" · {rest}" for rest in _others(report, outcomes)))
+
+
+def write_incidents(page: Page, incidents: Sequence[Incident], most: int) -> None:
+    """What is wrong, one line for each of the first `most` incidents, and below it what to type first."""
+    for number, incident in enumerate(incidents[:most], 1):
+        style, impact = SEVERITY_STYLES[incident.severity], IMPACT_WORDS[incident.impact]
+        page.cut(f"{number}. ", (incident.severity.value, style), f" · {impact} · {summary(incident)}")
+        page.verbatim("→ ", first_command(incident), _CUT_OFF, indent=3)
+    if len(incidents) > most:
+        page.line(f"and {counted(len(incidents) - most, 'more incident')}")
 
 
 def verdict_sentence(report: Report) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
+from jsdoctor.model.commands import changes_something
+from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Subject
+from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
 from jsdoctor.model.wording import counted
+from jsdoctor.render.incidents import Block
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.places import places
@@ -20,11 +23,12 @@ _EVIDENCE_SHOWN = 10
 _GROUPS_SHOWN = 3
 
 
-def write_block(page: Page, block: Sequence[Result], options: RenderOptions) -> None:
-    """Findings of one rule and one severity."""
+def write_block(page: Page, block: Sequence[Result], options: RenderOptions, number: str = "") -> None:
+    """Findings of one rule and one severity. `number` stands before the heading."""
     rule, severity = block[0].rule, block[0].severity
     page.blank()
     page.line(
+        number,
         (severity.value, SEVERITY_STYLES[severity]),
         " ",
         (f"{rule.code} {rule.slug}", "bold"),
@@ -33,13 +37,37 @@ def write_block(page: Page, block: Sequence[Result], options: RenderOptions) -> 
     if options.verbose:
         page.line(("Healthy: " + rule.title, "dim"), indent=2)
     shown = block[: options.max_examples] if options.max_examples else block
+    if len(block) > 1 and not options.verbose and len({likeness(result) for result in block}) == 1:
+        _write_alike(page, block, options)
+        page.line(f"Why: jsdoctor explain {rule.code}", indent=2)
+        return
     for result in shown:
         _write_finding(page, result, options)
     if len(shown) < len(block):
         page.line(_remainder([result.finding.subject for result in block[len(shown) :]]), indent=2)
-    for risk in sorted({result.remedy.risk for result in shown if result.remedy and not result.remedy.commands}):
-        page.line(f"Fix ({risk}): no command, the page below says how", indent=2)
     page.line(f"Why: jsdoctor explain {rule.code}", indent=2)
+
+
+def write_consequences(page: Page, block: Block, options: RenderOptions) -> None:
+    """Findings that another one explains: a line with their names and one with what the first of them says.
+
+    With `verbose` each of them in full: their own remedies are for those who have read the cause's.
+    """
+    if options.verbose:
+        write_block(page, block.results, options)
+        page.line(f"Explained by {block.explanation}", indent=2)
+        return
+    first = block.results[0]
+    names = listed((result.finding.subject.label for result in block.results), options.max_examples)
+    page.line(
+        (first.severity.value, SEVERITY_STYLES[first.severity]),
+        f" {first.rule.code} {first.rule.slug} · ",
+        (names, "bold"),
+        indent=4,
+    )
+    if first.finding.message:
+        page.line(first.finding.message, indent=6)
+    page.line((f"explained by {block.explanation}", "dim"), indent=6)
 
 
 def numbers(finding: Finding) -> str:
@@ -53,6 +81,30 @@ def numbers(finding: Finding) -> str:
         against = f", threshold {limit}"
     error = f" ± {quantity(finding.uncertainty, unit)}" if finding.uncertainty is not None else ""
     return f"measured {shown}{error}{against}"
+
+
+def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) -> None:
+    """Findings that say the same of several subjects: the names, what the first of them says, and all commands."""
+    limit = options.max_examples or len(block)
+    names = ", ".join(result.finding.subject.label for result in block[:limit])
+    page.line((names, "bold"), indent=2)
+    if len(block) > limit:
+        page.line(_remainder([result.finding.subject for result in block[limit:]]), indent=2)
+    messages = {result.finding.message for result in block}
+    lead = f"{block[0].finding.subject.label}: " if len(messages) > 1 else ""
+    if messages != {""}:
+        page.line(lead + block[0].finding.message, indent=4)
+    if written := ", ".join(filter(None, (_written(result.finding) for result in block[:limit]))):
+        page.line(written, indent=4)
+    if seen := _seen(block[0].finding):
+        page.line(seen, indent=4)
+    offers = [result.remedy for result in block[:limit] if result.remedy]
+    for lead, command in dict.fromkeys((_lead(offer, one), one) for offer in offers for one in offer.commands):
+        page.verbatim(lead, command, _CUT_OFF, indent=4)
+
+
+def _lead(offer: Offer, command: str) -> str:
+    return f"Fix ({offer.risk}): " if changes_something(command) else "Look: "
 
 
 def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
@@ -73,7 +125,7 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         _write_evidence(page, finding.evidence, options)
     if result.remedy is not None:
         for command in result.remedy.commands:
-            page.verbatim(f"Fix ({result.remedy.risk}): ", command, _CUT_OFF, indent=4)
+            page.verbatim(_lead(result.remedy, command), command, _CUT_OFF, indent=4)
 
 
 def _written(finding: Finding) -> str:

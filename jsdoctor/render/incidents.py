@@ -1,13 +1,19 @@
-"""An incident in one line: what is wrong, how much follows from it, and what to type first."""
+"""The incidents of a report: their order, one line for each, and what every finding is explained by."""
 
 from __future__ import annotations
 
-from jsdoctor.model.report import Incident
+from collections.abc import Iterator
+from itertools import groupby
+
+import msgspec
+
+from jsdoctor.model.report import Consequence, Incident, Report, Result
 from jsdoctor.model.rule import Impact
 from jsdoctor.model.wording import counted
+from jsdoctor.render.order import in_blocks
 from jsdoctor.render.wording import listed
 
-_NAMES_SHOWN = 3
+_NAMES_SHOWN = 2
 
 IMPACT_WORDS = {
     Impact.DATA_LOST: "data lost",
@@ -19,8 +25,52 @@ IMPACT_WORDS = {
 }
 
 
+class Block(msgspec.Struct, frozen=True):
+    """Findings of one rule and one severity in one incident. `explanation` is empty for the cause."""
+
+    results: tuple[Result, ...]
+    explanation: str = ""
+
+
+def incidents_of(report: Report) -> tuple[Incident, ...]:
+    """The incidents of a report. Findings that are in none, in a report made by hand, stand for themselves."""
+    grouped = {id(result) for incident in report.incidents for result in incident.results}
+    rest = [result for result in report.failures() if id(result) not in grouped]
+    return (*report.incidents, *(Incident(tuple(block)) for block in in_blocks(rest)))
+
+
+def blocks(incident: Incident) -> Iterator[Block]:
+    """The cause, then its consequences, those of one rule, severity and explanation together."""
+    yield Block(incident.causes)
+
+    def kind(one: Consequence) -> tuple[str, str]:
+        return one.result.rule.code, one.result.severity.value
+
+    for _, alike in groupby(incident.consequences, key=kind):
+        found = list(alike)
+        reasons = dict.fromkeys(explanation(one) for one in found)
+        yield Block(tuple(one.result for one in found), listed(reasons, _NAMES_SHOWN))
+
+
+def explanation(one: Consequence) -> str:
+    """`JSD703 n3: n3 holds it`."""
+    return f"{one.explained_by.rule.code} {one.explained_by.finding.subject.label}: {one.evidence}"
+
+
+def explanations(report: Report) -> dict[str, str]:
+    """By fingerprint, what explains the findings that are consequences."""
+    found = [one for incident in report.incidents for one in incident.consequences]
+    return {one.result.fingerprint: explanation(one) for one in found}
+
+
+def in_incident_order(report: Report) -> Iterator[Block]:
+    """All findings that count, incident by incident, the cause before its consequences."""
+    for incident in incidents_of(report):
+        yield from blocks(incident)
+
+
 def summary(incident: Incident) -> str:
-    """`JSD703 n3: n3 has not been heard for 31 s … (and 12 consequences)`."""
+    """`JSD703 n3 (12 consequences): n3 has not been heard for 31 s …`."""
     cause = incident.causes[0]
     names = listed((result.finding.subject.label for result in incident.causes), _NAMES_SHOWN)
     following = len(incident.consequences)

@@ -48,6 +48,7 @@ class Page:
     def __init__(self, options: RenderOptions) -> None:
         self._ascii_only = options.ascii_only
         self._written = StringIO()
+        self._height = 0
         self._console = console_for(options, self._written)
 
     def line(self, *parts: Part, indent: int = 0) -> None:
@@ -94,7 +95,13 @@ class Page:
         """Everything written so far."""
         return self._written.getvalue()
 
+    @property
+    def height(self) -> int:
+        """How many lines were written so far."""
+        return self._height
+
     def _write(self, text: Text, indent: int) -> None:
+        self._height += 1
         self._console.print(Text.assemble(" " * indent, text), soft_wrap=True)
 
     def _clean(self, part: Part) -> Part:

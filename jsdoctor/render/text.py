@@ -1,19 +1,24 @@
-"""The report for a person on a terminal or in a log: worst first, bounded, every fix ready to be copied."""
+"""The report for a person: the verdict first and last, incident by incident between them."""
 
 from __future__ import annotations
 
 from jsdoctor.model.finding import Outcome
-from jsdoctor.model.report import Report, RuleVerdict
+from jsdoctor.model.report import Incident, Report, RuleVerdict
 from jsdoctor.model.wording import counted
-from jsdoctor.render.closing import write_verdict
-from jsdoctor.render.findings import write_block
+from jsdoctor.render.closing import write_incidents, write_verdict
+from jsdoctor.render.findings import write_block, write_consequences
+from jsdoctor.render.incidents import blocks, in_incident_order, incidents_of
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import by_urgency, gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.traffic import write_traffic
 from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
 from jsdoctor.render.wording import listed, to_the_second
+
+_AT_THE_TOP, _AT_THE_END = 5, 3
+_LONG = 24
+"""Lines of a report from which the verdict is repeated at its end: the height of a small terminal."""
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
@@ -22,24 +27,42 @@ def render_text(report: Report, options: RenderOptions) -> str:
     if options.quiet:
         _write_quietly(page, report, options)
         return page.text()
+    incidents = incidents_of(report)
     _write_heading(page, report, options)
-    findings, _ = without_gaps(report)
-    blocks = list(in_blocks(findings))
-    for block in blocks:
-        write_block(page, block, options)
+    if incidents:
+        write_verdict(page, report)
+        write_incidents(page, incidents, _AT_THE_TOP)
+    told = {id(result) for result in without_gaps(report)[1]}
+    cut = [_write_incident(page, number, incident, told, options) for number, incident in enumerate(incidents, 1)]
     write_traffic(page, report.traffic)
     write_crashes(page, report, options)
     write_gaps(page, report, options)
     write_not_evaluated(page, report, options)
-    _write_existing(page, report, options)
     if options.verbose:
         _write_suppressed(page, report, options)
         _write_rules(page, report, options)
-    if options.max_examples and any(len(block) > options.max_examples for block in blocks):
+    if any(cut):
         page.blank()
         page.line((f"Lists end after {options.max_examples}; --max-examples 0 shows everything.", "dim"))
-    write_verdict(page, report)
+    if not incidents:
+        write_verdict(page, report)
+    elif page.height > _LONG:
+        write_verdict(page, report)
+        write_incidents(page, incidents, _AT_THE_END)
     return page.text()
+
+
+def _write_incident(page: Page, number: int, incident: Incident, told: set[int], options: RenderOptions) -> bool:
+    """One incident, without those gaps that are told below and stand for themselves. Whether a list was cut."""
+    if not incident.consequences and all(id(result) in told for result in incident.causes):
+        return False
+    every = list(blocks(incident))
+    write_block(page, every[0].results, options, number=f"{number}. ")
+    if len(every) > 1:
+        page.line(f"Explains {counted(len(incident.consequences), 'other finding')}:", indent=2)
+    for block in every[1:]:
+        write_consequences(page, block, options)
+    return bool(options.max_examples) and any(len(block.results) > options.max_examples for block in every)
 
 
 def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
@@ -56,8 +79,8 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
 
 
 def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
-    findings, gap_findings = without_gaps(report)
-    for block in in_blocks([*findings, *gap_findings]):
+    _, gap_findings = without_gaps(report)
+    for block in (block.results for block in in_incident_order(report)):
         shown = block[: options.max_examples or None]
         for result in shown:
             page.unwrapped(

@@ -66,19 +66,25 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
         _write_gap_groups(page, requested, options)
     told = {(group.reason, group.how_to_get) for group in undecided(report)}  # below, with the rules that it is about
     offered = [gap for gap in report.gaps if not gap.requested and (gap.reason, gap.how_to_get) not in told]
-    if offered:
+    if offered and options.verbose:
         page.blank()
         page.line(("Not asked for, or not offered by this kind of access", "bold"))
         _write_gap_groups(page, offered, options)
 
 
 def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> None:
-    """Rules that could not be judged, one line per reason; for every rule at least its code is named."""
+    """Rules that could not be judged: one line; with `verbose` one per reason, and for every rule at least its code."""
     groups = undecided(report)
     if not groups:
         return
     codes = {code for group in groups for code in group.codes}
     page.blank()
+    if not options.verbose:
+        reasons = f"for {counted(len(groups), 'reason')}"
+        page.line(
+            ("Not evaluated", "bold"), f" · {counted(len(codes), 'rule')} {reasons}: -v shows them and how to get it"
+        )
+        return
     page.line(("Not evaluated", "bold"), f" · {counted(len(codes), 'rule')}")
     limit = options.max_examples or len(groups)
     for group in groups[:limit]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import nats
 from nats.aio.msg import Msg
 
+from tests.deployment import HOUR_NS
 from tests.real.ward import Site, plant
 
 SECOND_NS = 1_000_000_000
@@ -135,6 +136,24 @@ async def poisoned_slots(site: Site) -> None:
 @poisoned_slots.cure
 async def poison_taken(site: Site) -> None:
     await site.fetch("P403B", "worker", 20)
+
+
+@plant("JSD403", "APP/P403C/worker", severity="warning")
+async def slots_taken_for_an_hour(site: Site) -> None:
+    """All slots are taken, `ack_wait` allows that for an hour, and requests of workers wait meanwhile."""
+    await site.stream("P403C", subjects=["p403c"])
+    await site.consumer("P403C", "worker", max_ack_pending=5, ack_wait=HOUR_NS)
+    await site.publish("p403c", 20)
+    await site.fetch("P403C", "worker", 5, ack=False)
+    inbox = site.client.new_inbox()
+    await site.client.subscribe(inbox)
+    body = json.dumps({"batch": 1, "expires": 120 * SECOND_NS}).encode()
+    await site.client.publish("$JS.API.CONSUMER.MSG.NEXT.P403C.worker", body, reply=inbox)
+
+
+@slots_taken_for_an_hour.cure
+async def slots_for_more(site: Site) -> None:
+    await site.consumer("P403C", "worker", max_ack_pending=100, ack_wait=HOUR_NS)
 
 
 @plant("JSD404", "APP/P404/worker", severity="error")

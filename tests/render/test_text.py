@@ -13,13 +13,14 @@ from jsdoctor.model.finding import CLUSTER, Finding, Observation, Outcome, Sever
 from jsdoctor.model.report import Report, Result, RuleVerdict
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.text import render_text
-from tests.render import reports
+from tests.render import outages, reports
 from tests.render.golden import assert_golden
 from tests.render.strategies import options as any_options
 from tests.render.strategies import reports as any_report
 
 NIGHT, CALM = reports.busy(), reports.clean()
 WIDTHS = (60, 80, 120, 200)
+_INFO = "nats stream info ORDERS"
 
 
 def text(report: Report, **settings: object) -> str:
@@ -47,18 +48,41 @@ def test_looks_as_it_was_looked_at_with(name: str, report: Report, settings: dic
     assert_golden(f"{name}.txt", text(report, **settings))
 
 
+@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize(("findings", "first"), [(1, "nats server list"), (6, "nats server list"), (200, _INFO)])
+def test_the_verdict_and_the_first_command_are_at_both_ends(findings: int, first: str, width: int) -> None:
+    report = outages.outage(findings)
+    assert len(report.failures()) == findings
+    written = text(report, width=width)
+    assert_golden(f"outage-{findings}-{width}.txt", written)
+    lines = written.splitlines()
+    for end in (lines[:12], lines[-12:]):
+        assert any(re.match(r"\d+ (critical|error)", line) for line in end), end
+        assert any(line.strip() == f"→ {first}" for line in end), end
+
+
+def test_what_only_looks_is_not_called_a_fix() -> None:
+    written = text(outages.outage(200), width=200, max_examples=0, verbose=1)
+    fixes = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Fix (")}
+    looks = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Look: ")}
+    assert fixes
+    assert all(" edit " in command for command in fixes)
+    assert "nats server list" in looks
+    assert not any(" edit " in command and "--dry-run" not in command for command in looks)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_fits_the_width_except_for_commands(width: int, ascii_only: bool) -> None:
     for line in text(NIGHT, width=width, ascii_only=ascii_only, verbose=1).splitlines():
-        assert cell_len(line) <= width or "Fix (" in line, line
+        assert cell_len(line) <= width or line.lstrip().startswith(("Fix (", "Look: ", "→ ", "-> ")), line
         assert line == line.rstrip()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_commands_stay_in_one_piece(width: int) -> None:
     lines = text(NIGHT, width=width, max_examples=0).splitlines()
-    printed = {line.split("): ", 1)[1] for line in lines if line.lstrip().startswith("Fix (") and "nats " in line}
+    printed = {line.split(": ", 1)[1] for line in lines if line.lstrip().startswith(("Fix (", "Look: "))}
     offered = {command for result in NIGHT.results if result.remedy for command in result.remedy.commands}
     assert printed == offered
     assert all(shlex.split(command)[0] == "nats" for command in printed)
@@ -86,11 +110,11 @@ def test_the_environment_changes_nothing(variable: str, monkeypatch: pytest.Monk
 
 
 def test_worst_first() -> None:
-    headings = re.findall(r"^(critical|error|warning|info) (JSD\d+)", text(NIGHT), re.MULTILINE)
+    headings = re.findall(r"^(?:\d+\. )?(critical|error|warning|info) (JSD\d+)", text(NIGHT), re.MULTILINE)
     assert headings == [
         ("critical", "JSD701"),
-        ("error", "JSD102"),
         ("error", "JSD403"),
+        ("error", "JSD102"),
         ("warning", "JSD403"),
         ("warning", "JSD602"),
         ("info", "JSD810"),
@@ -110,7 +134,7 @@ def test_thousands_of_gaps_and_reasons_are_a_few_lines() -> None:
     alike = [reports.unseen(f"S{n}", "its leader did not answer", "") for n in range(5000)]
     unlike = [reports.unseen(f"T{n}", f"reason {n}", "") for n in range(5000)]
     undecided = [reports.undecided(reports.LAG, reports.consumer(f"c{n}"), f"reason {n}") for n in range(5000)]
-    written = text(reports.report(results=undecided, gaps=[*alike, *unlike]))
+    written = text(reports.report(results=undecided, gaps=[*alike, *unlike]), verbose=1)
     assert len(written.splitlines()) < 30
     assert "and 4,996 more gaps" in written
     assert "and 4,995 more reasons (JSD401)" in written
@@ -119,7 +143,7 @@ def test_thousands_of_gaps_and_reasons_are_a_few_lines() -> None:
 def test_a_gap_is_told_once_but_counted_as_the_finding_it_is() -> None:
     gap, finding = reports.silent_gap("PAYMENTS")
     written = text(reports.report(results=[finding], gaps=[gap]))
-    assert written.count("PAYMENTS: ") == 1
+    assert written.count("PAYMENTS: its leader") == 1
     assert "warning JSD901 collection-gap · Not seen · 1 gap" in written
     assert "1 warning in 1 of 1 rule · 1 gap" in written
 
@@ -180,7 +204,7 @@ def test_a_subject_that_one_rule_could_not_judge_is_named_although_the_rule_foun
             reports.undecided(reports.ACK_PENDING, subject, "its stream has no leader", "wait for an election"),
         ]
     )
-    assert "JSD403 (1 consumer): its stream has no leader → wait for an election" in text(mixed)
+    assert "JSD403 (1 consumer): its stream has no leader → wait for an election" in text(mixed, verbose=1)
 
 
 def test_numbers_are_shown_with_unit_uncertainty_and_enough_digits() -> None:
@@ -205,7 +229,7 @@ def test_rich_markup_in_names_is_text() -> None:
 
 def test_a_command_that_cannot_be_shown_as_it_is_is_not_shown() -> None:
     written = text(reports.hostile())
-    assert "Fix (safe): (its names hold characters that cannot be shown here" in written
+    assert "Look: (its names hold characters that cannot be shown here" in written
     assert "nats consumer info 'a" not in written
 
 

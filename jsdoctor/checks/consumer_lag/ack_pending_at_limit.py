@@ -10,11 +10,13 @@ from jsdoctor.checks.consumer_lag.progress import (
     moved,
     patience_ns,
     quiet_ns,
+    stands_still_ns,
     still_ns,
     unacknowledged_ns,
+    until,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -44,7 +46,7 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
             wait = f"run with --interval {patience_ns(consumer) // 1_000_000_000 + 1}s"
             yield unknown(consumer.subject, "its leader does not know when anything was acknowledged last", wait)
         elif not why:
-            yield passed(consumer.subject)
+            yield _visible(consumer, seen.get(key(consumer)), params.integer("held_for"), at_limit)
         else:
             yield _finding(consumer, used, fail_at if at_limit else warn_at, why, at_limit)
 
@@ -68,6 +70,41 @@ def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -
     return f"none was acknowledged for {span(quiet)}" if quiet > patience else ""
 
 
+def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int, at_limit: bool) -> Finding:
+    """A full consumer within `ack_wait`: normal for now, with the numbers, unless workers are kept waiting by it.
+
+    With a limit of one, a second worker always waits: that is what the limit is for.
+    """
+    still = stands_still_ns(consumer, history)
+    if not at_limit or still is None:
+        return passed(consumer.subject)
+    limit, several = consumer.config.max_ack_pending, consumer.config.max_ack_pending > _SERIAL
+    asked = several and consumer.num_waiting > 0
+    old = several and still > held_for
+    normal_until = until(consumer, patience_ns(consumer), still)
+    waiting = f", {counted(consumer.num_waiting, 'request')} of workers waiting" if consumer.num_waiting else ""
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.WARNING if asked or old else Severity.INFO,
+        confidence=Confidence.MEDIUM if asked or old else Confidence.LOW,
+        message=(
+            f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged and nothing moved "
+            f"for {span(still)}: nothing new is delivered, "
+            f"{counted(consumer.num_pending, 'message')} waiting{waiting}; "
+            f"workers may hold their messages until {normal_until} (ack_wait or backoff)"
+        ),
+        measured=still,
+        threshold=held_for if old else patience_ns(consumer),
+        unit="duration",
+        evidence=_evidence(consumer),
+        remedy={"max_ack_pending": 2 * limit} if asked and consumer.config.durable_name else _LOOK,
+        how_to_get=f"look again after {normal_until}: then it is a fault",
+    )
+
+
+_LOOK = {"action": "consumer.inspect"}
+
+
 def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_limit: bool) -> Finding:
     limit = consumer.config.max_ack_pending
     # More places help where workers are missing places, not where the same messages fail again and again.
@@ -83,13 +120,18 @@ def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_lim
         measured=used,
         threshold=threshold,
         unit="ratio",
-        evidence=(
-            consumer.observed("num_ack_pending", consumer.num_ack_pending),
-            consumer.observed("config.max_ack_pending", limit),
-            consumer.observed("num_pending", consumer.num_pending),
-            consumer.observed("num_redelivered", consumer.num_redelivered),
-            consumer.observed("ack_floor.last_active", consumer.ack_floor.last_active),
-            consumer.observed("delivered.last_active", consumer.delivered.last_active),
-        ),
-        remedy={"max_ack_pending": 2 * limit} if raises else {"action": "consumer.inspect"},
+        evidence=_evidence(consumer),
+        remedy={"max_ack_pending": 2 * limit} if raises else _LOOK,
+    )
+
+
+def _evidence(consumer: Consumer) -> tuple[Observation, ...]:
+    return (
+        consumer.observed("num_ack_pending", consumer.num_ack_pending),
+        consumer.observed("config.max_ack_pending", consumer.config.max_ack_pending),
+        consumer.observed("num_pending", consumer.num_pending),
+        consumer.observed("num_waiting", consumer.num_waiting),
+        consumer.observed("num_redelivered", consumer.num_redelivered),
+        consumer.observed("ack_floor.last_active", consumer.ack_floor.last_active),
+        consumer.observed("delivered.last_active", consumer.delivered.last_active),
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, quiet_ns, still_ns
+from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, quiet_ns, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
@@ -29,15 +29,25 @@ def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
             reason = "it got nothing between the looks, and its leader does not know when it last did"
             yield unknown(last.subject, reason, f"run with --interval {still_for // 1_000_000_000 + 1}s")
             continue
-        if not stalled or still_ns(history) < still_for:
+        if not stalled:
             yield passed(last.subject)
             continue
+        early = still_ns(history) < still_for
+        moment = until(last, still_for, still_ns(history))
         yield Finding(
             subject=last.subject,
+            severity=Severity.INFO if early else None,
+            confidence=Confidence.LOW if early else Confidence.HIGH,
             message=(
                 f"a subscriber is bound but got nothing for {span(still_ns(history))} with "
-                f"{counted(last.num_pending, 'message')} waiting: it does not answer flow control, so no more is sent"
+                f"{counted(last.num_pending, 'message')} waiting: "
+                + (
+                    f"a handler may work on one message until {moment}"
+                    if early
+                    else "it does not answer flow control, so no more is sent"
+                )
             ),
+            how_to_get=f"look again after {moment}: then it is a fault" if early else "",
             measured=still_ns(history),
             threshold=still_for,
             unit="duration",

@@ -6,7 +6,7 @@ for those that stand still, `JSD401` and `JSD402` for those that move. Paused on
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import msgspec
@@ -94,11 +94,33 @@ def patience_ns(consumer: Consumer) -> int:
     return max((consumer.config.ack_wait_ns, *consumer.config.backoff_ns))
 
 
+def stands_still_ns(consumer: Consumer, history: ConsumerHistory | None) -> int | None:
+    """How long nothing has moved, for what is visibly still; None when it moved, or one look shows too little.
+
+    What is still may be normal for some time yet. It is never healthy by default: rules that wait for a limit of time
+    say from here on what they see, and until when it is normal.
+    """
+    if history is not None:
+        return None if moved(history) else still_ns(history)
+    quiet = quiet_ns(consumer)
+    return quiet if quiet is not None and quiet >= _VISIBLE_NS else None
+
+
+def until(consumer: Consumer, limit_ns: int, still: int) -> str:
+    """When a limit of time will have passed, by the clock of the leader: `14:03:05Z`."""
+    moment = consumer.at + timedelta(microseconds=max(0, limit_ns - still) // 1000)
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
 def delivers_by_design_late(consumer: Consumer) -> bool:
     """Whether the configuration itself holds messages back while clients wait for them."""
     config = consumer.config
     priority = config.priority_policy not in ("", "none")
     return priority or config.replay_policy == "original" or config.rate_limit_bps > 0
+
+
+_VISIBLE_NS = 2_000_000_000
+"""One look shows stillness only where it has lasted for as long as two looks of a default run are apart."""
 
 
 class Flow(msgspec.Struct, frozen=True, gc=False):

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.consumer_lag.progress import histories, is_full, key, moved, patience_ns, quiet_ns, still_ns
+from jsdoctor.checks.consumer_lag.progress import (
+    histories,
+    is_full,
+    key,
+    moved,
+    patience_ns,
+    quiet_ns,
+    stands_still_ns,
+    still_ns,
+    until,
+)
 from jsdoctor.checks.consumer_lag.rhythm import rhythms
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -53,7 +63,11 @@ def unbound(
             absent_ns = max(long_ns, params.integer("absent_for") if rhythm is None else _LATE * rhythm)
             yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, absent_ns, rhythm))
         elif quiet < long_ns and quiet_ns(consumer) is not None:
-            yield passed(consumer.subject)
+            never = consumer.delivered.consumer_seq == 0
+            if (never or quiet >= idle_ns) and stands_still_ns(consumer, recent) is not None:
+                yield _not_yet(consumer, quiet, long_ns, never)
+            else:
+                yield passed(consumer.subject)
         else:
             reason = f"nobody asks for {counted(consumer.num_pending, 'message')}, but for how long is not known"
             yield unknown(consumer.subject, reason, f"run with --interval {long_ns // 1_000_000_000 + 1}s")
@@ -106,6 +120,32 @@ class _Quiet(NamedTuple):
             return ""
         before = f"; its clients were away for up to {span(self.rhythm_ns)} before" if self.rhythm_ns else ""
         return f"{before}; a worker that comes at intervals looks the same until it is away for {span(self.absent_ns)}"
+
+
+def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Finding:
+    """Nobody asks, and it may be too early to say that nobody will: information, with the numbers."""
+    moment = until(consumer, long_ns, quiet)
+    since = "nothing was ever delivered" if never else f"nothing was delivered for {span(quiet)}"
+    held = f", {counted(consumer.num_ack_pending, 'message')} not acknowledged" if consumer.num_ack_pending else ""
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.LOW,
+        message=(
+            f"nobody asks for messages and {since}: {counted(consumer.num_pending, 'message')} waiting{held}; "
+            f"that is normal for a client that starts or works until {moment}"
+        ),
+        measured=quiet,
+        threshold=long_ns,
+        unit="duration",
+        evidence=(
+            consumer.observed("num_waiting", consumer.num_waiting),
+            consumer.observed("num_pending", consumer.num_pending),
+            consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
+            consumer.observed("created", consumer.created),
+        ),
+        how_to_get=f"look again after {moment}: then it is a fault",
+    )
 
 
 def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:

@@ -12,6 +12,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
+from jsdoctor.model.wording import counted
 
 
 @check("stream_limits.acked_then_dropped")
@@ -39,7 +40,9 @@ def acked_then_dropped(
         elif drops_now(seen_before.get((stream.account, stream.name))):
             yield _finding(stream, payload, None, "messages come in and the stream stays empty")
         elif emptied(stream):
-            yield _finding(stream, payload, Severity.WARNING, "the stream is empty though messages were published")
+            published = counted(stream.state.last_seq, "message")
+            proof = f"{published} published, the stream is empty, and the last of them cannot have expired"
+            yield _finding(stream, payload, Severity.WARNING, proof)
         else:
             yield _finding(stream, payload, Severity.INFO, "")
 

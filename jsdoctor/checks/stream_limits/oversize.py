@@ -30,10 +30,19 @@ def lets_in_too_large(config: StreamConfig, payload: int | None, overhead: int) 
 
 
 def emptied(stream: Stream) -> bool:
-    """Written, empty, and no age limit or reader that takes messages away. A purge leaves the same picture."""
+    """Written, empty, and neither age nor readers can have taken the messages away. A purge leaves the same picture."""
     config, state = stream.config, stream.state
-    kept = config.retention == "limits" and config.max_age_ns <= 0 and not config.allow_msg_ttl
-    return kept and state.messages == 0 and state.last_seq > 0
+    kept = config.retention == "limits" and not config.allow_msg_ttl
+    return kept and state.messages == 0 and state.last_seq > 0 and not _may_have_expired(stream)
+
+
+def _may_have_expired(stream: Stream) -> bool:
+    """Whether the last message is old enough for `max_age`. An empty stream keeps the date of its last message."""
+    lives_ns = stream.config.max_age_ns
+    if lives_ns <= 0:
+        return False
+    written = stream.state.last_ts or stream.created
+    return written is None or (stream.at - written).total_seconds() * _NS >= lives_ns
 
 
 def drops_now(history: StreamHistory | None) -> bool:

@@ -1,0 +1,29 @@
+"""What a printed command does: most only look, and reports say which ones do not."""
+
+from __future__ import annotations
+
+import shlex
+
+_CHANGING = frozenset(
+    (
+        *("add", "edit", "rm", "rmm", "purge", "seal", "copy", "restore", "gateway"),
+        *("pause", "resume", "reset", "unpin", "step-down", "balance", "peer-remove", "reload", "put", "del"),
+    )
+)
+_GROUP = "cluster"
+
+
+def changes_something(command: str) -> bool:
+    """Whether a `nats` or `jsdoctor` command changes a deployment. A dry run and commands of others do not."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # an open quotation mark: nobody knows
+        return True
+    if "--dry-run" in words or len(words) < 2:
+        return False
+    if words[0] == "jsdoctor":
+        return "--apply" in words or words[1] == "rollback"
+    verbs = [word for word in words[1:] if not word.startswith("-")][1:3]
+    if not verbs or words[0] != "nats":
+        return False
+    return verbs[0] in _CHANGING or (verbs[0] == _GROUP and len(verbs) > 1 and verbs[1] in _CHANGING)

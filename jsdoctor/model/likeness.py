@@ -1,0 +1,18 @@
+"""Which findings say the same of different subjects."""
+
+from __future__ import annotations
+
+import re
+
+from jsdoctor.model.report import Result
+
+_NUMBER = re.compile(r"\d[\d,.]*(?:[a-zµ]+\b)?")
+
+
+def likeness(result: Result) -> tuple[object, ...]:
+    """Equal for findings that say the same of different subjects: but for names and numbers, the same message."""
+    finding, subject = result.finding, result.finding.subject
+    message = finding.message
+    for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
+        message = message.replace(name, "?")
+    return (result.rule.code, result.severity, finding.confidence, subject.kind, _NUMBER.sub("#", message))
