@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.expectation import TOLD
+from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.runner import Evaluation
 from jsdoctor.engine.sight import Sight
 from jsdoctor.engine.ways import Way, any_way, in_words
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, Question, Step, Verdict
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Outcome
-from jsdoctor.model.report import Result, RuleVerdict
+from jsdoctor.model.report import Consequence, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
+from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.model.wording import counted
 
@@ -62,7 +65,7 @@ def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Che
         if rule.code in looked.told:
             results.insert(0, looked.told[rule.code])
         causes.append(_judged(symptom, rule, verdicts.get(rule.code), results, sight))
-    causes = [_on_its_own(cause, causes, symptom) for cause in causes]
+    causes = _with_explanations(causes, looked)
     undecided = [cause for cause in causes if cause.verdict is Verdict.UNDECIDED]
     lacking = {}
     for cause in undecided:
@@ -120,16 +123,31 @@ def _judged(
     return _ruled_out(symptom, rule, judged)
 
 
-def _on_its_own(cause: Cause, causes: Sequence[Cause], symptom: Symptom) -> Cause:
-    """A confirmed cause that only comes with another confirmed one is no cause of its own."""
-    if cause.verdict is not Verdict.CONFIRMED:
+def _with_explanations(causes: Sequence[Cause], looked: Looked) -> list[Cause]:
+    """Confirmed causes all of whose findings another confirmed one explains are there, and no causes of their own."""
+    found = [result for cause in causes if cause.verdict is Verdict.CONFIRMED for result in cause.results]
+    grouped = incidents(found, looked.evidence, _looked_at(looked.evidence, found))
+    explained = {id(one.result): one for incident in grouped for one in incident.consequences}
+    return [_explained(cause, explained) for cause in causes]
+
+
+def _explained(cause: Cause, explained: Mapping[int, Consequence]) -> Cause:
+    links = [explained.get(id(result)) for result in cause.results]
+    known = [link for link in links if link is not None]
+    if cause.verdict is not Verdict.CONFIRMED or len(known) < len(links):
         return cause
-    confirmed = {other.rule.code for other in causes if other.verdict is Verdict.CONFIRMED}
-    with_it = [code for code in symptom.explained_by.get(cause.rule.code, ()) if code in confirmed]
-    if not with_it:
-        return cause
-    message = f"not a cause of its own, it comes with {' and '.join(with_it)}: {cause.message}"
-    return msgspec.structs.replace(cause, verdict=Verdict.RULED_OUT, message=message, results=(), next_step="")
+    codes = dict.fromkeys(link.explained_by.rule.code for link in known)
+    message = f"explained by {' and '.join(codes)} ({known[0].evidence}): {cause.message}"
+    return msgspec.structs.replace(cause, verdict=Verdict.EXPLAINED, message=message, next_step="")
+
+
+def _looked_at(evidence: EvidenceSet, found: Sequence[Result]) -> datetime:
+    """When the state was looked at; without one, what logs told last is the present."""
+    series = evidence.get(SnapshotSeries)
+    if isinstance(series, SnapshotSeries):
+        return series.last.taken_at
+    times = (result.finding.last_seen for result in found if result.finding.last_seen)
+    return max(times, default=datetime.max.replace(tzinfo=UTC))
 
 
 def _same_kinds(judged: Sequence[Result], unknown: Sequence[Result]) -> bool:

@@ -32,6 +32,7 @@ class Relations:
         snapshots = series.snapshots if isinstance(series, SnapshotSeries) else ()
         self._streams = {stream.subject: stream for look in snapshots for stream in look.streams}
         self._placed = _placements(self._streams)
+        self._answered_by = {stream.subject: stream.answered_by for stream in self._streams.values()}
         self._silent = {silent.subject for look in snapshots for silent in look.silent}
         self._servers = {name for names in self._placed.values() for name in names}
         self._servers |= {server.name for server in servers.servers} if isinstance(servers, Servers) else set()
@@ -82,7 +83,11 @@ class Relations:
         named = self._named(finding)
         if subject.kind == "server":
             return tuple(dict.fromkeys((subject.name, *named)))
-        return named or self._placed.get(subject) or self._placed.get(stream_of(subject), ())
+        if not named:
+            return self._placed.get(subject) or self._placed.get(stream_of(subject), ())
+        # Who answers for a stream lists the other members: itself it does not name.
+        answered_by = self._answered_by.get(subject, "")
+        return (*named, answered_by) if answered_by and answered_by not in named else named
 
     def _named(self, finding: Finding) -> tuple[str, ...]:
         texts = [finding.message]
@@ -138,6 +143,6 @@ def _placements(streams: Mapping[Subject, Stream]) -> dict[Subject, tuple[str, .
     placed: dict[Subject, tuple[str, ...]] = {}
     for asset in assets:
         if asset.cluster:
-            names = (asset.cluster.leader, *(peer.name for peer in asset.cluster.replicas))
-            placed[asset.subject] = tuple(name for name in names if name)
+            names = (asset.cluster.leader, asset.answered_by, *(peer.name for peer in asset.cluster.replicas))
+            placed[asset.subject] = tuple(dict.fromkeys(name for name in names if name))
     return placed

@@ -15,9 +15,10 @@ SCHEMA = "jsdoctor.diagnosis/v1"
 
 
 class Verdict(StrEnum):
-    """What the evidence says of one cause."""
+    """What the evidence says of one cause. `EXPLAINED`: it is there, and a confirmed one is why."""
 
     CONFIRMED = "confirmed"
+    EXPLAINED = "explained"
     RULED_OUT = "ruled_out"
     UNDECIDED = "undecided"
 

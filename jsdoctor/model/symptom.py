@@ -7,6 +7,9 @@ from enum import StrEnum
 
 import msgspec
 
+FIRST_STEPS = "What to do first"
+"""The heading of the section with a symptom's first steps."""
+
 
 class Truth(StrEnum):
     """What is to be thought of a claim that public runbooks make."""
@@ -52,10 +55,9 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     """One symptom page, parsed.
 
     `causes` are rule codes, the most frequent first; `because` says of each how it makes this symptom. `next` are the
-    slugs of symptoms that tend to follow. `explained_by`: where one of these codes is confirmed, too, the key's finding
-    comes with it and is no cause of its own (a stream has no leader because its servers are away). `ruled_out_with`:
-    ways to evidence (`engine.ways`) of which one must have been gone before silence rules the key out, because the
-    state of a moment does not show what was. `means` is what the words say, and what they do not.
+    slugs of symptoms that tend to follow. `ruled_out_with`: ways to evidence (`engine.ways`) of which one must have
+    been gone before silence rules the key out, because the state of a moment does not show what was. `means` is what
+    the words say, and what they do not.
     """
 
     slug: str
@@ -65,7 +67,6 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...]
     because: Mapping[str, str]
     next: tuple[str, ...] = ()
-    explained_by: Mapping[str, tuple[str, ...]] = {}
     ruled_out_with: Mapping[str, tuple[str, ...]] = {}
     claims: tuple[Claim, ...] = ()
     body: str = ""

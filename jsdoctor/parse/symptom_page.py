@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.model.symptom import Claim, Matching, Symptom, Truth
+from jsdoctor.model.symptom import FIRST_STEPS, Claim, Matching, Symptom, Truth
 from jsdoctor.parse.front_matter import Page, PageError, split, toml
 
-SECTIONS = ("What it means", "What to do first", "What runbooks claim", "References")
+SECTIONS = ("What it means", FIRST_STEPS, "What runbooks claim", "References")
 """Headings of a symptom page, in this order; the claims may be left out where there are none."""
 
 CLAIMS = "What runbooks claim"
 
-_KEYS = ("slug", "title", "means", "causes", "because", "next", "explained_by", "ruled_out_with", "match")
+_KEYS = ("slug", "title", "means", "causes", "because", "next", "ruled_out_with", "match")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ROW = re.compile(r"(?<!\\)\|")
 
@@ -38,7 +38,6 @@ def parse_symptom_page(origin: str, text: str) -> Symptom:
         causes=_words(page, table, "causes"),
         because=_because(page, table),
         next=_words(page, table, "next"),
-        explained_by=_by_code(page, table, "explained_by"),
         ruled_out_with=_by_code(page, table, "ruled_out_with"),
         claims=tuple(_claims(page, body, body_line)),
         body=body,
@@ -114,11 +113,9 @@ def _check_causes(page: Page, symptom: Symptom) -> None:
             page.problem("because", f"[because] does not say how {code} makes the symptom")
     named = {
         "because": symptom.because,
-        "explained_by": symptom.explained_by,
         "ruled_out_with": symptom.ruled_out_with,
     }
     mentioned = [(table, code) for table, codes in named.items() for code in codes]
-    mentioned += [("explained_by", code) for codes in symptom.explained_by.values() for code in codes]
     for table, code in mentioned:
         if code not in symptom.causes:
             page.problem(code, f"[{table}] speaks of {code}, which is not among the causes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import msgspec
@@ -9,10 +10,12 @@ import msgspec
 from jsdoctor.engine.nearest_symptoms import nearest_symptoms
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.symptoms import SymptomBook
+from jsdoctor.model.commands import changes_something
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Verdict
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Source
+from jsdoctor.model.symptom import FIRST_STEPS, Symptom
 from jsdoctor.model.wording import counted
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
@@ -21,9 +24,19 @@ from jsdoctor.render.plain import compact
 from jsdoctor.render.units import duration
 from jsdoctor.render.wording import listed, to_the_second
 
-_STYLES = {Verdict.CONFIRMED: "bold red", Verdict.UNDECIDED: "bold yellow", Verdict.RULED_OUT: "bold green"}
-_WORDS = {Verdict.CONFIRMED: "confirmed", Verdict.UNDECIDED: "undecided", Verdict.RULED_OUT: "ruled out"}
-_ORDER = (Verdict.CONFIRMED, Verdict.UNDECIDED, Verdict.RULED_OUT)
+_STYLES = {
+    Verdict.CONFIRMED: "bold red",
+    Verdict.EXPLAINED: "bold magenta",
+    Verdict.UNDECIDED: "bold yellow",
+    Verdict.RULED_OUT: "bold green",
+}
+_WORDS = {
+    Verdict.CONFIRMED: "confirmed",
+    Verdict.EXPLAINED: "explained",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.RULED_OUT: "ruled out",
+}
+_ORDER = (Verdict.CONFIRMED, Verdict.EXPLAINED, Verdict.UNDECIDED, Verdict.RULED_OUT)
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN, _REMEDIES_SHOWN, _GAPS_SHOWN = 10, 3, 5
 
@@ -130,7 +143,7 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
     page.line(
         (f"{_WORDS[cause.verdict]:<10}", _STYLES[cause.verdict]), " ", (f"{cause.rule.code} {cause.rule.slug}", "bold")
     )
-    if cause.verdict is Verdict.RULED_OUT:
+    if cause.verdict in (Verdict.RULED_OUT, Verdict.EXPLAINED):
         page.line(cause.message, indent=4)
         return
     page.line(cause.because, indent=4)
@@ -141,7 +154,8 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
             page.line((f"{one.source or '?'}: {one.path} = {compact(one.value)}", "dim"), indent=4)
     for result in cause.results[:_REMEDIES_SHOWN]:
         for command in result.remedy.commands if result.remedy else ():
-            page.verbatim(f"Fix ({result.remedy.risk if result.remedy else ''}): ", command, _CUT_OFF, indent=4)
+            risk = result.remedy.risk if result.remedy else ""
+            page.verbatim(f"Fix ({risk}): " if changes_something(command) else "Look: ", command, _CUT_OFF, indent=4)
     if cause.next_step:
         page.line(("Why and how to mend: " if cause.results else "To decide: ") + cause.next_step, indent=4)
 
@@ -158,7 +172,20 @@ def _write_gaps(page: Page, gaps: tuple[Gap, ...]) -> None:
         page.line(f"and {len(ordered) - _GAPS_SHOWN:,} more", indent=2)
 
 
+def _write_first_steps(page: Page, symptom: Symptom) -> None:
+    """The page's own section, a paragraph or a numbered step to a line."""
+    _, _, after = symptom.body.partition(f"## {FIRST_STEPS}\n")
+    section = after.partition("\n## ")[0].strip()
+    if not section:
+        return
+    page.blank()
+    page.line(("First steps", "bold"))
+    for paragraph in re.split(r"\n(?=\d+\. |- )|\n\s*\n", section):
+        page.line(" ".join(paragraph.split()), indent=2)
+
+
 def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> None:
+    _write_first_steps(page, diagnosis.question.symptom)
     page.blank()
     counts = [f"{len(causes)} {_WORDS[v]}" for v in _ORDER if (causes := diagnosis.with_verdict(v))]
     page.line(f"{counted(len(diagnosis.causes), 'cause')}: {', '.join(counts)}.")
@@ -171,7 +198,7 @@ def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> 
         page.line((lead, "" if confirmed else "bold"), diagnosis.next_step.text + decides)
     if diagnosis.question.symptom.next:
         page.line(f"Tends to follow: {', '.join(diagnosis.question.symptom.next)}")
-    page.line(f"Causes, first steps and what runbooks claim: jsdoctor explain {diagnosis.question.symptom.slug}")
+    page.line(f"Causes and what runbooks claim: jsdoctor explain {diagnosis.question.symptom.slug}")
     if not consultation.offline and not diagnosis.with_verdict(Verdict.CONFIRMED):
         page.blank()
         page.line("No cause is confirmed. Who asks the maintainers of NATS is asked for:")

@@ -190,8 +190,8 @@ def test_what_comes_with_another_cause_is_none_of_its_own() -> None:
     assert [one.rule.code for one in alone.with_verdict(Verdict.CONFIRMED)] == ["JSD702"]
     both = differential("stream-offline", edited(leaderless, *away), Narrowing(stream="ORDERS"))
     assert [one.rule.code for one in both.with_verdict(Verdict.CONFIRMED)] == ["JSD703"]
-    assert cause(both, "JSD702").verdict is Verdict.RULED_OUT
-    assert cause(both, "JSD702").message.startswith("not a cause of its own, it comes with JSD703: ")
+    assert cause(both, "JSD702").verdict is Verdict.EXPLAINED
+    assert cause(both, "JSD702").message.startswith("explained by JSD703 (n3 holds it): ")
 
 
 def test_silence_of_state_does_not_rule_out_what_was() -> None:

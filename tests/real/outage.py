@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,11 @@ def with_client(cluster: Cluster, work: Callable[[Client], Awaitable[Any]], user
     return asyncio.run(run())
 
 
-def peers_of(cluster: Cluster, stream: str, account: str = "APP") -> dict[str, Json]:
-    """The peers of a stream as its leader shows them, by name; empty while nobody leads it."""
-    for name in cluster.names:
+def peers_of(
+    cluster: Cluster, stream: str, account: str = "APP", asked: Sequence[str] | None = None
+) -> dict[str, Json]:
+    """The peers of a stream as its leader shows them, by name; empty while none of those `asked` leads it."""
+    for name in cluster.names if asked is None else asked:
         if not cluster.node(name).running:
             continue
         for detail in cluster.monitor(name, "/jsz?accounts=true&streams=true").get("account_details") or []:

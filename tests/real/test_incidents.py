@@ -1,0 +1,261 @@
+"""Compound faults on real clusters: each is one incident, its cause first, and no cause is reported twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from tests.deployment import add_consumer, add_stream, api
+from tests.real.incident_faults import FAULTS, Fault
+from tests.real.outage import fill, peers_of, small_disk, with_client
+from tests.real.test_cluster_health import SILENCE_NS, _halt, _is_missed, _quiet_ns
+from tests.real.ward import Site, run_check
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
+
+Json = dict[str, Any]
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("incidents")]
+
+EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS)
+LOUD = ("warning", "error", "critical")
+
+
+def label(reference: Json) -> str:
+    """`JSD403 APP/ORDERS/worker`, or the kind of a subject without a name."""
+    subject = reference["subject"]
+    parts = [part for part in (subject["account"], subject["stream"], subject["name"]) if part]
+    return f"{reference['code']} {'/'.join(parts) or subject['kind']}"
+
+
+def causes(incident: Json) -> list[str]:
+    return [label(one) for one in incident["causes"]]
+
+
+def beneath(incident: Json) -> set[str]:
+    return {label(one) for one in incident["consequences"]}
+
+
+def shown(report: Json) -> str:
+    """The incidents of a report, for the message of a test that fails."""
+    lines = [f"{i['severity']} {i['impact']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in report["incidents"]]
+    if place := os.environ.get("JSDOCTOR_INCIDENTS_LOG"):
+        with Path(place).open("a") as file:
+            file.write(f"{os.environ.get('PYTEST_CURRENT_TEST')}\n" + "\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
+def every_finding_is_in_one_incident(report: Json) -> bool:
+    """No finding is lost, and none is counted twice."""
+    failed = [r["fingerprint"] for r in report["results"] if r["outcome"] == "fail" and r["suppressed"] is None]
+    listed = [one["fingerprint"] for i in report["incidents"] for one in (*i["causes"], *i["consequences"])]
+    return sorted(failed) == sorted(listed)
+
+
+def first_is(report: Json, cause: str, *codes: str, place: int = 0) -> None:
+    """The incident at that place has that cause, and findings of these rules beneath it."""
+    said = shown(report)
+    assert every_finding_is_in_one_incident(report), said
+    first = report["incidents"][place]
+    assert cause in causes(first), said
+    assert set(codes) <= {one.split()[0] for one in beneath(first)}, said
+    assert first["first_command"], said
+    holding = [i for i in report["incidents"] if any(one["code"] == cause.split(maxsplit=1)[0] for one in i["causes"])]
+    assert len(holding) == 1, f"a cause is reported twice:\n{said}"
+
+
+# --- faults of streams and consumers, all on one cluster ------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def planted(shared_cluster: ClusterFactory) -> object:
+    """The report on all faults, by version, made when the first of its tests asks."""
+
+    @cache
+    def at(version: str) -> Json:
+        cluster = shared_cluster(version, 3, extra_config="\n\n")
+        return asyncio.run(_planted(cluster, version))
+
+    return at
+
+
+async def _planted(cluster: Cluster, version: str) -> Json:
+    client = await nats.connect(cluster.servers("app"))
+    site = Site(cluster, version, client)
+    try:
+        await asyncio.gather(*(fault.work(site) for fault in FAULTS if fault.fits(version)))
+        _, report = await asyncio.to_thread(run_check, "--server", cluster.url("sys"), "--interval", "3s")
+        return report
+    finally:
+        await site.rest()
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "fault"),
+    [
+        pytest.param(
+            version,
+            fault,
+            id=f"{version}-{fault.name}",
+            marks=() if version == DEFAULT_VERSION else pytest.mark.nightly,
+        )
+        for version in VERSIONS
+        for fault in FAULTS
+        if fault.fits(version)
+    ],
+)
+def test_a_fault_is_one_incident(planted, version: str, fault: Fault) -> None:  # type: ignore[no-untyped-def]
+    report = planted(version)
+    assert every_finding_is_in_one_incident(report)
+    stream = fault.subject.split("/")[1]
+    about = [
+        i
+        for i in report["incidents"]
+        if i["severity"] in LOUD and any(stream in one.split("/")[1:2] for one in (*causes(i), *beneath(i)))
+    ]
+    said = "\n".join(f"{i['severity']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in about)
+    [incident] = [i for i in about if f"{fault.code} {fault.subject}" in causes(i)] or [None]
+    assert incident is not None, said
+    assert len(about) == 1, f"more than one incident:\n{said}"
+    assert sum(one.startswith(fault.code) for one in causes(incident)) >= fault.alike, said
+    assert fault.beneath <= beneath(incident), said
+
+
+# --- faults of servers ----------------------------------------------------------------------------------------------
+
+
+def _furnish(cluster: Cluster) -> str:
+    """A replicated stream, a work queue whose worker is dead, and a stream with one copy: returns who holds it."""
+
+    async def work(client: Client) -> str:
+        bounds = {"max_bytes": 1 << 20, "max_age": 3_600_000_000_000}
+        await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **bounds)
+        await add_stream(
+            client,
+            "JOBS",
+            subjects=["jobs"],
+            num_replicas=3,
+            retention="workqueue",
+            max_msgs=3,
+            discard="new",
+            **bounds,
+        )
+        await add_consumer(client, "JOBS", "worker", deliver_subject="deliver.jobs")
+        for subject in ("orders", "jobs", "jobs", "jobs", "jobs"):
+            await client.request(subject, b"x", timeout=10)
+        await add_stream(client, "SOLO", subjects=["solo"], num_replicas=1, **bounds)
+        info = await api(client, "STREAM.INFO.SOLO")
+        return str(info["cluster"]["leader"])
+
+    return str(with_client(cluster, work))
+
+
+def _settled(cluster: Cluster, away: str) -> None:
+    """Until the others lead what is left and have not heard that server for longer than the rule's silence."""
+    others = [name for name in cluster.names if name != away]
+    wait_until(lambda: any(cluster.monitor(n, "/jsz")["meta_cluster"].get("leader") in others for n in others), "meta")
+    wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the stream to have a leader", timeout=60)
+    wait_until(
+        lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(away)),
+        "the server to be silent for ten seconds",
+        timeout=60,
+    )
+
+
+def _look(cluster: Cluster, user: str) -> Json:
+    return run_check("--server", cluster.url(user))[1]
+
+
+@pytest.mark.nightly
+@EVERY_VERSION
+def test_dead_server(cluster_factory: ClusterFactory, version: str) -> None:
+    """Five expectations on one deployment: both logins, a second fault beside it, then no quorum, then all is back."""
+    cluster = cluster_factory(version, 3)
+    dead = _furnish(cluster)
+    cluster.kill(dead)
+    _settled(cluster, dead)
+    system = _look(cluster, "sys")
+    first_is(system, f"JSD703 {dead}", "JSD901", place=1)  # refused publishers of JOBS come before redundancy
+    plain = _look(cluster, "app")
+    first_is(plain, f"JSD703 {dead}", "JSD702")
+    for report in (system, plain):
+        worker = next(i for i in report["incidents"] if "JSD405 APP/JOBS/worker" in causes(i))
+        assert "JSD603 APP/JOBS" in beneath(worker), shown(report)
+    second = next(name for name in cluster.names if name != dead)
+    last = next(name for name in cluster.names if name not in (dead, second))
+    cluster.kill(second)
+    wait_until(lambda: not cluster.monitor(last, "/jsz")["meta_cluster"].get("leader"), "no meta leader", timeout=90)
+    wait_until(lambda: not peers_of(cluster, "ORDERS"), "no leader of the stream", timeout=90)
+    wait_until(lambda: _quiet_ns(cluster, "ORDERS") > SILENCE_NS, "ten seconds of silence", timeout=60)
+    first_is(_look(cluster, "sys"), "JSD701 cluster", "JSD702")
+
+
+@pytest.mark.nightly
+@EVERY_VERSION
+@pytest.mark.parametrize("how", ["frozen", "stopped"])
+def test_server_away(cluster_factory: ClusterFactory, version: str, how: str) -> None:
+    cluster = cluster_factory(version, 3)
+    away = _furnish(cluster)
+    (cluster.pause if how == "frozen" else cluster.stop)(away)
+    try:
+        _settled(cluster, away)
+        first_is(_look(cluster, "sys"), f"JSD703 {away}", "JSD901", place=1)
+    finally:
+        if how == "frozen":
+            cluster.resume(away)
+
+
+@pytest.mark.nightly
+@EVERY_VERSION
+def test_removed_server_that_runs(cluster_factory: ClusterFactory, version: str) -> None:
+    """Somebody removed a peer that was still there: its JetStream is off."""
+    cluster = cluster_factory(version, 3)
+    leader = cluster.meta_leader()
+    removed = next(name for name in cluster.names if name != leader)
+    with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": removed}), "sys")
+    wait_until(lambda: cluster.monitor(removed, "/jsz").get("disabled"), "JetStream to be switched off")
+    first_is(_look(cluster, "sys"), f"JSD803 {removed}", "JSD801", "JSD706")
+
+
+@pytest.mark.nightly
+@EVERY_VERSION
+def test_full_disk_of_a_follower(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+        cluster = cluster_factory(version, 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
+        disabled = lambda: bool(cluster.monitor("n2", "/jsz").get("disabled"))  # noqa: E731
+        with_client(cluster, lambda client: fill(client, "FULL", "n2", disabled))
+        wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
+        first_is(_look(cluster, "sys"), "JSD803 n2", "JSD801")
+        cluster.close()
+
+
+@pytest.mark.nightly
+def test_halted_stream(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory("2.15.1", 3)
+    with_client(cluster, _halt)
+    wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader", timeout=60)
+    wait_until(lambda: _quiet_ns(cluster, "P713") > SILENCE_NS, "the members to be silent for ten seconds", timeout=30)
+    first_is(_look(cluster, "sys"), "JSD713 APP/P713", "JSD801")
+
+
+@pytest.mark.nightly
+@EVERY_VERSION
+def test_healthy_cluster_has_no_incident(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, 3)
+
+    async def furnish(client: Client) -> None:
+        bounds = {"max_bytes": 1 << 20, "max_age": 3_600_000_000_000}
+        await add_stream(client, "CALM", subjects=["calm"], num_replicas=3, **bounds)
+        await client.request("calm", json.dumps({"order": 1}).encode(), timeout=10)
+
+    with_client(cluster, furnish)
+    report = _look(cluster, "sys")
+    assert not [i for i in report["incidents"] if i["severity"] in LOUD], shown(report)
