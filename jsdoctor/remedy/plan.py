@@ -10,17 +10,17 @@ import msgspec
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import MANUAL, Json, Proof, Refusal, Step
-from jsdoctor.model.report import Result
+from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.actions import Action
 from jsdoctor.remedy.merge import merged
+from jsdoctor.remedy.ordering import Rank, ordered, rank_of, ranks, waiting_for_leaders
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import created_at
 
 BACKUP = "stream.backup"
-_RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
 _ASSETS = ("stream", "consumer")
 
 
@@ -54,8 +54,12 @@ def draft(
     evidence: EvidenceSet,
     configs: Mapping[Subject, Json],
     choices: Sequence[Choice] = (),
+    *,
+    incidents: Sequence[Incident] = (),
 ) -> Drafted:
-    """Plan for all failures, gravest first. Each failure ends in a step or in a refusal with its reason."""
+    """Plan for all failures, in the order of the incidents. Each failure ends in a step or in a refusal."""
+    known = ranks(incidents)
+    rank: dict[str, Rank] = {}
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
     refused: list[Refusal] = []
     for result in sorted(failures, key=lambda r: -r.severity.rank):
@@ -75,8 +79,10 @@ def draft(
                 refused.append(outcome)
                 break
             became[step.id] = outcome
+            rank[outcome] = min(rank_of(result, known), rank.get(outcome, rank_of(result, known)))
     steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
-    return Drafted(_numbered(_tolerant(_identified(_ordered(steps), evidence))), (*refused, *unsafe))
+    able, unable = waiting_for_leaders(steps, rank, incidents, evidence)
+    return Drafted(_numbered(_tolerant(_identified(ordered(able, rank), evidence))), (*refused, *unsafe, *unable))
 
 
 def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
@@ -169,24 +175,6 @@ def _backed_up(
             code = step.proofs[0].code if step.proofs else ""
             refused.append(Refusal(code, step.subject, error.reason))
     return kept, refused
-
-
-def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """The mildest first, a person's last; what a step needs right before it."""
-    known = {step.id: step for step in steps}
-    needed = {need for step in steps for need in step.needs}
-    taken: dict[str, Step] = {}
-
-    def take(step: Step) -> None:
-        for need in step.needs:
-            if need in known and need not in taken:
-                take(known[need])
-        taken.setdefault(step.id, step)
-
-    for step in sorted(steps, key=lambda step: _RISKS.index(step.risk)):
-        if step.id not in needed:
-            take(step)
-    return list(taken.values())
 
 
 def _identified(steps: Iterable[Step], evidence: EvidenceSet) -> list[Step]:

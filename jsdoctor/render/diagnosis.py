@@ -10,13 +10,13 @@ import msgspec
 from jsdoctor.engine.nearest_symptoms import nearest_symptoms
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.symptoms import SymptomBook
-from jsdoctor.model.commands import changes_something
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Verdict
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Source
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
 from jsdoctor.model.wording import counted
+from jsdoctor.render.findings import lead
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.page import Page
@@ -155,7 +155,7 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
     for result in cause.results[:_REMEDIES_SHOWN]:
         for command in result.remedy.commands if result.remedy else ():
             risk = result.remedy.risk if result.remedy else ""
-            page.verbatim(f"Fix ({risk}): " if changes_something(command) else "Look: ", command, _CUT_OFF, indent=4)
+            page.verbatim(f"{lead(risk, command)}: ", command, _CUT_OFF, indent=4)
     if cause.next_step:
         page.line(("Why and how to mend: " if cause.results else "To decide: ") + cause.next_step, indent=4)
 
@@ -194,8 +194,8 @@ def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> 
         page.line(("Next: ", "bold"), f"mend {' and '.join(confirmed)}, then run this again.")
     if diagnosis.next_step is not None:
         decides = f" (decides {', '.join(diagnosis.next_step.decides)})" if diagnosis.next_step.decides else ""
-        lead = "What decides most of the rest: " if confirmed else "Next: "
-        page.line((lead, "" if confirmed else "bold"), diagnosis.next_step.text + decides)
+        opening = "What decides most of the rest: " if confirmed else "Next: "
+        page.line((opening, "" if confirmed else "bold"), diagnosis.next_step.text + decides)
     if diagnosis.question.symptom.next:
         page.line(f"Tends to follow: {', '.join(diagnosis.question.symptom.next)}")
     page.line(f"Causes and what runbooks claim: jsdoctor explain {diagnosis.question.symptom.slug}")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jsdoctor.model.commands import changes_something
-from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Subject
+from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
 from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
 from jsdoctor.model.wording import counted
@@ -21,6 +21,11 @@ from jsdoctor.render.wording import listed, subjects, to_the_second
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10
 _GROUPS_SHOWN = 3
+
+
+def lead(risk: str, command: str) -> str:
+    """What stands before a command: `Fix (safe)`, or `Look` where it changes nothing."""
+    return f"Fix ({risk})" if changes_something(command) else "Look"
 
 
 def write_block(page: Page, block: Sequence[Result], options: RenderOptions, number: str = "") -> None:
@@ -91,20 +96,18 @@ def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) ->
     if len(block) > limit:
         page.line(_remainder([result.finding.subject for result in block[limit:]]), indent=2)
     messages = {result.finding.message for result in block}
-    lead = f"{block[0].finding.subject.label}: " if len(messages) > 1 else ""
+    example = f"{block[0].finding.subject.label}: " if len(messages) > 1 else ""
     if messages != {""}:
-        page.line(lead + block[0].finding.message, indent=4)
+        page.line(example + block[0].finding.message, indent=4)
     if written := ", ".join(filter(None, (_written(result.finding) for result in block[:limit]))):
         page.line(written, indent=4)
     if seen := _seen(block[0].finding):
         page.line(seen, indent=4)
     offers = [result.remedy for result in block[:limit] if result.remedy]
-    for lead, command in dict.fromkeys((_lead(offer, one), one) for offer in offers for one in offer.commands):
-        page.verbatim(lead, command, _CUT_OFF, indent=4)
-
-
-def _lead(offer: Offer, command: str) -> str:
-    return f"Fix ({offer.risk}): " if changes_something(command) else "Look: "
+    for before, command in dict.fromkeys(
+        (f"{lead(offer.risk, one)}: ", one) for offer in offers for one in offer.commands
+    ):
+        page.verbatim(before, command, _CUT_OFF, indent=4)
 
 
 def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
@@ -125,7 +128,7 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         _write_evidence(page, finding.evidence, options)
     if result.remedy is not None:
         for command in result.remedy.commands:
-            page.verbatim(_lead(result.remedy, command), command, _CUT_OFF, indent=4)
+            page.verbatim(f"{lead(result.remedy.risk, command)}: ", command, _CUT_OFF, indent=4)
 
 
 def _written(finding: Finding) -> str:

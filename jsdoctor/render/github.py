@@ -11,9 +11,10 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report, Result
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
-from jsdoctor.render.findings import numbers
+from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.incidents import without
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.order import gaps_in_order, with_outcome
 from jsdoctor.render.places import file_path, places
 from jsdoctor.render.unseen import undecided, without_gaps
 
@@ -34,12 +35,12 @@ def render_github(report: Report, options: RenderOptions) -> str:
 
 
 def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
-    findings, _ = without_gaps(report)
-    for block in in_blocks(findings):
+    for found in without(report, without_gaps(report)[1]):
+        block, why = found.results, f" (explained by {found.explanation})" if found.explanation else ""
         level, rule = _LEVELS[block[0].severity], block[0].rule
         shown = block[: options.max_examples or None]
         for result in shown:
-            yield _command(level, f"{rule.code} {rule.slug}", _says(result), _where(result))
+            yield _command(level, f"{rule.code} {rule.slug}", _says(result) + printable(why), _where(result))
         if len(shown) < len(block):
             yield _command(level, f"{rule.code} {rule.slug}", f"and {len(block) - len(shown):,} more")
 
@@ -48,7 +49,7 @@ def _says(result: Result) -> str:
     finding = result.finding
     parts = [": ".join(part for part in (finding.subject.label, finding.message) if part), numbers(finding)]
     if result.remedy is not None:
-        parts += [f"Fix ({result.remedy.risk}): {command}" for command in result.remedy.commands]
+        parts += [f"{lead(result.remedy.risk, command)}: {command}" for command in result.remedy.commands]
     parts.append(f"Why: jsdoctor explain {result.rule.code}")
     return "\n".join(printable(shortened(part)) for part in parts if part)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import msgspec
@@ -67,6 +67,15 @@ def in_incident_order(report: Report) -> Iterator[Block]:
     """All findings that count, incident by incident, the cause before its consequences."""
     for incident in incidents_of(report):
         yield from blocks(incident)
+
+
+def without(report: Report, left_out: Iterable[Result]) -> Iterator[Block]:
+    """The blocks in the order of the incidents, without findings that the format lists elsewhere."""
+    gone = {id(result) for result in left_out}
+    for block in in_incident_order(report):
+        kept = tuple(result for result in block.results if id(result) not in gone)
+        if kept:
+            yield Block(kept, block.explanation)
 
 
 def summary(incident: Incident) -> str:

@@ -15,7 +15,7 @@ from jsdoctor.model.report import Report, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 from jsdoctor.render.escape import printable
-from jsdoctor.render.findings import numbers
+from jsdoctor.render.findings import lead, numbers
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.places import file_path, places
@@ -100,7 +100,7 @@ def _details(result: Result) -> Iterator[str]:
         yield f"{place.file}:{place.line}: {place.text}" if place.line else place.file
     if result.remedy is not None:
         for command in result.remedy.commands:
-            yield f"Fix ({result.remedy.risk}): {command}"
+            yield f"{lead(result.remedy.risk, command)}: {command}"
     yield f"Why: jsdoctor explain {result.rule.code}"
 
 

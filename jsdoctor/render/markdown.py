@@ -10,9 +10,10 @@ from jsdoctor.model.report import Report, Result
 from jsdoctor.model.wording import counted
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
-from jsdoctor.render.findings import numbers
+from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.incidents import without
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import by_urgency, gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.unseen import is_command, undecided, without_gaps
 from jsdoctor.render.wording import listed, subjects, to_the_second
 
@@ -61,8 +62,8 @@ def _heading(report: Report, options: RenderOptions) -> Iterator[str]:
 
 
 def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
-    findings, _ = without_gaps(report)
-    for block in in_blocks(findings):
+    for incident in without(report, without_gaps(report)[1]):
+        block = incident.results
         rule = block[0].rule
         about = subjects([result.finding.subject for result in block])
         yield f"### {block[0].severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
@@ -76,6 +77,8 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
         )
         if len(shown) < len(block):
             yield f"and {len(block) - len(shown):,} more"
+        if incident.explanation:
+            yield f"Explained by {plain_text(incident.explanation)}"
         yield from _fixes(shown)
         yield f"Why: `jsdoctor explain {rule.code}`"
 
@@ -87,18 +90,19 @@ def _numbers(result: Result) -> str:
 
 
 def _fixes(shown: Sequence[Result]) -> Iterator[str]:
-    """Commands to be copied, by their risk. One that cannot be shown as it is, is not shown: half of one is worse."""
+    """Commands to be copied, by what they do. One that cannot be shown as it is, is not shown: half of one is worse."""
     commands: dict[str, list[str]] = {}
     for result in shown:
         if result.remedy is not None:
-            commands.setdefault(result.remedy.risk, []).extend(result.remedy.commands)
-    for risk, every in sorted(commands.items()):
+            for command in result.remedy.commands:
+                commands.setdefault(lead(result.remedy.risk, command), []).append(command)
+    for words, every in sorted(commands.items()):
         lines = [command for command in every if command.isprintable()]
         if len(lines) < len(every):
-            yield f"Fix ({plain_text(risk)}): a command with characters that cannot be shown; `--format json` has it."
+            yield f"{plain_text(words)}: a command with characters that cannot be shown; `--format json` has it."
         if lines:
             fence = "`" * max(3, 1 + max(len(run) for run in re.findall("`*", "\n".join(lines))))
-            yield f"Fix ({plain_text(risk)}):"
+            yield f"{plain_text(words)}:"
             yield "\n".join((f"{fence}sh", *dict.fromkeys(lines), fence))
 
 

@@ -13,8 +13,9 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.model.report import Report
 from jsdoctor.render.closing import findings_by_severity, verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
+from jsdoctor.render.incidents import without
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.order import COLLECTION_GAP, gaps_in_order, in_blocks, with_outcome
+from jsdoctor.render.order import COLLECTION_GAP, gaps_in_order, with_outcome
 from jsdoctor.render.unseen import without_gaps
 
 MAX_BYTES = 4096
@@ -59,12 +60,12 @@ def _performance(report: Report) -> Iterator[str]:
 def _details(report: Report, options: RenderOptions) -> Iterator[str]:
     for result in with_outcome(report.results, Outcome.ERROR):
         yield f"check failed {result.rule.code}: {result.finding.message}"
-    findings, _ = without_gaps(report)
-    for block in in_blocks(findings):
+    for found in without(report, without_gaps(report)[1]):
+        block, why = found.results, f" (explained by {found.explanation})" if found.explanation else ""
         shown = block[: options.max_examples or None]
         lead = f"{block[0].severity.value} {block[0].rule.code}"
         for result in shown:
-            yield f"{lead} {result.finding.subject.label}: {result.finding.message}"
+            yield f"{lead} {result.finding.subject.label}: {result.finding.message}{why}"
         if len(shown) < len(block):
             yield f"{lead} and {len(block) - len(shown):,} more"
     missing = [gap for gap in gaps_in_order(report.gaps) if gap.requested]

@@ -11,9 +11,11 @@ import jsonschema
 import msgspec
 import pytest
 
+from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.finding import Finding, Outcome, Subject
 from jsdoctor.model.plan import Change, Plan, Proof, Refusal, Request, Step
+from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.parse.raw_configs import raw_configs
 from jsdoctor.remedy.merge import merged
@@ -201,3 +203,48 @@ def test_a_destructive_step_comes_right_after_a_backup() -> None:
             if one.risk is Risk.DESTRUCTIVE and one.action != BACKUP:
                 assert [steps[known[need]].action for need in one.needs] == [BACKUP]
                 assert all(known[need] < place for need in one.needs)
+
+
+def outage() -> tuple[EvidenceSet, tuple[Result, ...], tuple[Incident, ...]]:
+    """A recording in which a stream has lost its leader with a server; two findings on it, one on another stream."""
+    base = "three-nodes-2.15.1"
+    edits = [{"stream": "APP/ORDERS", "remove": ["cluster.leader"]}]
+    evidence = evidence_of({"base": base, "edit": edits})
+    known = {rule.code: rule for rule in rules()}
+
+    def fails(code: str, subject: Subject, **remedy: Any) -> Result:
+        return Result(known[code], Finding(subject=subject, message=f"{code} fails", remedy=remedy))
+
+    orders, ring = (Subject(kind="stream", name=name, account="APP") for name in ("ORDERS", "RING"))
+    results = with_offers(
+        [
+            fails("JSD602", orders, max_bytes=1 << 40),
+            fails("JSD602", ring, max_bytes=1 << 40),
+            fails("JSD702", orders),
+            fails("JSD703", Subject(kind="server", name="n3")),
+        ],
+        actions(),
+    )
+    return evidence, results, incidents(results, evidence, datetime(2026, 11, 22, tzinfo=UTC))
+
+
+def test_causes_come_first_and_what_a_leaderless_stream_cannot_take_waits_for_them() -> None:
+    evidence, results, grouped = outage()
+    drafted = draft(results, actions(), evidence, configs_of("three-nodes-2.15.1"), incidents=grouped)
+    order = [(one.subject.label, one.is_manual, one.needs) for one in drafted.steps]
+    assert order == [
+        ("n3", True, ()),
+        ("APP > ORDERS", True, ()),
+        ("APP > ORDERS", False, ("1",)),
+        ("APP > RING", False, ()),
+    ]
+
+
+def test_a_change_that_cannot_be_taken_now_is_refused_where_nothing_comes_before_it() -> None:
+    evidence, results, _ = outage()
+    alone = results[:2]
+    drafted = draft(alone, actions(), evidence, configs_of("three-nodes-2.15.1"))
+    assert [one.subject.name for one in drafted.steps] == ["RING"]
+    assert [(one.subject.name, one.reason) for one in drafted.refused] == [
+        ("ORDERS", "its stream has no leader and takes no change now: run again when it has one")
+    ]

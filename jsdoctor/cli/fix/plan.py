@@ -44,7 +44,8 @@ def make_plan(request: FixRequest, look: Look) -> Plan:
     report = look.judging.report(evidence, (), headline(evidence, samples))
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     choices = [with_witnesses(choice, samples) for choice in request.remedies]
-    drafted = draft(report.failures(), rulebook.actions, evidence, raw_configs(exchanges), choices)
+    configs, incidents = raw_configs(exchanges), report.incidents
+    drafted = draft(report.failures(), rulebook.actions, evidence, configs, choices, incidents=incidents)
     undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"

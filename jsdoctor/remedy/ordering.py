@@ -1,0 +1,104 @@
+"""The order of a plan: causes before their consequences, and nothing offered before its target can take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.plan import Refusal, Step
+from jsdoctor.model.report import Incident, Result
+from jsdoctor.model.rule import Risk
+from jsdoctor.model.snapshot import SnapshotSeries
+
+_RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
+
+Rank = tuple[int, int]
+"""The place of the incident in the report, and how many causes lie above the finding in it."""
+
+_UNRANKED: Rank = (1 << 30, 0)
+
+
+def ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
+    """By identity of a result, its rank."""
+    found: dict[int, Rank] = {}
+    for place, incident in enumerate(incidents):
+        found.update((id(result), (place, 0)) for result in incident.causes)
+        above = {id(one.result): one.explained_by for one in incident.consequences}
+        for one in incident.consequences:
+            depth, result = 0, one.result
+            while id(result) in above:
+                depth, result = depth + 1, above[id(result)]
+            found[id(one.result)] = (place, depth)
+    return found
+
+
+def rank_of(result: Result, known: Mapping[int, Rank]) -> Rank:
+    """The rank of a result; the last one where it is in no incident."""
+    return known.get(id(result), _UNRANKED)
+
+
+def ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
+    """Incident by incident, causes first, then the mildest; what a step needs right before it. `rank` is by id."""
+    known = {step.id: step for step in steps}
+    needed = {need for step in steps for need in step.needs}
+    taken: dict[str, Step] = {}
+
+    def take(step: Step) -> None:
+        for need in step.needs:
+            if need in known and need not in taken:
+                take(known[need])
+        taken.setdefault(step.id, step)
+
+    for step in sorted(steps, key=lambda one: (rank.get(one.id, _UNRANKED), _RISKS.index(one.risk))):
+        if step.id not in needed or rank.get(step.id, _UNRANKED) != _UNRANKED:
+            take(step)
+    return list(taken.values())
+
+
+def waiting_for_leaders(
+    steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident], evidence: EvidenceSet
+) -> tuple[list[Step], list[Refusal]]:
+    """Steps on streams without a leader need the step on the cause of that; without such a step they are refused.
+
+    A stream without a leader takes no change: the request times out (server: jetstream_cluster.go).
+    """
+    unled = _unled(evidence)
+    listed = list(steps)
+    kept: list[Step] = []
+    refused: list[Refusal] = []
+    for step in listed:
+        stream = _stream_of(step.subject)
+        if step.is_manual or stream not in unled:
+            kept.append(step)
+            continue
+        place = _place_of(stream, incidents)
+        causes = [one.id for one in listed if rank.get(one.id) == (place, 0) and one.is_manual]
+        if causes:
+            kept.append(msgspec.structs.replace(step, needs=tuple(dict.fromkeys((*step.needs, *causes)))))
+        else:
+            code = step.proofs[0].code if step.proofs else ""
+            reason = "its stream has no leader and takes no change now: run again when it has one"
+            refused.append(Refusal(code, step.subject, reason))
+    return kept, refused
+
+
+def _unled(evidence: EvidenceSet) -> set[Subject]:
+    series = evidence.get(SnapshotSeries)
+    if not isinstance(series, SnapshotSeries):
+        return set()
+    return {s.subject for s in series.last.streams if not s.has_leader} | {s.subject for s in series.last.silent}
+
+
+def _stream_of(subject: Subject) -> Subject:
+    if subject.kind != "consumer":
+        return subject
+    return Subject(kind="stream", name=subject.stream, account=subject.account)
+
+
+def _place_of(stream: Subject, incidents: Sequence[Incident]) -> int:
+    """The first incident, in the order of the report, that is about that stream: what is worst about it."""
+    about = (p for p, one in enumerate(incidents) if any(r.finding.subject == stream for r in one.results))
+    return next(about, -1)
