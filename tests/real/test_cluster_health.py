@@ -206,9 +206,9 @@ def _is_healthy(cluster: Cluster, name: str) -> bool:
     return cluster._healthy(name)
 
 
-def _quiet_ns(cluster: Cluster, stream: str) -> int:
-    """For how long no member of a leaderless stream has heard another, by the first server that shows it."""
-    accounts = cluster.monitor("n1", "/jsz?accounts=true&streams=true")["account_details"]
+def _quiet_ns(cluster: Cluster, stream: str, asked: str = "n1") -> int:
+    """For how long no member of a leaderless stream has heard another, by the server that is asked."""
+    accounts = cluster.monitor(asked, "/jsz?accounts=true&streams=true")["account_details"]
     peers = [
         peer
         for account in accounts

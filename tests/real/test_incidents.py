@@ -193,8 +193,8 @@ def test_dead_server(cluster_factory: ClusterFactory, version: str) -> None:
     last = next(name for name in cluster.names if name not in (dead, second))
     cluster.kill(second)
     wait_until(lambda: not cluster.monitor(last, "/jsz")["meta_cluster"].get("leader"), "no meta leader", timeout=90)
-    wait_until(lambda: not peers_of(cluster, "ORDERS"), "no leader of the stream", timeout=90)
-    wait_until(lambda: _quiet_ns(cluster, "ORDERS") > SILENCE_NS, "ten seconds of silence", timeout=60)
+    wait_until(lambda: not peers_of(cluster, "ORDERS", asked=[last]), "no leader of the stream", timeout=90)
+    wait_until(lambda: _quiet_ns(cluster, "ORDERS", last) > SILENCE_NS, "ten seconds of silence", timeout=60)
     first_is(_look(cluster, "sys"), "JSD701 cluster", "JSD702")
 
 
