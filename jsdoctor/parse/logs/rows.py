@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,6 +30,16 @@ class VoiceRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
     section: str | None = ""
     label: str = ""
     pid: int | None = None
+
+
+class Dated(NamedTuple):
+    """Time and writer of a line. `us` of an undated line is its order; `server`: a server wrote it."""
+
+    offset: int
+    us: int
+    zoned: bool
+    voice: VoiceRef
+    server: bool
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from jsdoctor.model.log_line import DATED_US, ORDER_US
 from jsdoctor.model.log_scan import LogEvent, Part, Row
@@ -14,7 +13,7 @@ from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.parse.logs.processes import Cut, Processes
 from jsdoctor.parse.logs.repeats import Repeats
-from jsdoctor.parse.logs.rows import MARK, PART, MarkRow, PartRow, Seen, VoiceRef, row
+from jsdoctor.parse.logs.rows import MARK, PART, Dated, MarkRow, PartRow, Seen, VoiceRef, row
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.speakers import Speaker, Speakers
@@ -41,14 +40,6 @@ _EXCERPT = 512
 _QUOTED_COUNTED = 1000
 
 
-class _Dated(NamedTuple):
-    offset: int
-    us: int
-    zoned: bool
-    voice: VoiceRef
-    server: bool
-
-
 class PartScan:
     """The scan of one part. Feed it whole lines in order, then take the rows of `finish`."""
 
@@ -71,7 +62,7 @@ class PartScan:
         self._speakers = Speakers(part)
         self._by_prefix: dict[bytes, Speaker] = {}
         self._rows: list[Row] = []
-        self._dated: tuple[int, int, bool, VoiceRef, bool] | None = None
+        self._dated: Dated | None = None
         self._undated_server = -1
         self._day = DayCount()
         self._lines = NO_LINES
@@ -226,7 +217,7 @@ class PartScan:
         """The last line so far that tells a time, and who says it."""
         offset = self._base + self._lines.begins[line]
         if offset > self._searched_to or self._dated is None:
-            self._dated = (offset, self._utc([line])[0], self._zone is not None, speaker.voice, True)
+            self._dated = Dated(offset, self._utc([line])[0], self._zone is not None, speaker.voice, True)
             self._searched_to = offset
 
     def _of_prefix(self, prefix: bytes) -> Speaker | None:
@@ -276,13 +267,13 @@ class PartScan:
         us, zoned = (None, False) if dated is None else (dated.us, dated.zoned)
         self._hit(matches, self._speakers.of(voice), (self._base + begin, us, zoned), line.native_us, line.level)
 
-    def _date(self, line: LogLine, begin: int, voice: VoiceRef) -> _Dated | None:
+    def _date(self, line: LogLine, begin: int, voice: VoiceRef) -> Dated | None:
         """When a line was written: by its own time, or by the nearest one before it; else its place in the order."""
         here = self._base + begin
         if line.us is not None:
             us, zoned = self._in_zone(line.us, line.zoned)
-            self._dated, self._searched_to = (here, us, zoned, voice, line.server), here
-            return _Dated(*self._dated)
+            self._dated, self._searched_to = Dated(here, us, zoned, voice, line.server), here
+            return self._dated
         if line.server:
             self._undated_server = here
         lowest = max(here - LOOKBACK, self._searched_to, self._base - len(self._before), 0)
@@ -297,13 +288,13 @@ class PartScan:
             if earlier.us is not None:
                 us, zoned = self._in_zone(earlier.us, earlier.zoned)
                 spoken = VoiceRef(self._row.section, earlier.label, earlier.pid)
-                self._dated = (offset, us, zoned, spoken, earlier.server)
+                self._dated = Dated(offset, us, zoned, spoken, earlier.server)
                 break
         self._searched_to = here
         if self._dated is None:
             served = 0 <= here - self._undated_server <= LOOKBACK
-            return _Dated(here, ORDER_US + here, zoned=False, voice=voice, server=served)
-        return _Dated(*self._dated) if self._dated[0] >= here - LOOKBACK else None
+            return Dated(here, ORDER_US + here, zoned=False, voice=voice, server=served)
+        return self._dated if self._dated[0] >= here - LOOKBACK else None
 
     def _in_zone(self, us: int, zoned: bool) -> tuple[int, bool]:
         if us < DATED_US:
