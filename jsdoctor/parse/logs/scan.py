@@ -19,7 +19,7 @@ from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.speakers import Speaker, Speakers
 from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone, year_of
 from jsdoctor.parse.logs.stretch import NO_LINES, BlockClock, ClockReader, Voices
-from jsdoctor.parse.logs.survey import WINDOW, note_time, survey, whole_lines
+from jsdoctor.parse.logs.survey import WINDOW, lines_at, note_time, survey, whole_lines
 from jsdoctor.parse.logs.tally import Line, Place, Tally
 from jsdoctor.parse.logs.wrapping import is_partial
 
@@ -85,7 +85,7 @@ class PartScan:
         self._cuts, self._skip = [], []
         if base < WINDOW:
             head = block[: WINDOW + LINE_CAP]
-            survey(self._row, [line for at, line in _lines_at(head) if base + at < WINDOW], self._year)
+            survey(self._row, [line for at, line in lines_at(head) if base + at < WINDOW], self._year)
         clock = self._read_clock(block)
         self._search(clock)
         self._settle(clock)
@@ -384,10 +384,3 @@ class PartScan:
         name = match.signature.name
         at_us = line[1] if line[1] is not None and line[1] >= DATED_US else None
         return LogEvent(server, at_us, line[2], level, name, fields, part.name, seen.line, seen.offset, seen.text)
-
-
-def _lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    for line in text.split(b"\n"):
-        yield at, line
-        at += len(line) + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs.line import LogLine, read_line
 from jsdoctor.parse.logs.rows import PartRow, Span
@@ -50,3 +52,11 @@ def whole_lines(text: bytes, from_line_start: bool) -> list[bytes]:
         newline = text.find(b"\n")
         text = text[newline + 1 :] if newline >= 0 else b""
     return text.split(b"\n")[: -1 if text.endswith(b"\n") else None] if text else []
+
+
+def lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of a text, and where each begins."""
+    at = 0
+    for line in text.split(b"\n"):
+        yield at, line
+        at += len(line) + 1
