@@ -13,14 +13,20 @@ def single(land: Landscape, extra: str = "", accounts: str = ACCOUNTS) -> list[s
     return ["n1"]
 
 
-def cluster(land: Landscape, extra: str = "", accounts: str = ACCOUNTS, version_of_last: str = "") -> list[str]:
-    """Three servers; the last one may be of another version."""
+def cluster(land: Landscape, extra: str = "", accounts: str = ACCOUNTS) -> list[str]:
+    """Three servers."""
     keys = ["n1", "n2", "n3"]
     for key in keys:
-        version = version_of_last if key == "n3" else ""
-        land.start(key, server(key, accounts=accounts) + routed(land, "C", key, keys) + extra, version)
+        land.start(key, server(key, accounts=accounts) + routed(land, "C", key, keys) + extra)
     land.wait_meta(*keys)
     return keys
+
+
+def upgrade(land: Landscape, key: str, keys: list[str], version: str) -> None:
+    """Restart one server of `cluster` with another version."""
+    land.node(key).stop()
+    land.start(key, server(key) + routed(land, "C", key, keys), version)
+    land.wait_meta(*keys)
 
 
 def super_cluster(land: Landscape, clusters: tuple[str, ...] = ("west", "east", "north"), size: int = 1) -> list[str]:

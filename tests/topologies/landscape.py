@@ -114,7 +114,7 @@ class Landscape:
         self.wait_for(lambda: int(self.monitor(key, "/varz")["leafnodes"]) >= count, f"{count} leaf connections")
 
 
-def jetstream(domain: str = "", limits: str = "max_memory_store: 64M, max_file_store: 256M") -> str:
+def jetstream(domain: str = "", limits: str = "max_memory_store: 64M, max_file_store: 4G") -> str:
     """The JetStream block."""
     named = f", domain: {domain}" if domain else ""
     return f"jetstream {{ store_dir: store, {limits}{named} }}\n"

@@ -1,0 +1,376 @@
+"""What healthy applications do with JetStream, each on streams of its own: `jsdoctor` must find nothing wrong with any.
+
+A habit furnishes its streams, and may go on with them while `jsdoctor` looks. All of them fit on one deployment, so a
+look at it judges every habit at once. Findings name the stream, whose name begins with that of the habit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import nats
+from nats.aio.client import Client
+from nats.js.api import ConsumerConfig
+from nats.js.errors import NotFoundError
+
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+
+SECOND_NS = 1_000_000_000
+BOUNDED: dict[str, Any] = {"max_bytes": 32 << 20, "max_age": 72 * HOUR_NS, "max_msg_size": 1 << 20}
+
+
+class Place:
+    """Where a habit lives: a client of the account, and how many replicas streams have."""
+
+    def __init__(self, client: Client, replicas: int) -> None:
+        self.client, self.replicas = client, replicas
+
+    async def stream(self, name: str, **config: Any) -> None:
+        """A bounded, replicated stream but for what is given; its subjects are its name in lower case and below."""
+        subjects = [] if "mirror" in config or "sources" in config else [name.lower(), f"{name.lower()}.>"]
+        full = {**({"subjects": subjects} if subjects else {}), "num_replicas": self.replicas, **BOUNDED, **config}
+        await add_stream(self.client, name, **full)
+
+    async def publish(self, subject: str, count: int = 20, **headers: str) -> None:
+        """Acknowledged messages."""
+        for _ in range(count):
+            reply = await self.client.request(subject, b"x" * 64, timeout=10, headers=headers or None)
+            assert b'"error"' not in reply.data, reply.data
+
+    async def work(self, stream: str, consumer: str, pause_s: float = 0.05) -> None:
+        """A worker that fetches and acknowledges until it is cancelled."""
+        subscription = await self.client.jetstream().pull_subscribe_bind(consumer, stream)
+        while True:
+            with contextlib.suppress(TimeoutError, nats.errors.TimeoutError):
+                for message in await subscription.fetch(10, timeout=1):
+                    await message.ack()
+            await asyncio.sleep(pause_s)
+
+    async def keep_publishing(self, subject: str, pause_s: float = 0.02) -> None:
+        """A steady publisher until it is cancelled."""
+        while True:
+            await self.publish(subject, 1)
+            await asyncio.sleep(pause_s)
+
+
+Furnish = Callable[[Place], Awaitable[None]]
+
+
+@dataclass
+class Habit:
+    """One habit: how it is set up, what goes on while `jsdoctor` looks, and the first version that has it."""
+
+    name: str
+    furnish: Furnish
+    busy: tuple[Furnish, ...] = ()
+    since: tuple[int, int] = (2, 10)
+
+    def fits(self, version: str) -> bool:
+        """Whether that version has what the habit needs."""
+        return tuple(int(part) for part in version.split(".")[:2]) >= self.since
+
+
+HABITS: list[Habit] = []
+
+
+def habit(name: str, *busy: Furnish, since: tuple[int, int] = (2, 10)) -> Callable[[Furnish], Furnish]:
+    """Register a habit."""
+
+    def register(furnish: Furnish) -> Furnish:
+        HABITS.append(Habit(name, furnish, busy, since))
+        return furnish
+
+    return register
+
+
+def works(stream: str, consumer: str) -> Furnish:
+    return lambda place: place.work(stream, consumer)
+
+
+def publishes(subject: str) -> Furnish:
+    return lambda place: place.keep_publishing(subject)
+
+
+@habit("QUEUE", works("QUEUE", "workers"), works("QUEUE", "workers"), publishes("queue.jobs"))
+async def work_queue(place: Place) -> None:
+    await place.stream("QUEUE", retention="workqueue")
+    await add_consumer(place.client, "QUEUE", "workers")
+
+
+@habit("PARTS", works("PARTS", "even"), works("PARTS", "odd"), publishes("parts.even"), publishes("parts.odd"))
+async def partitioned_work_queue(place: Place) -> None:
+    await place.stream("PARTS", subjects=["parts.even", "parts.odd"], retention="workqueue")
+    for part in ("even", "odd"):
+        await add_consumer(place.client, "PARTS", part, filter_subject=f"parts.{part}")
+
+
+@habit("INTEREST", works("INTEREST", "a"), works("INTEREST", "b"), publishes("interest.x"))
+async def interest(place: Place) -> None:
+    await place.stream("INTEREST", retention="interest")
+    for name in ("a", "b"):
+        await add_consumer(place.client, "INTEREST", name)
+
+
+@habit("MINUTE")
+async def worker_that_comes_once_a_minute(place: Place) -> None:
+    await place.stream("MINUTE", retention="workqueue")
+    await add_consumer(place.client, "MINUTE", "cron")
+    await place.publish("minute.job", 120)
+
+
+@habit("NIGHTLY")
+async def job_that_comes_at_night(place: Place) -> None:
+    await place.stream("NIGHTLY")
+    await add_consumer(place.client, "NIGHTLY", "report")
+    await place.publish("nightly.sale", 300)
+
+
+@habit("ORIGIN", publishes("origin.x"))
+async def mirror_and_source(place: Place) -> None:
+    await place.stream("ORIGIN")
+    await place.publish("origin.x")
+    await place.stream("ORIGINMIRROR", mirror={"name": "ORIGIN"})
+    await place.stream("ORIGINCOPY", sources=[{"name": "ORIGIN", "filter_subject": "origin.>"}])
+
+
+@habit("ACKNONE", publishes("acknone.x"))
+async def push_without_acknowledgements(place: Place) -> None:
+    await place.stream("ACKNONE")
+    await place.client.subscribe("deliver.acknone")
+    await add_consumer(place.client, "ACKNONE", "tail", ack_policy="none", deliver_subject="deliver.acknone")
+
+
+@habit("ACKALL", publishes("ackall.x"))
+async def acknowledges_all_at_once(place: Place) -> None:
+    await place.stream("ACKALL")
+
+    async def acknowledge(message: Any) -> None:
+        await message.respond(b"+ACK")
+
+    await place.client.subscribe("deliver.ackall", cb=acknowledge)
+    await add_consumer(place.client, "ACKALL", "batches", ack_policy="all", deliver_subject="deliver.ackall")
+
+
+@habit("GROUP", publishes("group.x"))
+async def queue_group(place: Place) -> None:
+    await place.stream("GROUP")
+
+    async def acknowledge(message: Any) -> None:
+        await message.respond(b"+ACK")
+
+    for _ in range(3):
+        await place.client.subscribe("deliver.group", queue="workers", cb=acknowledge)
+    await add_consumer(
+        place.client,
+        "GROUP",
+        "workers",
+        deliver_subject="deliver.group",
+        deliver_group="workers",
+        ack_policy="explicit",
+    )
+
+
+@habit("KV_plain", publishes("$KV.plain.key"))
+async def key_value_bucket(place: Place) -> None:
+    """History 1, as `nats kv add` makes it, and a watcher of all keys."""
+    await place.stream(
+        "KV_plain",
+        subjects=["$KV.plain.>"],
+        max_msgs_per_subject=1,
+        discard="new",
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        allow_direct=True,
+    )
+    await place.publish("$KV.plain.key", 5)
+    bucket = await place.client.jetstream().key_value("plain")
+    await bucket.watchall()
+
+
+@habit("KV_expiring", since=(2, 11))
+async def key_value_bucket_with_expiry_and_markers(place: Place) -> None:
+    await place.stream(
+        "KV_expiring",
+        subjects=["$KV.expiring.>"],
+        max_msgs_per_subject=5,
+        max_age=HOUR_NS,
+        discard="new",
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        allow_direct=True,
+        allow_msg_ttl=True,
+        subject_delete_marker_ttl=60 * SECOND_NS,
+    )
+    await place.publish("$KV.expiring.key", 5, **{"Nats-TTL": "30s"})
+
+
+@habit("OBJ_files")
+async def object_store_with_large_chunks(place: Place) -> None:
+    await place.stream(
+        "OBJ_files",
+        subjects=["$O.files.C.>", "$O.files.M.>"],
+        discard="new",
+        allow_rollup_hdrs=True,
+        allow_direct=True,
+    )
+    bucket = await place.client.jetstream().object_store("files")
+    await bucket.put("report.pdf", b"x" * 600_000)
+
+
+@habit("PAUSED", publishes("paused.x"), since=(2, 11))
+async def paused_consumer(place: Place) -> None:
+    await place.stream("PAUSED")
+    await add_consumer(place.client, "PAUSED", "later", pause_until="2100-01-01T00:00:00Z")
+
+
+@habit("PRIORITY", publishes("priority.x"), since=(2, 11))
+async def priority_group_of_which_one_client_overflows(place: Place) -> None:
+    await place.stream("PRIORITY")
+    await add_consumer(place.client, "PRIORITY", "over", priority_policy="overflow", priority_groups=["jobs"])
+
+    async def pull() -> None:
+        inbox = place.client.new_inbox()
+
+        async def acknowledge(message: Any) -> None:
+            if message.reply:
+                await message.respond(b"+ACK")
+
+        await place.client.subscribe(inbox, cb=acknowledge)
+        while True:
+            body = {"batch": 100, "expires": 5 * SECOND_NS, "group": "jobs"}
+            subject = "$JS.API.CONSUMER.MSG.NEXT.PRIORITY.over"
+            await place.client.publish(subject, json.dumps(body).encode(), reply=inbox)
+            await asyncio.sleep(4)
+
+    place.client._puller = asyncio.create_task(pull())  # type: ignore[attr-defined]  # lives as long as the client
+
+
+@habit("SCHEDULES", since=(2, 12))
+async def scheduled_messages(place: Place) -> None:
+    await place.stream("SCHEDULES", subjects=["schedules.>"], allow_msg_schedules=True)
+    headers = {"Nats-Schedule": "@at 2100-01-01T00:00:00Z", "Nats-Schedule-Target": "schedules.due"}
+    await place.publish("schedules.later", 5, **headers)
+
+
+@habit("COUNTERS", since=(2, 12))
+async def counters(place: Place) -> None:
+    await place.stream("COUNTERS", allow_msg_counter=True, allow_direct=True)
+    for _ in range(20):
+        await place.client.request("counters.hits", b"", timeout=10, headers={"Nats-Incr": "1"})
+
+
+@habit("BATCHES", since=(2, 12))
+async def atomic_batches(place: Place) -> None:
+    await place.stream("BATCHES", allow_atomic=True)
+    for batch in range(3):
+        for number in range(1, 6):
+            headers = {"Nats-Batch-Id": f"b{batch}", "Nats-Batch-Sequence": str(number)}
+            last = {"Nats-Batch-Commit": "1"} if number == 5 else {}
+            await place.client.request("batches.x", b"x", timeout=10, headers={**headers, **last})
+
+
+@habit("PERKEY", publishes("perkey.a"))
+async def newest_message_of_each_subject(place: Place) -> None:
+    await place.stream("PERKEY", max_msgs_per_subject=1)
+    for key in range(30):
+        await place.publish(f"perkey.{key}", 2)
+
+
+@habit("RING", publishes("ring.x"), works("RING", "reader"))
+async def ring_with_a_reader_that_keeps_up(place: Place) -> None:
+    await place.stream("RING", max_msgs=200, discard="old")
+    await add_consumer(place.client, "RING", "reader")
+    await place.publish("ring.x", 100)
+
+
+@habit("PACKED")
+async def compressed_stream(place: Place) -> None:
+    await place.stream("PACKED", compression="s2")
+    await place.publish("packed.x", 50)
+
+
+@habit("CACHE", publishes("cache.x"))
+async def cache_in_memory(place: Place) -> None:
+    await place.stream("CACHE", storage="memory", num_replicas=1, max_age=60 * SECOND_NS, max_bytes=4 << 20)
+    await place.publish("cache.x", 50)
+
+
+@habit("SEALED")
+async def archive_that_is_sealed(place: Place) -> None:
+    await place.stream("SEALED")
+    await place.publish("sealed.x", 10)
+    info = await api(place.client, "STREAM.INFO.SEALED")
+    await api(place.client, "STREAM.UPDATE.SEALED", {**info["config"], "sealed": True})
+
+
+@habit("RENAMED", publishes("renamed.in.x"))
+async def transform_and_republish(place: Place) -> None:
+    await place.stream(
+        "RENAMED",
+        subjects=["renamed.in.>"],
+        subject_transform={"src": "renamed.in.>", "dest": "renamed.out.>"},
+        republish={"src": ">", "dest": "copy.>"},
+    )
+
+
+@habit("RETRY", works("RETRY", "careful"), publishes("retry.x"))
+async def limited_attempts_with_backoff(place: Place) -> None:
+    await place.stream("RETRY")
+    await add_consumer(place.client, "RETRY", "careful", max_deliver=5, backoff=[30 * SECOND_NS, 120 * SECOND_NS])
+
+
+async def churn(place: Place) -> None:
+    """Consumers that are made, read once and deleted, all the time."""
+    number = 0
+    while True:
+        number += 1
+        config = ConsumerConfig(name=f"once{number}", inactive_threshold=5.0)
+        # On a slow machine the server deletes it first.
+        with contextlib.suppress(NotFoundError, nats.errors.TimeoutError, AssertionError):
+            subscription = await place.client.jetstream().pull_subscribe("churn.>", stream="CHURN", config=config)
+            await subscription.fetch(1, timeout=1)
+            await api(place.client, f"CONSUMER.DELETE.CHURN.once{number}")
+        await asyncio.sleep(0.05)
+
+
+@habit("CHURN", churn)
+async def consumers_that_come_and_go(place: Place) -> None:
+    await place.stream("CHURN")
+    await place.publish("churn.x", 20)
+
+
+async def read_in_order(place: Place) -> None:
+    await place.client.jetstream().subscribe("ordered.>", stream="ORDERED", ordered_consumer=True)
+    await asyncio.sleep(3600)
+
+
+@habit("ORDERED", read_in_order, publishes("ordered.x"))
+async def ordered_consumer_that_lasts(place: Place) -> None:
+    await place.stream("ORDERED")
+
+
+@habit("SCALED")
+async def stream_that_was_scaled(place: Place) -> None:
+    """From one replica to as many as there are, or from three to one and back."""
+    await place.stream("SCALED", num_replicas=1)
+    await place.publish("scaled.x", 20)
+    info = await api(place.client, "STREAM.INFO.SCALED")
+    await api(place.client, "STREAM.UPDATE.SCALED", {**info["config"], "num_replicas": place.replicas})
+
+
+@habit("SESSIONS")
+async def devices_that_are_away(place: Place) -> None:
+    """Durables of devices, most of them offline, with an inactivity threshold of a day."""
+    await place.stream("SESSIONS", retention="interest")
+    for number in range(20):
+        name = f"device{number}"
+        await add_consumer(
+            place.client, "SESSIONS", name, filter_subject=f"sessions.{number}", inactive_threshold=24 * HOUR_NS
+        )
+    for number in range(20):
+        await place.publish(f"sessions.{number}", 1)

@@ -1,0 +1,239 @@
+"""Healthy deployments that others run: nothing at warning or above, no gap, exit code 0, idle and busy.
+
+Declared before the first run: every habit and every topology below is healthy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import nats
+import pytest
+
+from tests.deployment import add_stream, api
+from tests.real.outage import Json, requested
+from tests.real.ward import run_check
+from tests.servers import VERSIONS
+from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster, upgrade
+from tests.topologies.habits import BOUNDED, HABITS, Habit, Place
+from tests.topologies.landscape import Landscape, server
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
+LOOKS = 2
+"""Looks at each state; for the figures of a release, 20."""
+QUIET_S = 62
+"""So long nobody works on what batch jobs have to do: past the shortest threshold of rules that judge activity."""
+
+
+def loud(report: Json) -> list[str]:
+    """Everything at warning or above, every check that failed to run, every gap."""
+    found = [
+        f"{r['severity']} {r['code']} {'/'.join(v for v in r['subject'].values() if v)}: {r['message']}"
+        for r in report["results"]
+        if r["outcome"] == "error" or (r["outcome"] == "fail" and r["severity"] != "info")
+    ]
+    return [*found, *(f"gap {gap}" for gap in requested(report))]
+
+
+def look(url: str, times: int = LOOKS, *options: str) -> list[str]:
+    """What is wrong with so many looks."""
+    said = []
+    for _ in range(times):
+        code, report = run_check("--isolated", "--server", url, *options)
+        said += loud(report) or ([] if code == 0 else [f"exit {code}"])
+    return said
+
+
+async def furnish(url: str, replicas: int, habits: list[Habit]) -> None:
+    client = await nats.connect(url.split(","))
+    try:
+        for one in habits:
+            await one.furnish(Place(client, replicas))
+    finally:
+        await client.close()
+
+
+async def while_busy(url: str, replicas: int, habits: list[Habit], login: str) -> list[str]:
+    client = await nats.connect(url.split(","))
+    place = Place(client, replicas)
+    try:
+        tasks = [asyncio.create_task(work(place)) for one in habits for work in one.busy]
+        # Subscribers of what `furnish` left behind: a busy deployment has its clients.
+        for subject, queue in (("deliver.acknone", ""), ("deliver.ackall", ""), ("deliver.group", "workers")):
+            await client.subscribe(subject, queue=queue, cb=_acknowledge)
+        await asyncio.sleep(3)
+        said = await asyncio.to_thread(look, login)
+        failed = [task.exception() for task in tasks if task.done()]
+        assert not failed, failed
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return said
+    finally:
+        await client.close()
+
+
+async def _acknowledge(message: object) -> None:
+    assert isinstance(message, nats.aio.msg.Msg)
+    if message.reply:
+        with contextlib.suppress(nats.errors.Error):
+            await message.respond(b"+ACK")
+
+
+@pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_habits(tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]]) -> None:
+    """Every habit beside every other, idle and busy, as the system account and as the account see them."""
+    habits = [one for one in HABITS if one.fits(version)]
+    with Landscape(tmp_path, version) as land:
+        replicas = len(shape(land))
+        asyncio.run(furnish(land.url(), replicas, habits))
+        assert asyncio.run(while_busy(land.url(), replicas, habits, land.url(user="sys"))) == []
+        asyncio.run(asyncio.sleep(QUIET_S))
+        assert look(land.url(user="sys")) == []
+        assert look(land.url()) == []
+
+
+async def across_domains(land: Landscape, site: str) -> None:
+    """The site's stream, and the hub's stream that sources from it."""
+    client = await nats.connect(land.url(site))
+    try:
+        await add_stream(client, "SALES", subjects=["sales"], **BOUNDED)
+        for _ in range(20):
+            await client.request("sales", b"x", timeout=5)
+    finally:
+        await client.close()
+    client = await nats.connect(land.url(*HUB).split(","))
+    try:
+        source = {"name": "SALES", "external": {"api": f"$JS.{site}.API", "deliver": ""}}
+        await add_stream(client, f"FROM_{site}", sources=[source], num_replicas=3, **BOUNDED)
+        for _ in range(100):
+            if (await api(client, f"STREAM.INFO.FROM_{site}"))["state"]["messages"] == 20:
+                return
+            await asyncio.sleep(0.2)
+        raise AssertionError("nothing came from the site")
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_hub_and_leaf_sites(tmp_path: Path, version: str) -> None:
+    with Landscape(tmp_path, version) as land:
+        hub(land)
+        for site in sites(land, 4):
+            asyncio.run(across_domains(land, site))
+        assert look(land.url(*HUB, user="sys")) == []
+        assert look(land.url("site1", user="sys"), 1) == []
+        assert look(land.url("site1"), 1) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_super_cluster_of_three(tmp_path: Path, version: str) -> None:
+    with Landscape(tmp_path, version) as land:
+        keys = super_cluster(land)
+        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST", "ORIGIN", "KV_plain")]
+        asyncio.run(furnish(land.url(keys[0]), 1, habits))
+        assert look(land.url(*keys, user="sys")) == []
+
+
+def mqtt_session(port: int, subscribe: bool) -> socket.socket:
+    """A device with a persistent session, which subscribes or publishes with QoS 1."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+
+    def text(value: str) -> bytes:
+        return struct.pack("!H", len(value)) + value.encode()
+
+    name = "reader" if subscribe else "sensor"
+    hello = text("MQTT") + bytes([4, 0b1100_0000, 0, 60]) + text(name) + text("app") + text("app")
+    connection.sendall(bytes([0x10, len(hello)]) + hello)
+    assert connection.recv(4)[:1] == b"\x20"
+    topic = text("plant/temperature")
+    if subscribe:
+        body = b"\x00\x01" + topic + b"\x01"
+        connection.sendall(bytes([0x82, len(body)]) + body)
+        assert connection.recv(5)[:1] == b"\x90"
+    else:
+        for number in range(1, 21):
+            body = topic + struct.pack("!H", number) + b"21.5"
+            connection.sendall(bytes([0x32, len(body)]) + body)
+            assert connection.recv(4)[:1] == b"\x40"
+    return connection
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_mqtt(tmp_path: Path, version: str) -> None:
+    """Only publishers, then a device that subscribes, then its session while it is off."""
+    with Landscape(tmp_path, version) as land:
+        port = land.port("mqtt")
+        single(land, f'mqtt {{ listen: "127.0.0.1:{port}" }}\n')
+        sensor = mqtt_session(port, subscribe=False)
+        assert look(land.url(user="sys")) == []
+        reader = mqtt_session(port, subscribe=True)
+        mqtt_session(port, subscribe=False).close()
+        assert look(land.url(user="sys")) == []
+        reader.close()
+        mqtt_session(port, subscribe=False).close()
+        sensor.close()
+        assert look(land.url(user="sys")) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_encrypted_stores_and_websocket(tmp_path: Path, version: str) -> None:
+    with Landscape(tmp_path, version) as land:
+        port = land.port("websocket")
+        encrypted = server("n1").replace("store_dir: store", "store_dir: store, key: secret")
+        land.start("n1", encrypted + f'websocket {{ listen: "127.0.0.1:{port}", no_tls: true }}\n')
+        habits = [one for one in HABITS if one.name in ("QUEUE", "RING", "KV_plain", "PACKED")]
+        asyncio.run(furnish(land.url(), 1, habits))
+        assert look(land.url(user="sys")) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_rolling_upgrade_half_way(tmp_path: Path, version: str) -> None:
+    """One of three servers runs the next version, since a moment ago; the two others have been up for longer."""
+    with Landscape(tmp_path, VERSIONS[VERSIONS.index(version) - 1]) as land:
+        keys = cluster(land)
+        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST", "ORIGIN", "PERKEY")]
+        asyncio.run(furnish(land.url(*keys), 3, habits))
+        asyncio.run(asyncio.sleep(QUIET_S))
+        upgrade(land, "n1", keys, version)
+        assert look(land.url(*keys, user="sys"), 1, "--set", "JSD709.roll_out=1m") == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_imports_and_exports_and_limits(tmp_path: Path, version: str) -> None:
+    """An account that reads another one's stream through an import, and limits that are not reached."""
+    exports = (
+        'APP: { users: [{ user: app, password: app }], exports: [{ service: "$JS.API.>" }, { stream: "sales.>" }], '
+    )
+    limits = "jetstream: { max_mem: 32M, max_file: 2G, max_streams: 50, max_consumers: 100 } }\n"
+    other = "  SHOP: { users: [{ user: shop, password: shop }], jetstream: enabled,"
+    imports = ' imports: [{ stream: { account: APP, subject: "sales.>" } }] }\n}\n'
+    accounts = (
+        f"system_account: SYS\naccounts {{\n  SYS: {{ users: [{{ user: sys, password: sys }}] }}\n  {exports}{limits}"
+    )
+    with Landscape(tmp_path, version) as land:
+        keys = cluster(land, accounts=accounts + other + imports)
+        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST", "RING")]
+        asyncio.run(furnish(land.url(*keys), 3, habits))
+        asyncio.run(furnish(land.url(*keys, user="shop"), 3, [one for one in HABITS if one.name == "RING"]))
+        assert look(land.url(*keys, user="sys")) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_after_a_lame_duck_server_came_back(tmp_path: Path, version: str) -> None:
+    with Landscape(tmp_path, version) as land:
+        keys = cluster(land, "lame_duck_duration: 30s\nlame_duck_grace_period: 1s\n")
+        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST")]
+        asyncio.run(furnish(land.url(*keys), 3, habits))
+        land.signal("n3", signal.SIGUSR2)
+        land.wait_for(lambda: not land.node("n3").running, "the lame duck to be gone", timeout=60)
+        land.again("n3")
+        land.wait_meta(*keys)
+        assert look(land.url(*keys, user="sys")) == []
