@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nats
 import pytest
+from nats.aio.msg import Msg
 
 from tests.deployment import add_stream, api
 from tests.real.outage import Json, requested
@@ -63,7 +64,7 @@ async def while_busy(url: str, replicas: int, habits: list[Habit], login: str) -
     client = await nats.connect(url.split(","))
     place = Place(client, replicas)
     try:
-        tasks = [asyncio.create_task(work(place)) for one in habits for work in one.busy]
+        tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in habits for work in one.busy]
         # Subscribers of what `furnish` left behind: a busy deployment has its clients.
         for subject, queue in (("deliver.acknone", ""), ("deliver.ackall", ""), ("deliver.group", "workers")):
             await client.subscribe(subject, queue=queue, cb=_acknowledge)
@@ -79,8 +80,7 @@ async def while_busy(url: str, replicas: int, habits: list[Habit], login: str) -
         await client.close()
 
 
-async def _acknowledge(message: object) -> None:
-    assert isinstance(message, nats.aio.msg.Msg)
+async def _acknowledge(message: Msg) -> None:
     if message.reply:
         with contextlib.suppress(nats.errors.Error):
             await message.respond(b"+ACK")
