@@ -366,7 +366,7 @@ async def stream_that_was_scaled(place: Place) -> None:
 @habit("SESSIONS")
 async def devices_that_are_away(place: Place) -> None:
     """Durables of devices, most of them offline, with an inactivity threshold of a day."""
-    await place.stream("SESSIONS", retention="interest")
+    await place.stream("SESSIONS", subjects=["sessions.*"], retention="interest")
     for number in range(20):
         name = f"device{number}"
         await add_consumer(
