@@ -21,7 +21,7 @@ def heartbeats_missed(packets: PacketEvidence, params: Params) -> Iterator[Findi
 
     def judge(view: View) -> Finding | None:
         beats = view.nats.heartbeats
-        if beats.count < _FEWEST:
+        if beats.count < _FEWEST or not beats.interval_ns:
             return None
         if not view.nats.gapless:
             return unknown(
