@@ -30,7 +30,6 @@ CLIENT_NAME = "jsdoctor"
 _CLOSE_S = 2.0
 _MORE_TRIES = 4
 _STALLED_SHARE = 0.3
-_STALLED_S = 0.5  # less than that is noise
 _PAUSE_S = (0.1, 1.0)
 _NATS_PY = "nats: "  # how nats-py begins its texts
 _NOT_THE_PROTOCOL = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
@@ -160,8 +159,7 @@ async def _open_unstalled(settings: ConnectionSettings, stalls: Stalls) -> Conne
             return await _open(settings, stalls)
         except ConnectProblem:
             took_s = asyncio.get_running_loop().time() - started_s
-            lost_s = took_s - (stalls.now_s() - unstalled_s)
-            if lost_s < max(_STALLED_S, _STALLED_SHARE * took_s):
+            if took_s - (stalls.now_s() - unstalled_s) < _STALLED_SHARE * took_s:
                 raise
         await asyncio.sleep(random.uniform(*_PAUSE_S))  # noqa: S311 - so that many that wait do not come at once
     return await _open(settings, stalls)
