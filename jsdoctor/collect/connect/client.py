@@ -9,7 +9,6 @@ from typing import Any
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
-from jsdoctor.collect.connect.bounds import BoundedParser
 from jsdoctor.collect.connect.transport import GreetedTransport
 
 # What nats-py would log is told in words by `connection`; without a handler Python prints it, with a traceback.
@@ -31,7 +30,6 @@ class InfoClient(Client):
         super().__init__()
         self.info: dict[str, Any] = {}
         self._taps: dict[int, Tap] = {}
-        self._ps = BoundedParser(self)
         if transport:
             self._transport = transport
 

@@ -32,8 +32,6 @@ _MORE_TRIES = 4
 _STALLED_SHARE = 0.3
 _PAUSE_S = (0.1, 1.0)
 _NATS_PY = "nats: "  # how nats-py begins its texts
-_NOT_THE_PROTOCOL = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""What nats-py raises for a line without an end, and for an INFO whose fields have other types than it expects."""
 _PERMISSIONS = "permissions violation"
 
 
@@ -196,11 +194,6 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stall
     try:
         async with asyncio.timeout_at(deadline):
             await connection.log_in(attempt, inbox_prefix, budget_s)
-    except _NOT_THE_PROTOCOL:
-        await connection.close()
-        raise Refusal(
-            Stage.GREETING, "it greets as a NATS server and then does not speak its protocol", "check the port"
-        ) from None
     except failures as error:
         await connection.close()
         if server.websocket and not connection.server_info:
