@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
 from jsdoctor.model.snapshot import SilentAsset
-from jsdoctor.parse.merge import ConsumerCopies, ConsumerCopy, StreamCopy, merge_streams
+from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.parse.replies import (
     AccountInfoReply,
     ApiError,
@@ -40,12 +40,11 @@ _USAGE = Tier.__struct_fields__
 class AccountReplies:
     """Collects what the JetStream API said in one sample. Feed it with `add_all`, then read the rest.
 
-    `name` is the account's name where an earlier sample told it, `earlier` the consumers of that sample.
+    `name` is the account's name where an earlier sample told it.
     """
 
-    def __init__(self, name: str = "", earlier: ConsumerCopies | None = None) -> None:
+    def __init__(self, name: str = "") -> None:
         self.name = name
-        self._earlier = earlier or {}
         self.consumers: dict[tuple[str, str], list[ConsumerCopy]] = defaultdict(list)
         self.silent: list[SilentAsset] = []
         self.gaps: list[Gap] = []
@@ -64,18 +63,12 @@ class AccountReplies:
         self._take([e for e in mine if e.endpoint not in _AGAIN])
         if repeated:
             again = AccountReplies(self.name)
-            again._take(_newest(repeated))
-            silent = {asset.subject.name for asset in self.silent if asset.subject.kind == "stream"}
-            whole = {name: found for name, found in self._streams.items() if name not in silent}
-            self.again = again._as_repeated(whole)
+            again._take(repeated)
+            self.again = again._as_repeated(self._streams)
 
     def _as_repeated(self, known: Mapping[str, tuple[datetime, StreamReply]]) -> Repeated:
-        """These replies as an answer to what was torn; `known` are the streams that the sample itself shows whole.
-
-        A stream that is still offline, or of which there was no answer, stays what the sample says of it.
-        """
-        listed = {stream for _, stream in self.consumers} | self._totals.keys()
-        asked = {name for name in listed if name in known} | self._streams.keys() | self._gone
+        """These replies as an answer to what was torn; `known` are the streams of the sample itself."""
+        asked = {stream for _, stream in self.consumers} | self._totals.keys() | self._streams.keys() | self._gone
         self._streams = {name: known[name] for name in asked if name in known} | self._streams
         silent = frozenset(asset.subject for asset in self.silent)
         streams = merge_streams(self.streams, self.consumers)
@@ -102,8 +95,6 @@ class AccountReplies:
                 self._add_streams(exchange, decode(exchange.body, StreamListReply))
             case Endpoint.CONSUMER_LIST:
                 self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
-            case Endpoint.CONSUMERS_AT_REST:
-                self._keep_consumers(decode(exchange.body, tuple[str, ...]))
             case Endpoint.STREAM_INFO_AGAIN:
                 self._add_stream_again(exchange)
             case Endpoint.CONSUMER_LIST_AGAIN:
@@ -145,13 +136,6 @@ class AccountReplies:
         self.consumers[self.name, stream].extend(("", c.ts or exchange.asked_at, c) for c in consumers)
         self._add_silent(page.missing or (), page.offline or {}, stream)
 
-    def _keep_consumers(self, streams: Iterable[str]) -> None:
-        """Those of streams at rest are as the sample before shows them, with the times of then."""
-        for stream in streams:
-            known = self._earlier.get((self.name, stream), [])
-            self.consumers[self.name, stream].extend(known)
-            self._totals[stream] = self._listed[stream] = len(known)
-
     def _add_silent(self, missing: Iterable[str], offline: Mapping[str, str], stream: str) -> None:
         kind = "consumer" if stream else "stream"
         for name in sorted({*missing, *offline}):
@@ -184,18 +168,6 @@ class AccountReplies:
         rows = info.tiers.items() if info.tiers else [("", info)]
         tiers = tuple(Tier(**{**{field: getattr(row, field) for field in _USAGE}, "name": name}) for name, row in rows)
         return Account(self.name, tiers, at, "$JS.API.INFO")
-
-
-def _newest(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """Of each page the last answer: an asset that still changes is asked for several times."""
-    found: dict[tuple[str, int], Exchange] = {}
-    for exchange in sorted(exchanges, key=lambda e: e.asked_at):
-        try:
-            offset = decode(exchange.body, ConsumerListReply).offset
-        except ReplyError:
-            offset = 0  # a gap where it is read
-        found[exchange.target, offset] = exchange
-    return list(found.values())
 
 
 def _refuse(error: ApiError | None) -> None:

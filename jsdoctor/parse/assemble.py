@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -26,13 +25,13 @@ from jsdoctor.parse.account_claims import account_claims
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
-from jsdoctor.parse.merge import ConsumerCopies, merge_streams
+from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.opening import Identities
 from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
-from jsdoctor.parse.torn import lasting, settled, without_newborn
+from jsdoctor.parse.torn import lasting, settled
 from jsdoctor.parse.unseen import leaderless, silent_asset, unheard, unreadable
 
 
@@ -43,8 +42,6 @@ class _Known:
         self.identities = Identities()
         self.account = ""
         self.domain = ""
-        self.consumers: ConsumerCopies = {}
-        self.first_at: datetime | None = None
         self.usage: Account | None = None
         self.raft: list[tuple[RaftMember, ...]] = []
 
@@ -89,11 +86,10 @@ def _snapshot(
     sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap], unseen: list[Gap]
 ) -> ClusterSnapshot | None:
     """What the sample shows of assets. `unseen` takes the gaps of single assets, `gaps` all others."""
-    servers, account = ServerReplies(), AccountReplies(known.account, known.consumers)
+    servers, account = ServerReplies(), AccountReplies(known.account)
     servers.add_all(sample.exchanges, known.identities)
     account.add_all(sample.exchanges)
     known.account, known.usage = account.name, account.account() or known.usage
-    known.consumers = account.consumers
     if found := servers.servers():
         present[Servers] = _joined(present.get(Servers), found)
     if usage := _usage(servers, known):
@@ -111,10 +107,6 @@ def _snapshot(
     streams, silent = merge_streams(copies, consumers), tuple(account.silent)
     for again in filter(None, (servers.again, account.again)):
         streams, silent = settled(streams, silent, again)
-    if known.first_at is None:
-        known.first_at = sample.taken_at
-    else:
-        streams, silent = without_newborn(streams, silent, sample.taken_at - known.first_at)
     unseen.extend((*map(silent_asset, silent), *(g for s in streams for g in unheard(s, servers.asked_all))))
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
 

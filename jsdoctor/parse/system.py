@@ -92,19 +92,14 @@ class ServerReplies:
         repeated = [exchange for exchange in exchanges if exchange.endpoint is Endpoint.JSZ_AGAIN]
         if not repeated:
             return
-        newest: dict[tuple[str, str], tuple[ServerIdentity, JszReply, Exchange]] = {}
-        for exchange in sorted(repeated, key=lambda e: e.asked_at):
-            try:
-                identity, body = open_reply(exchange, identities)
-                jsz = decode(body, JszReply)
-            except ReplyError:
-                continue  # what the sample itself says then stands
-            who = identity.id or identity.name
-            newest |= {(who, account.id): (identity, jsz, exchange) for account in jsz.account_details or ()}
         again = ServerReplies()
         again._domains = self._domains
-        for identity, jsz, exchange in newest.values():
-            again._add_accounts(identity, jsz, exchange, several_domains)
+        for exchange in repeated:
+            try:
+                identity, body = open_reply(exchange, identities)
+                again._add_accounts(identity, decode(body, JszReply), exchange, several_domains)
+            except ReplyError:
+                continue  # what the sample itself says then stands
         self.again = Repeated(
             {s.key: s for s in merge_streams(again.streams, again.consumers)},
             frozenset(seen.name for seen in again._details),

@@ -86,27 +86,6 @@ def _stays_silent(subject: Subject, again: Repeated) -> bool:
     return not again.covers(key) or subject in again.silent
 
 
-def without_newborn(
-    streams: Iterable[Stream], silent: Iterable[SilentAsset], watched: timedelta
-) -> tuple[tuple[Stream, ...], tuple[SilentAsset, ...]]:
-    """The assets without those that were made after the first sample, `watched` ago, and have no leader yet."""
-    kept, young = [], set()
-    for stream in streams:
-        is_new = _age(stream) < watched
-        if is_new:
-            young.add(stream.key)
-        if is_new and not stream.from_leader:
-            continue
-        consumers = tuple(c for c in stream.consumers if c.from_leader or _age(c) >= watched)
-        changed = len(consumers) != len(stream.consumers)
-        kept.append(msgspec.structs.replace(stream, consumers=consumers) if changed else stream)
-    return tuple(kept), tuple(a for a in silent if (a.subject.account, a.subject.stream) not in young)
-
-
-def _age(asset: Stream | Consumer) -> timedelta:
-    return timedelta.max if asset.created is None else asset.at - asset.created
-
-
 def lasting(gaps: Iterable[Gap], earlier: ClusterSnapshot, last: ClusterSnapshot) -> Iterator[Gap]:
     """Those gaps about assets in an earlier sample that still matter when the last one is known.
 

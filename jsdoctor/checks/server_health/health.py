@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 from jsdoctor.model.server import HealthError, Server
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
 NOT_ENABLED = "JetStream not enabled"
 """The server has a jetstream block in its configuration, and JetStream is off (server: monitor.go healthz)."""
@@ -15,8 +13,6 @@ NOT_ENABLED = "JetStream not enabled"
 _OF_ASSETS = ("STREAM", "CONSUMER")
 _WRITE_ERROR = "stream write error"
 _SHOWN = 3
-_YOUNG = timedelta(seconds=10)
-"""An asset elects its leader and is current well within this time."""
 
 
 def uptime_ns(server: Server) -> int | None:
@@ -26,15 +22,12 @@ def uptime_ns(server: Server) -> int | None:
     return int(((server.varz.now or server.at) - server.varz.start).total_seconds() * 1e9)
 
 
-def lasting_reasons(
-    server: Server, earlier: Sequence[Sequence[Server]], snapshots: SnapshotSeries | None
-) -> tuple[HealthError, ...]:
-    """The reasons without streams and consumers that were not ready in one of several samples only, or were just made.
+def lasting_reasons(server: Server, earlier: Sequence[Sequence[Server]]) -> tuple[HealthError, ...]:
+    """The reasons without streams and consumers that were not ready in one of several samples only.
 
     An asset that was just made is not current for a moment, and one that is just deleted is not found.
     """
-    young = _young_assets(snapshots) if reasons(server) and snapshots else set()
-    kept = tuple(error for error in reasons(server) if (error.account, error.stream, error.consumer) not in young)
+    kept = reasons(server)
     for sample in earlier:
         before = next((s for s in sample if s.server_id == server.server_id and s.health is not None), None)
         if before is None:
@@ -42,20 +35,6 @@ def lasting_reasons(
         known = {_asset(error) for error in reasons(before)}
         kept = tuple(error for error in kept if not only_lagging_assets((error,)) or _asset(error) in known)
     return kept
-
-
-def _young_assets(snapshots: SnapshotSeries) -> set[tuple[str, str, str]]:
-    """Account, stream and consumer of what was just made when the newest sample was taken."""
-    found = set()
-    for stream in snapshots.last.streams:
-        if _is_young(stream):
-            found.add((stream.account, stream.name, ""))
-        found |= {(c.account, c.stream, c.name) for c in stream.consumers if _is_young(c) or _is_young(stream)}
-    return found
-
-
-def _is_young(asset: Stream | Consumer) -> bool:
-    return asset.created is not None and asset.at - asset.created < _YOUNG
 
 
 def _asset(error: HealthError) -> tuple[str, ...]:

@@ -9,12 +9,11 @@ from jsdoctor.checks.server_health.health import lasting_reasons, only_lagging_a
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
-from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
 
 @check("server_health.server_unhealthy")
-def server_unhealthy(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+def server_unhealthy(servers: Servers, params: Params) -> Iterator[Finding]:
     """The health check is local: it tells of this server and of its own replicas (server: monitor.go healthz)."""
     for server in servers.servers:
         if server.health is None:
@@ -23,7 +22,7 @@ def server_unhealthy(servers: Servers, snapshots: SnapshotSeries | None, params:
         if server.health.status == "ok":
             yield passed(server.subject)
             continue
-        errors, uptime = lasting_reasons(server, servers.earlier, snapshots), uptime_ns(server)
+        errors, uptime = lasting_reasons(server, servers.earlier), uptime_ns(server)
         if not errors and reasons(server):
             yield passed(server.subject)
             continue

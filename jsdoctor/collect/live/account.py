@@ -1,9 +1,8 @@
 """Collection with a login of a plain account: its own streams and consumers, through the JetStream API.
 
 Leaders answer here, so every reply can be believed. A sample costs one request per 256 streams, and one per 256
-consumers of each stream that has any and that is not at rest since the sample before; the first also one for our name
-and one for the account's usage. Streams whose leader does not answer are left alone: asking for their consumers would
-only take another timeout.
+consumers of each stream that has any; the first also one for our name and one for the account's usage. Streams whose
+leader does not answer are left alone: asking for their consumers would only take another timeout.
 
 Longest time of a sample: one timeout for the first page of the stream list, one for the others, and two for the
 consumers: what has not answered for a whole timeout is not asked any further. Slow requests overlap (`pacing`).
@@ -13,19 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterable
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply, Why
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.pacing import Slots, Tally
-from jsdoctor.collect.live.rest import ListedConsumer, ListedStream, Rest
-from jsdoctor.collect.live.torn import MOST_TORN, ROUNDS, SETTLE_S
+from jsdoctor.collect.live.torn import MOST_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
-from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
@@ -35,13 +32,25 @@ PARALLEL = 16
 _PATIENCE_S = 0.5
 
 
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    consumer_count: int = 0
+
+
+class _Stream(msgspec.Struct, frozen=True):
+    config: _Named = _Named()
+    state: _Counted = _Counted()
+
+
 class _Page(msgspec.Struct, frozen=True):
     """What asking on needs to know of a page of STREAM.LIST or CONSUMER.LIST."""
 
     total: int = 0
     limit: int = 0
-    streams: tuple[ListedStream, ...] | None = None
-    consumers: tuple[ListedConsumer, ...] | None = None
+    streams: tuple[_Stream, ...] | None = None
     missing: tuple[str, ...] | None = None
     offline: dict[str, str] | None = None
     error: dict[str, object] | None = None
@@ -63,7 +72,7 @@ class AccountSource:
         self._slots = Slots(PARALLEL, _PATIENCE_S)
         self._account = ""
         self._first = True
-        self._rest = Rest()
+        self._with_consumers: set[str] = set()
         self._mute: set[str] = set()
         self._offsets: dict[str, list[int]] = {}
         self._failures: list[tuple[NoReplyError, str, str]] = []
@@ -73,7 +82,8 @@ class AccountSource:
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
 
-        From the second sample on, consumers are asked for only where they can have changed (`rest`).
+        From the second sample on, streams and the consumers of those known already are asked for at the same time:
+        in which order things were read within one sample, only their own times tell.
         """
         haul = Haul(begun_at=asyncio.get_running_loop().time())
         asking = []
@@ -100,22 +110,16 @@ class AccountSource:
         """
         haul = Haul()
         torn = self._torn - self._torn_before
-        for _ in range(ROUNDS):
-            if not torn or len(torn) > MOST_TORN:
-                break
-            progress(f"asking again for {len(torn)} assets that changed meanwhile")
-            await asyncio.sleep(SETTLE_S)
-            self._torn = set()
-            await self._ask_again(haul, torn)
-            torn = self._torn
-        return haul
-
-    async def _ask_again(self, haul: Haul, torn: set[tuple[str, str]]) -> None:
+        if not torn or len(torn) > MOST_TORN:
+            return haul
+        progress(f"asking again for {len(torn)} assets that changed meanwhile")
+        await asyncio.sleep(SETTLE_S)
         silent = {stream for stream, consumer in torn if not consumer}
         await asyncio.gather(*(self._ask_stream_again(haul, stream) for stream in sorted(silent)))
         listed = sorted({stream for stream, consumer in torn if consumer} | silent)
         if self._plan.consumers:
             await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in listed))
+        return haul
 
     async def _ask_stream_again(self, haul: Haul, stream: str) -> None:
         subject = f"{self._prefix}.STREAM.INFO.{stream}"
@@ -132,9 +136,7 @@ class AccountSource:
                     reply = await self._asker.one(subject, _from(offset))
                 except NoReplyError:
                     return None
-            page = _keep(haul, Endpoint.CONSUMER_LIST_AGAIN, subject, reply)
-            self._torn |= {(stream, name) for name in page.missing or ()}
-            return page
+            return _keep(haul, Endpoint.CONSUMER_LIST_AGAIN, subject, reply)
 
         await self._all_pages(subject, one)
 
@@ -157,28 +159,25 @@ class AccountSource:
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
 
     async def _ask_assets(self, haul: Haul, progress: Progress) -> None:
-        progress("asking for streams")
-        streams = await self._ask_streams(haul)
+        known = self._with_consumers - self._mute
+        progress("asking for streams" if not known else f"asking for streams and the consumers of {len(known)}")
+        streams, _ = await asyncio.gather(self._ask_streams(haul), self._ask_consumers(haul, known))
         if streams is None:
             self.exhausted = True
             return
-        haul.begun_at = asyncio.get_running_loop().time()
-        with_consumers = {stream.config.name for stream in streams if stream.state.consumer_count} - self._mute
-        at_rest = self._rest.of(streams) & with_consumers
-        if at_rest and self._plan.consumers:
-            haul.exchanges.append(_at_rest(at_rest))
-        if asked := with_consumers - at_rest:
-            progress(f"asking for the consumers of {len(asked)} streams")
-            await self._ask_consumers(haul, asked)
+        self._with_consumers = {name for name, count in streams.items() if count}
+        if more := self._with_consumers - known - self._mute:
+            progress(f"asking for the consumers of {len(more)} streams")
+            await self._ask_consumers(haul, more)
 
-    async def _ask_streams(self, haul: Haul) -> list[ListedStream] | None:
-        """Each stream that answers; None when the list itself cannot be had."""
+    async def _ask_streams(self, haul: Haul) -> dict[str, int] | None:
+        """How many consumers each stream has that answers; None when the list itself cannot be had."""
         subject = f"{self._prefix}.STREAM.LIST"
 
         async def one(offset: int) -> _Page | None:
             async with self._slots.one():
                 try:
-                    reply = await self._ask(subject, offset)
+                    reply = await self._asker.one(subject, _from(offset))
                 except NoReplyError as error:
                     self._failures.append((error, "stream", ""))
                     return None
@@ -187,21 +186,16 @@ class AccountSource:
         pages = await self._all_pages(subject, one)
         if pages is None or pages[0].error:
             return None
+        counts = {s.config.name: s.state.consumer_count for page in pages for s in page.streams or ()}
         silent = set().union(*(page.silent for page in pages))
         self._torn |= {(name, "") for page in pages for name in page.missing or ()}
-        streams = [stream for page in pages for stream in page.streams or ()]
-        return [stream for stream in streams if stream.config.name and stream.config.name not in silent]
-
-    async def _ask(self, subject: str, offset: int) -> Reply:
-        """One page. Raises NoReplyError."""
-        reply = await self._asker.one(subject, _from(offset), again=True)
-        self._slots.answered(reply.round_trip_ns / 1e9)
-        return reply
+        return {name: count for name, count in counts.items() if name and name not in silent}
 
     async def _ask_consumers(self, haul: Haul, streams: Collection[str]) -> None:
         if not (self._plan.consumers and streams):
             return
-        tally = Tally(self._asker.timeout_s, self._asker.now_s())
+        haul.begun_at = asyncio.get_running_loop().time()
+        tally = Tally(self._asker.timeout_s, haul.begun_at)
         await asyncio.gather(*(self._ask_consumers_of(haul, stream, tally) for stream in sorted(streams)))
         denied = tally.denied | tally.skipped if tally.is_forbidden else tally.denied
         if denied:
@@ -211,27 +205,27 @@ class AccountSource:
         self._mute |= denied | skipped | tally.late
 
     async def _ask_consumers_of(self, haul: Haul, stream: str, tally: Tally) -> None:
+        loop = asyncio.get_running_loop()
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
         async def one(offset: int) -> _Page | None:
             async with self._slots.one():
-                if tally.is_in_vain(self._asker.now_s()):
+                if tally.is_in_vain(loop.time()):
                     tally.skipped.add(stream)
                     return None
                 try:
-                    reply = await self._ask(subject, offset)
+                    reply = await self._asker.one(subject, _from(offset))
                 except NoReplyError as error:
                     tally.failed(stream, error)
                     if error.why is not Why.DENIED:
                         self._failures.append((error, "consumer", stream))
                     return None
-            tally.heard(self._asker.now_s())
+            tally.heard(loop.time())
             page = _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
             self._torn |= {(stream, name) for name in page.missing or ()}
             return page
 
-        pages = await self._all_pages(subject, one)
-        self._rest.seen(stream, [c for page in pages or () for c in page.consumers or ()])
+        await self._all_pages(subject, one)
 
     async def _all_pages(self, subject: str, one: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
         """Every page: those that the last sample had at once, the first else, and then all others at once."""
@@ -254,11 +248,6 @@ class AccountSource:
             else Subject(kind="account", name=self._account)
         )
         return unanswered(error, kind, subject, self._asker.timeout_s)
-
-
-def _at_rest(streams: Iterable[str]) -> Exchange:
-    body = msgspec.json.encode(sorted(streams))
-    return Exchange(Access.ACCOUNT, Endpoint.CONSUMERS_AT_REST, "", datetime.now(UTC), 0, body)
 
 
 def _from(offset: int) -> bytes:

@@ -22,7 +22,7 @@ from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
-from jsdoctor.collect.live.torn import ROUNDS, SETTLE_S, newly_torn
+from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.parse.reports import NO_RAFT_GROUPS
@@ -63,7 +63,7 @@ class MonitorSource:
         self._first = True
         self._names: dict[str, str] = {}
         self._unhealthy: set[str] = set()
-        self._looks: list[list[tuple[str, bytes]]] = [[], []]
+        self._looks: list[dict[str, bytes]] = [{}, {}]
 
     @property
     def exhausted(self) -> bool:
@@ -72,7 +72,7 @@ class MonitorSource:
 
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """/jsz of every server; in the first sample /varz and /healthz too."""
-        self._looks = [self._looks[-1], []]
+        self._looks = [self._looks[-1], {}]
         haul = Haul(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
         async with self._client() as client:
@@ -84,13 +84,9 @@ class MonitorSource:
     async def repeat(self, progress: Progress = no_progress) -> Haul:
         """Ask again for the accounts with assets that changed while the last sample was taken."""
         haul = Haul()
-        before = self._looks[0]
-        for _ in range(ROUNDS):
-            if not (self._plan.assets and (accounts := newly_torn(before, self._looks[-1]))):
-                break
+        if self._plan.assets and (accounts := newly_torn(*self._looks)):
             progress("asking again for assets that changed meanwhile")
             await asyncio.sleep(SETTLE_S)
-            self._looks[-1] = []
             async with self._client() as client:
                 asked = [(url, account) for url in self._urls for account in accounts]
                 await asyncio.gather(*(self._ask_jsz(client, url, haul, account) for url, account in asked))
@@ -133,9 +129,11 @@ class MonitorSource:
             options |= {"streams": "true", "config": "true"}
             options |= {"consumers": "true"} if self._plan.consumers else {}
         try:
-            endpoint, options = (Endpoint.JSZ_AGAIN, options | {"acc": account}) if account else (Endpoint.JSZ, options)
-            body = await self._ask(client, url, endpoint, options, haul)
-            self._looks[-1].append((self._names.get(url.base, url.base), body))
+            if account:
+                await self._ask(client, url, Endpoint.JSZ_AGAIN, options | {"acc": account}, haul)
+            else:
+                body = await self._ask(client, url, Endpoint.JSZ, options, haul)
+                self._looks[-1][self._names.get(url.base, url.base)] = body
         except MonitorError as error:
             haul.gaps.append(error.gap)
             return False

@@ -18,7 +18,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply
 from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
-from jsdoctor.collect.live.torn import ROUNDS, SETTLE_S, newly_torn
+from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
 from jsdoctor.collect.live.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
@@ -99,7 +99,7 @@ class SystemSource:
         self._given_up: set[tuple[Endpoint, str]] = set()
         self._plan = plan
         self._first = True
-        self._looks: list[list[tuple[str, bytes]]] = [[], []]
+        self._looks: list[dict[str, bytes]] = [{}, {}]
         self._unhealthy = False
 
     @property
@@ -123,23 +123,18 @@ class SystemSource:
         self._first = False
         progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
         await asyncio.gather(*asking)
-        self._looks = [self._looks[-1], _of_servers(haul.exchanges, Endpoint.JSZ)]
+        self._looks = [self._looks[-1], _by_server(haul.exchanges, Endpoint.JSZ)]
         self._unhealthy = any(_is_unhealthy(e.body) for e in haul.exchanges if e.endpoint is Endpoint.HEALTHZ)
         return haul
 
     async def repeat(self, progress: Progress = no_progress) -> Haul:
         """Ask again for the accounts with assets that changed while the last sample was taken."""
         haul = Haul()
-        before, now = self._looks
-        for _ in range(ROUNDS):
-            if not (self._plan.assets and (accounts := newly_torn(before, now))):
-                break
+        if self._plan.assets and (accounts := newly_torn(*self._looks)):
             progress("asking again for assets that changed meanwhile")
             await asyncio.sleep(SETTLE_S)
-            asked, options = Haul(), _jsz_options(self._plan)
-            await asyncio.gather(*(self._ask(asked, Endpoint.JSZ_AGAIN, options | {"account": a}) for a in accounts))
-            haul.exchanges += asked.exchanges
-            now = _of_servers(asked.exchanges, Endpoint.JSZ_AGAIN)
+            options = _jsz_options(self._plan)
+            await asyncio.gather(*(self._ask(haul, Endpoint.JSZ_AGAIN, options | {"account": a}) for a in accounts))
         return haul
 
     async def _ask_assets(self, haul: Haul) -> None:
@@ -211,10 +206,10 @@ def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
     return options
 
 
-def _of_servers(exchanges: Iterable[Exchange], endpoint: Endpoint) -> list[tuple[str, bytes]]:
-    """Bodies of the replies, each with the name of its server."""
+def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> dict[str, bytes]:
+    """Bodies of the replies by the names of the servers."""
     found = [exchange for exchange in exchanges if exchange.endpoint is endpoint]
-    return [(_decoded(exchange.body, _Sender).server.name, exchange.body) for exchange in found]
+    return {_decoded(exchange.body, _Sender).server.name: exchange.body for exchange in found}
 
 
 def _is_unhealthy(body: bytes) -> bool:

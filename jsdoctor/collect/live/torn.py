@@ -7,7 +7,7 @@ when nobody names a leader. Most of these were made or deleted at that moment.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -16,14 +16,8 @@ MOST_TORN = 64
 """So many assets at once did not change by chance: this is an outage, and asking again would not help."""
 MOST_ACCOUNTS = 8
 """One request each."""
-ROUNDS = 3
-"""How often it is asked again at most: an asset may be deleted and made anew all the time."""
 SETTLE_S = 0.5
 """How long after a sample torn assets are asked for again: a deletion or an election ends within this time, mostly."""
-
-
-Replies = Collection[tuple[str, bytes]]
-"""JSZ replies, each with the name of its server."""
 
 
 class Asset(NamedTuple):
@@ -66,7 +60,7 @@ class _Envelope(msgspec.Struct, frozen=True):
     data: _Jsz | None = None
 
 
-def newly_torn(before: Replies, now: Replies) -> list[str]:
+def newly_torn(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> list[str]:
     """The accounts, by id, with assets that are torn in the replies of now and were not in those of before.
 
     What stays torn from one sample to the next does not change at this moment. Empty too where it is no use to ask.
@@ -78,11 +72,10 @@ def newly_torn(before: Replies, now: Replies) -> list[str]:
     return sorted(accounts) if len(torn) <= MOST_TORN and len(accounts) <= MOST_ACCOUNTS else []
 
 
-def torn_assets(replies: Replies) -> set[Asset]:
-    """The torn assets of JSZ replies (with or without their envelope), those of all servers at one time."""
-    answered = {server for server, _ in replies}
+def torn_assets(replies: Mapping[str, bytes]) -> set[Asset]:
+    """The torn assets of JSZ replies (with or without their envelope), given by the name of the server."""
     placed: dict[Asset, list[tuple[str, _Cluster | None]]] = defaultdict(list)
-    for server, body in replies:
+    for server, body in replies.items():
         for account in _opened(body).account_details or ():
             for stream in account.stream_detail or ():
                 key = Asset(account.id or account.name, stream.name, "", stream.created)
@@ -90,17 +83,17 @@ def torn_assets(replies: Replies) -> set[Asset]:
                 for consumer in stream.consumer_detail or ():
                     of_consumer = key._replace(consumer=consumer.name, created=consumer.created)
                     placed[of_consumer].append((server, consumer.cluster))
-    return {asset for asset, copies in placed.items() if _is_torn(copies, answered)}
+    return {asset for asset, copies in placed.items() if _is_torn(copies, replies)}
 
 
-def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Collection[str]) -> bool:
+def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Mapping[str, bytes]) -> bool:
     leaders = set()
     for server, cluster in copies:
         if cluster is None or cluster.leader == server:
             return False
         leaders.add(cluster.leader)
     named = leaders - {""}
-    return not named or any(leader in answered for leader in named)
+    return not named or bool(named & answered.keys())
 
 
 def _opened(body: bytes) -> _Jsz:
