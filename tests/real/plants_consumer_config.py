@@ -41,7 +41,7 @@ async def start_inside(site: Site) -> None:
     await recreate(site.client, "P407", "late", deliver_policy="by_start_sequence", opt_start_seq=11)
 
 
-@plant("JSD407", "APP/P4070/gone", severity="warning")
+@plant("JSD407", "APP/P4070/gone", severity="warning", also={"JSD618"})
 async def start_before_the_first(site: Site) -> None:
     """Asks for message 5 when only the last five of twenty are left."""
     await site.stream("P4070", subjects=["p4070"], max_msgs=5)

@@ -12,7 +12,7 @@ async def overrun(site: Site, stream: str, **consumer: object) -> None:
     await site.publish(f"{stream.lower()}.a", 20)
 
 
-@plant("JSD206", "APP/P206/slow", severity="error")
+@plant("JSD206", "APP/P206/slow", severity="error", also={"JSD618"})
 async def removed_before_delivery(site: Site) -> None:
     """The limits removed fifteen messages that the consumer never got."""
     await overrun(site, "P206")
