@@ -27,7 +27,7 @@ setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, 
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $@
+	@rm -f $@ && touch $@
 
 demo: setup ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
 	$(BIN)/jsdoctor demo

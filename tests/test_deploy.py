@@ -15,7 +15,10 @@ import yaml
 from tests.cli.invoke import jsdoctor
 
 ROOT = Path(__file__).resolve().parent.parent
-LOG = "[7] 2026/11/21 10:05:00.000000 [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled\n"
+LOG = """\
+[7] 2026/11/21 10:04:00.000000 [INF] Server is ready
+[7] 2026/11/21 10:05:00.000000 [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled
+"""
 
 
 def read(name: str) -> Any:

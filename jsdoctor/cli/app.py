@@ -24,6 +24,7 @@ from jsdoctor.cli.help_texts import (
 )
 from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.option_groups import Given, takes
+from jsdoctor.cli.targets import resolve, writes_nagios
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState
@@ -107,7 +108,7 @@ def check(
 
         return run_exporter(judge_options(given), evidence_options(given), Listen(*parse_listen(listen), every))
 
-    raise typer.Exit(guarded(work, nagios=given["format_"] is opt.ReportFormat.NAGIOS))
+    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
 
 
 @app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
@@ -124,7 +125,7 @@ def audit(given: Given, logs: opt.LogPaths, engine: opt.AuditEngine = Engine.AUT
         asked = required_log_options({**given, "logs": logs, "engine": engine}, batch=True)
         return run_check(judge_options(given), EvidenceRequest(logs=asked))
 
-    raise typer.Exit(guarded(work, nagios=given["format_"] is opt.ReportFormat.NAGIOS))
+    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
@@ -191,8 +192,8 @@ def diagnose(
                 probe=probe or "",
                 offline=offline,
                 wanted=routed(evidence_options(given), beside.evidence if text else ()),
-                format=given["format_"].value,
-                **{name: given[name] for name in ("output", "verbose", "quiet", "color", "config", "isolated")},
+                outputs=resolve(given["output"], given["format_"], [one.value for one in opt.DiagnosisFormat]),
+                **{name: given[name] for name in ("verbose", "quiet", "color", "config", "isolated")},
             )
         )
 

@@ -16,6 +16,5 @@ def run_check(judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode | Nagios
     if collected.problem is not None and collected.saw_nothing:
         say(collected.problem.message, collected.problem.hint)
     # A person who could not connect wants one sentence, not a report on nothing; a machine always gets its document.
-    if collected.problem is None or judge.format != "text" or not collected.saw_nothing:
-        collected.judging.write(report)
+    collected.judging.write(report, without_text=collected.problem is not None and collected.saw_nothing)
     return collected.judging.exit_code(report)

@@ -15,10 +15,12 @@ from jsdoctor.cli.collecting import collect
 from jsdoctor.cli.console import say
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.cli.targets import Target
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.render.prometheus import CONTENT_TYPE
 
+_EXPOSED = Target("prometheus", None)
 _HIGHEST_PORT = 65_535
 _LONGEST_REQUEST_S = 10
 
@@ -79,7 +81,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 def run_exporter(judge: JudgeRequest, wanted: EvidenceRequest, listen: Listen) -> ExitCode:
     """Check and serve until stopped. Raises what the first check raises before it looks at anything."""
-    judge = replace(judge, format="prometheus", output=None)
+    judge = replace(judge, outputs=(_EXPOSED,))
     open_judging(judge)  # mistakes in rules or configuration end it now, not in the background
     exposition = Exposition()
     with _server(listen, exposition) as server:
@@ -109,7 +111,7 @@ def _check_once(judge: JudgeRequest, wanted: EvidenceRequest, exposition: Exposi
     if collected.saw_nothing:
         exposition.failed()
         return
-    exposition.put(collected.judging.rendered(report))
+    exposition.put(collected.judging.rendered(report, _EXPOSED))
 
 
 def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:

@@ -12,13 +12,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from jsdoctor import __version__
-from jsdoctor.cli import options as opt
 from jsdoctor.cli.baseline.file import load_baseline
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.option_values import split
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
+from jsdoctor.cli.targets import STDOUT, Target, resolve, writes_nagios
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
@@ -42,7 +42,7 @@ from jsdoctor.render.options import RenderOptions
 DEFAULT_MAX_EXAMPLES = 5
 
 _AS_GIVEN = (
-    *("fail_on", "exit_zero", "allow_gaps", "all_findings", "output", "max_examples"),
+    *("fail_on", "exit_zero", "allow_gaps", "all_findings", "max_examples"),
     *("quiet", "verbose", "color", "config", "isolated", "baseline"),
 )
 
@@ -63,8 +63,7 @@ class JudgeRequest:
     exit_zero: bool = False
     allow_gaps: bool = False
     all_findings: bool = False
-    format: str = "text"
-    output: Path | None = None
+    outputs: tuple[Target, ...] = STDOUT
     max_examples: int | None = None
     quiet: bool = False
     verbose: int = 0
@@ -83,7 +82,7 @@ def judge_options(given: Mapping[str, Any]) -> JudgeRequest:
         ignore=split(given["ignore"]),
         rule_settings=tuple(given["set_"] or ()),
         rules=tuple(given["rules"] or ()),
-        format=given.get("format_", opt.ReportFormat.TEXT).value,
+        outputs=resolve(given.get("output"), given.get("format_"), FORMATS),
         **{name: given[name] for name in _AS_GIVEN if name in given},
     )
 
@@ -145,20 +144,23 @@ class Judging:
             found.kinds | after.kinds,
         )
 
-    def write(self, report: Report) -> None:
-        """Write the report where and how it was asked for."""
-        write_output(self.rendered(report), self.request.output)
-        if self.request.format == "github":
-            options = _render_options(self.request, self.config)
-            append_step_summary(FORMATS["markdown"](report, replace(options, ascii_only=False)))
+    def write(self, report: Report, without_text: bool = False) -> None:
+        """Write the report where and how it was asked for. `without_text` leaves out what a person reads on stdout."""
+        for target in self.request.outputs:
+            if without_text and target == Target("text", None):
+                continue
+            write_output(self.rendered(report, target), target.path)
+            if target.format == "github":
+                options = _render_options(self.request, self.config, target)
+                append_step_summary(FORMATS["markdown"](report, replace(options, ascii_only=False)))
 
-    def rendered(self, report: Report) -> str:
-        """The report in the format that was asked for."""
-        return FORMATS[self.request.format](report, _render_options(self.request, self.config))
+    def rendered(self, report: Report, target: Target) -> str:
+        """The report as it goes to that output."""
+        return FORMATS[target.format](report, _render_options(self.request, self.config, target))
 
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
         """What the process returns: the same for every format but that of Nagios."""
-        judge = nagios_state if self.request.format == "nagios" else exit_code
+        judge = nagios_state if writes_nagios(self.request.outputs, None) else exit_code
         return judge(report, _fail_on(self.request, self.config), self.request.exit_zero, self.request.allow_gaps)
 
 
@@ -197,8 +199,8 @@ def _fail_on(request: JudgeRequest, config: Configuration) -> Severity:
     return request.fail_on or config.fail_on or Severity.ERROR
 
 
-def _render_options(request: JudgeRequest, config: Configuration) -> RenderOptions:
-    to_stdout = request.output is None
+def _render_options(request: JudgeRequest, config: Configuration, target: Target) -> RenderOptions:
+    to_stdout = target.path is None
     examples = request.max_examples if request.max_examples is not None else config.max_examples
     return RenderOptions(
         width=width_of(sys.stdout) if to_stdout else 100,

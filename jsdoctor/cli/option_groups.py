@@ -92,7 +92,7 @@ def report(
     baseline: opt.BaselineFile = None,
     exit_zero: opt.ExitZero = False,
     allow_gaps: opt.AllowGaps = False,
-    format_: opt.Format = opt.ReportFormat.TEXT,
+    format_: opt.Format = None,
     output: opt.Output = None,
     max_examples: opt.MaxExamples = None,
     quiet: opt.Quiet = False,
@@ -103,7 +103,7 @@ def report(
 
 
 def answer(
-    format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
+    format_: opt.AnswerFormat = None,
     output: opt.Output = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = 0,

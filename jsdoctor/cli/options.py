@@ -20,6 +20,7 @@ from jsdoctor.cli.option_values import (
     spark_conf,
     timezone,
 )
+from jsdoctor.cli.targets import Target, target
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
@@ -37,6 +38,13 @@ class ReportFormat(StrEnum):
     MARKDOWN = "markdown"
     NAGIOS = "nagios"
     PROMETHEUS = "prometheus"
+
+
+class DiagnosisFormat(StrEnum):
+    """Formats that a diagnosis can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 class CatalogueFormat(StrEnum):
@@ -258,12 +266,23 @@ Every = Annotated[
 BaselinePath = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="Baseline, a JSON file.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 even if there are findings.")]
 AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 even if evidence is missing.")]
-Format = Annotated[ReportFormat, typer.Option("--format", help="Format of the report.")]
+Format = Annotated[
+    ReportFormat | None,
+    typer.Option("--format", help="Format of the report. [default: as -o ends, else text]", show_default=False),
+]
+AnswerFormat = Annotated[
+    DiagnosisFormat | None,
+    typer.Option("--format", help="Format of the diagnosis. [default: as -o ends, else text]", show_default=False),
+]
 ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="Format of the list.")]
 Output = Annotated[
-    Path | None,
+    list[Target] | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", dir_okay=False, help="Write the report to this file instead of stdout."
+        "--output",
+        "-o",
+        parser=target,
+        metavar="[FORMAT=]FILE",
+        help="Write the report there, in the format of its suffix; - is stdout. Repeat for several formats.",
     ),
 ]
 MaxExamples = Annotated[

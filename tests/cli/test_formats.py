@@ -116,3 +116,71 @@ def test_the_catalogue_has_its_own_formats(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "text" in done.stderr
     assert "json" in done.stderr
+
+
+def test_one_run_writes_several_formats(logs: Path, tmp_path: Path) -> None:
+    done = audit(
+        logs,
+        *("-o", str(tmp_path / "report.json")),
+        *("-o", str(tmp_path / "report.sarif")),
+        *("-o", f"gitlab={tmp_path / 'quality.json'}", "-o", "-"),
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("jsdoctor ")
+    assert json.loads((tmp_path / "report.json").read_text())["schema"] == "jsdoctor.report/v1"
+    assert json.loads((tmp_path / "report.sarif").read_text())["version"] == "2.1.0"
+    assert isinstance(json.loads((tmp_path / "quality.json").read_text()), list)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        (["-o", "{}/a.json"], "json"),
+        (["-o", "{}/a.json", "--format", "gitlab"], "gitlab"),
+        (["-o", "gitlab={}/a.json", "--format", "json"], "gitlab"),
+        (["-o", "{}/a.json", "--format", "gitlab", "-o", "-"], "json"),
+        (["-o", "{}/a.report", "--format", "gitlab", "-o", "-"], "gitlab"),
+        (["-o", "{}/a.report"], "text"),
+    ],
+)
+def test_the_prefix_then_the_format_of_a_single_output_then_the_suffix_decides(
+    logs: Path, tmp_path: Path, arguments: list[str], written: str
+) -> None:
+    audit(logs, "--select", "JSD702", *(argument.format(tmp_path) for argument in arguments))
+    [place] = tmp_path.iterdir()
+    text = place.read_text()
+    assert written == {"{": "json", "[": "gitlab", "j": "text"}[text[0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "-", "-o", "json=-"], "two outputs go to stdout"),
+        (["-o", "a.json", "-o", "sarif=a.json"], "two outputs go to"),
+        (["-o", "nowhere/a.json"], "cannot write nowhere/a.json"),
+        (["-o", "json="], "FORMAT=FILE"),
+        (["-o", "."], "is a directory"),
+    ],
+)
+def test_outputs_that_cannot_be_written_end_a_run_before_it_begins(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = jsdoctor("check", *NOBODY, *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_output_for_nagios_has_its_exit_codes(logs: Path, tmp_path: Path) -> None:
+    assert audit(logs, "-o", f"nagios={tmp_path / 'state'}", "-o", "-").returncode == 2
+
+
+def test_diagnose_writes_its_formats_and_names_them(tmp_path: Path) -> None:
+    done = jsdoctor("diagnose", "--offline", "duplicate orders", "-o", "a.json", "-o", "-", cwd=tmp_path)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "a.json").read_text())["schema"] == "jsdoctor.diagnosis/v1"
+    assert "jsdoctor" in done.stdout
+    done = jsdoctor("diagnose", "--offline", "duplicate orders", "-o", "a.sarif", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "it writes text, json" in done.stderr

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.cli.options import ReportFormat
+from jsdoctor.cli.targets import Target
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report
@@ -62,6 +63,10 @@ def test_any_report_is_written_in_every_format_in_the_encoding_asked_for(
             assert all(character.isprintable() or character == "\n" for character in written)
 
 
+def to_stdout(format_: str) -> tuple[Target, ...]:
+    return (Target(format_, None),)
+
+
 @cache
 def judging() -> Judging:
     return open_judging(JudgeRequest(isolated=True))
@@ -73,7 +78,7 @@ def test_the_exit_code_is_that_of_the_report_whatever_the_format(
 ) -> None:
     codes: dict[str, ExitCode | NagiosState] = {}
     for format_ in FORMATS:
-        request = JudgeRequest(format=format_, fail_on=fail_on, exit_zero=exit_zero, allow_gaps=allow_gaps)
+        request = JudgeRequest(outputs=to_stdout(format_), fail_on=fail_on, exit_zero=exit_zero, allow_gaps=allow_gaps)
         codes[format_] = dataclasses.replace(judging(), request=request).exit_code(report)
     state = codes.pop("nagios")
     assert set(codes.values()) == {exit_code(report, fail_on, exit_zero, allow_gaps)}
@@ -99,13 +104,14 @@ def test_the_exit_code_is_that_of_the_report_whatever_the_format(
 )
 def test_exit_codes_of_the_golden_reports(case: str, code: ExitCode, state: NagiosState) -> None:
     for format_ in FORMATS:
-        got = dataclasses.replace(judging(), request=JudgeRequest(format=format_)).exit_code(CASES[case])
+        got = dataclasses.replace(judging(), request=JudgeRequest(outputs=to_stdout(format_))).exit_code(CASES[case])
         assert got is (state if format_ == "nagios" else code)
 
 
 def test_a_mild_finding_is_a_warning_in_nagios_and_an_allowed_gap_is_nothing() -> None:
     def state(case: Report, **settings: bool) -> ExitCode | NagiosState:
-        return dataclasses.replace(judging(), request=JudgeRequest(format="nagios", **settings)).exit_code(case)  # type: ignore[arg-type]
+        request = JudgeRequest(outputs=to_stdout("nagios"), **settings)  # type: ignore[arg-type]
+        return dataclasses.replace(judging(), request=request).exit_code(case)
 
     mild = reports.report(results=[reports.nearly_full()])
     assert state(mild) is NagiosState.WARNING

@@ -21,6 +21,8 @@ from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.options import RenderOptions
 
+_RENDERERS = {"text": render_diagnosis, "json": render_diagnosis_json}
+
 
 def run_diagnose(request: DiagnoseRequest) -> ExitCode:
     """Diagnose a symptom, probe a subject, or both. Raises the problems that `cli.errors` can say."""
@@ -79,16 +81,16 @@ def _recognise(request: DiagnoseRequest, book: SymptomBook, rulebook: Rulebook) 
 
 
 def _write(request: DiagnoseRequest, consultation: Consultation) -> None:
-    to_stdout = request.output is None
-    options = RenderOptions(
-        width=width_of(sys.stdout) if to_stdout else 100,
-        color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
-        ascii_only=to_stdout and ascii_only(sys.stdout),
-        verbose=request.verbose,
-        quiet=request.quiet,
-    )
-    write = render_diagnosis_json if request.format == "json" else render_diagnosis
-    write_output(write(consultation, options), request.output)
+    for target in request.outputs:
+        to_stdout = target.path is None
+        options = RenderOptions(
+            width=width_of(sys.stdout) if to_stdout else 100,
+            color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
+            ascii_only=to_stdout and ascii_only(sys.stdout),
+            verbose=request.verbose,
+            quiet=request.quiet,
+        )
+        write_output(_RENDERERS[target.format](consultation, options), target.path)
 
 
 def _exit_code(request: DiagnoseRequest, consultation: Consultation) -> ExitCode:
