@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
@@ -97,4 +98,9 @@ def test_remedies_can_be_written(code: str) -> None:
         return
     assert actions()[rule.remedy.action].risk is rule.remedy.risk
     for case in cases(code):
-        with_offers(run_rule(code, evidence_of(case), case.get("params")).results, actions())
+        for result in with_offers(run_rule(code, evidence_of(case), case.get("params")).results, actions()):
+            if result.remedy is None:
+                continue
+            kind, about = result.remedy.action.partition(".")[0], result.finding.subject.kind
+            assert kind not in ("stream", "consumer") or kind == about, f"{result.remedy.action} on a {about}"
+            assert not [one for one in result.remedy.commands if "" in shlex.split(one)]

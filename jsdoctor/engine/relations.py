@@ -51,6 +51,9 @@ class Relations:
             stream = self._streams.get(stream_of(subject))
             if subject.kind == "consumer" and stream and stream.config.retention in _HELD:
                 yield from _stream_key(subject)
+        elif link is Link.CONSUMER:
+            if subject.kind == "consumer":
+                yield from _stream_key(subject)
         elif link is Link.DEPLOYMENT:
             yield ANYWHERE
         else:
@@ -63,7 +66,7 @@ class Relations:
         subject = finding.subject
         if link is Link.SAME:
             yield _identity(subject)
-        elif link in (Link.STREAM, Link.RETAINED):
+        elif link in (Link.STREAM, Link.RETAINED, Link.CONSUMER):
             yield from _stream_key(subject)
         elif link is Link.ORIGIN:
             stream = self._streams.get(stream_of(subject))
@@ -116,6 +119,8 @@ def in_words(link: Link, key: Key, effect: Finding, cause: Finding) -> str:
         return f"its origin is {cause.subject.label}"
     if link is Link.RETAINED:
         return f"it keeps what {cause.subject.label} has not acknowledged"
+    if link is Link.CONSUMER:
+        return f"{cause.subject.label} is a consumer of it"
     if link is Link.DEPLOYMENT:
         return "the same deployment at the same time"
     if effect.subject == cause.subject:

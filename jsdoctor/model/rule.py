@@ -99,13 +99,15 @@ class Link(StrEnum):
     """What a finding and the finding that explains it must have in common.
 
     `SAME`: the subject. `STREAM`: the stream, or a consumer of it. `RETAINED`: the stream, which keeps its messages
-    until the consumer acknowledges them. `SERVER`: a server that either is about, names in its evidence, or is stored
-    on. `ORIGIN`: the cause is about the stream that the other mirrors or sources. `DEPLOYMENT`: nothing but the run.
+    until the consumer acknowledges them. `CONSUMER`: the cause is about a consumer of the stream. `SERVER`: a server
+    that either is about, names in its evidence, or is stored on. `ORIGIN`: the cause is about the stream that the other
+    mirrors or sources. `DEPLOYMENT`: nothing but the run.
     """
 
     SAME = "same"
     STREAM = "stream"
     RETAINED = "retained"
+    CONSUMER = "consumer"
     SERVER = "server"
     ORIGIN = "origin"
     DEPLOYMENT = "deployment"

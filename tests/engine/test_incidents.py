@@ -212,3 +212,23 @@ def test_a_page_says_what_is_wrong_with_its_graph() -> None:
     problems = "\n".join(raised.value.problems)
     assert "terrible" in problems
     assert "'explained_by' must be a list" in problems
+
+
+def test_a_full_stream_that_discards_is_the_cause_of_what_its_consumer_missed() -> None:
+    """JSD206 vanishes when the server moves the consumer on, JSD618 stays: the incident keeps its cause."""
+    slow = consumer("ORDERS", "slow")
+    for severity in (Severity.WARNING, Severity.ERROR):
+        evicts = found("JSD618", slow, severity=severity)
+        [told_of] = told(incidents([found("JSD206", slow), evicts], seen(placed("ORDERS", "n1")), NOW))
+        assert told_of == (["JSD618 APP > ORDERS > slow"], ["JSD206 APP > ORDERS > slow"])
+
+
+def test_a_wrong_filter_explains_what_no_consumer_takes() -> None:
+    evidence = seen(placed("EVENTS", "n1", retention="interest"))
+    unheard = found("JSD617", stream("EVENTS"), severity=Severity.ERROR)
+    wrong = found("JSD416", consumer("EVENTS", "billing"))
+    assert told(incidents([unheard, wrong], evidence, NOW)) == [
+        (["JSD416 APP > EVENTS > billing"], ["JSD617 APP > EVENTS"])
+    ]
+    elsewhere = found("JSD416", consumer("OTHER", "billing"))
+    assert len(incidents([unheard, elsewhere], evidence, NOW)) == 2

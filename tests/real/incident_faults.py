@@ -186,7 +186,8 @@ FAULTS = (
     _fault(twelve_streams_without_a_bound, "JSD601", "APP/F9-0", alike=12),
     _fault(typo_in_a_filter, "JSD416", "APP/P416/typo"),
     _fault(acknowledgements_are_off, "JSD610", "APP/P610"),
-    _fault(overtaken_by_limits, "JSD206", "APP/F13/slow"),
+    # JSD618 is the cause: it stays when the server moves the consumer on, and JSD206 vanishes then.
+    _fault(overtaken_by_limits, "JSD618", "APP/F13/slow", "JSD206 APP/F13/slow"),
     _fault(window_too_short_by_age, "JSD303", "APP/P303"),
     _fault(twelve_dead_subscribers, "JSD405", "APP/F15/push-0", alike=12),
     _fault(starts_beyond_the_end, "JSD407", "APP/P407/late"),
