@@ -17,7 +17,7 @@ from jsdoctor.checks.stream_limits.origins import (
     origins_of,
     surplus,
 )
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -127,6 +127,12 @@ def _of_origin(
         how = "and nothing was copied" if rests else "and not catching up"
         text = f"it is {lags[-1]:,} messages behind {name} {how} within {span(int(history.elapsed_s * 1e9))}"
         return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, lags[-1], lag, "count")
+    if quiet_ns >= _HEARD_NS:
+        text = (
+            f"{name} was {heard}, and origins send a heartbeat each second:"
+            f" normal after a restart or an election, a warning from {span(warn_ns)} on"
+        )
+        return Stall(text, Severity.INFO, name, quiet_ns, warn_ns, "duration")
     return None
 
 
@@ -172,6 +178,8 @@ def _finding(stream: Stream, stalls: Sequence[Stall]) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=None if worst.severity is Severity.ERROR else worst.severity,
+        confidence=Confidence.LOW if worst.severity is Severity.INFO else Confidence.HIGH,
+        how_to_get="run again in a minute" if worst.severity is Severity.INFO else "",
         message="; ".join(dict.fromkeys(stall.text for stall in stalls)),
         measured=worst.measured,
         threshold=worst.threshold,
