@@ -13,7 +13,10 @@ from jsdoctor.model.latency import Latencies
 
 
 class Content(StrEnum):
-    """What the bytes of a connection are. Only of `NATS` anything but TCP is known; `UNKNOWN`: nothing was said."""
+    """What the bytes of a connection are. Only of `NATS` anything but TCP is known; `UNKNOWN`: nothing was said.
+
+    `WEBSOCKET`: frames of WebSocket without NATS in them, or that cannot be read.
+    """
 
     UNKNOWN = "unknown"
     NATS = "nats"
@@ -170,14 +173,15 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     `whole`: seen from its beginning without a gap, so that what was not seen did not happen; `gapless`: the same from
     where reading began, as in a connection that is older than its capture. `advisories` of JetStream by kind and by
-    stream and consumer. `subjects` are those published to most. `swapped`: the side that
-    TCP takes for the client is the server. `pings_unanswered` are those of `server` or client that got no PONG in time
-    to be seen. `held_ns` is the longest time that bytes waited for a hole before them to be filled, to the server and
-    to the client.
+    stream and consumer. `websocket`: it is spoken in frames of WebSocket. `subjects` are those published to most.
+    `swapped`: the side that TCP takes for the client is the server. `pings_unanswered` are those of `server` or
+    client that got no PONG in time to be seen. `held_ns` is the longest time that bytes waited for a hole before them
+    to be filled, to the server and to the client.
     """
 
     number: int
     content: Content = Content.UNKNOWN
+    websocket: bool = False
     link: Link = Link.CLIENT
     whole: bool = False
     gapless: bool = False

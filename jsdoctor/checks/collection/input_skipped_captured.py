@@ -17,7 +17,7 @@ from jsdoctor.model.wording import counted
 _UNREADABLE = {
     Content.TLS: "encrypted with TLS",
     Content.S2: "compressed",
-    Content.WEBSOCKET: "WebSocket",
+    Content.WEBSOCKET: "WebSocket without NATS that can be read",
     Content.UNKNOWN: "of unknown content",
 }
 _MUCH = 0.01

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from jsdoctor.checks.packet_reordering.losses import Loss, losses
 from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, proves_no_loss, why_not
 from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
@@ -20,7 +22,7 @@ _NOT_WHOLE = "the capture itself lost too much to tell loss in the network from 
 
 @check("packet_reordering.packets_lost")
 def packets_lost(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By connection, for the direction that has it worse."""
+    """By connection, measured in the direction that has it worse; the message names both."""
 
     def judge(view: View) -> Finding | None:
         if reason := why_not(view):
@@ -32,9 +34,21 @@ def packets_lost(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
             for direction in view.directions
             if (loss := losses(direction)) and (loss.stall_ns or loss.share.ratio >= params.number("note"))
         ]
-        return max(found, key=_rank, default=passed(view.subject))
+        return _both(sorted(found, key=_rank, reverse=True)) if found else passed(view.subject)
 
     yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _both(found: list[Finding]) -> Finding:
+    """The worse direction's finding, which mentions the other direction too."""
+    worse, *others = found
+    if not others:
+        return worse
+    return msgspec.structs.replace(
+        worse,
+        message="; ".join(finding.message for finding in found),
+        evidence=tuple(observation for finding in found for observation in finding.evidence),
+    )
 
 
 def _rank(finding: Finding) -> tuple[int, float]:
@@ -67,6 +81,7 @@ def _finding(view: View, direction: DirectionView, loss: Loss, params: Params) -
         unit="duration" if by_stall else "ratio",
         evidence=observed(
             view,
+            direction=f"{direction.sender} to {direction.receiver}",
             distinct_segments=flow.distinct_segments,
             sent_again=again.segments,
             lost_before_the_capture=again.upstream,

@@ -15,6 +15,7 @@ class Heard:
     def __init__(self) -> None:
         self.bytes = bytearray()
         self.times: list[int] = []
+        self.readable = True
 
     def data(self, at_ns: int, data: memoryview) -> None:
         self.bytes += data

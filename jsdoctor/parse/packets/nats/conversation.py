@@ -15,6 +15,7 @@ from jsdoctor.parse.packets.nats.publishing import PublishBook, PublishTally
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
 from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, FlowTally, HeartbeatTally, StatusTally
 from jsdoctor.parse.packets.nats.usual import LONGEST_ANSWER, answers, publishes
+from jsdoctor.parse.packets.nats.websocket import FrameReader
 
 _HEADER_BYTES = 16 * 1024
 _ACK_BYTES = 8
@@ -28,7 +29,7 @@ _PUBLISHES = frozenset((b"PUB", b"HPUB"))
 _DELIVERIES = frozenset((b"MSG", b"HMSG"))
 _NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
 _ADVISORY, _ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
-_CLIENT = Link.CLIENT
+_CLIENT, _NATS = Link.CLIENT, Content.NATS
 _OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
 """Whose body is wanted."""
 
@@ -56,6 +57,7 @@ class Conversation:
         self.heartbeats = HeartbeatTally()
         self.flow = FlowTally()
         self.advisories: dict[bytes, int] = {}
+        self.websocket = False
         self.to_server = Side(self, to_server=True)
         self.to_client = Side(self, to_server=False)
 
@@ -66,7 +68,7 @@ class Conversation:
 
     def settle(self) -> None:
         """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
-        for content in (Content.TLS, Content.S2, Content.WEBSOCKET):
+        for content in (Content.TLS, Content.S2):
             if content in (self.to_server.reader.content, self.to_client.reader.content):
                 self.to_server.reader.give_up(content)
                 self.to_client.reader.give_up(content)
@@ -84,6 +86,7 @@ class Conversation:
         return NatsConnection(
             number=self.number,
             content=self._content(readers[0].content, readers[1].content),
+            websocket=self.websocket,
             link=self.link,
             whole=read and not self.midstream and not resyncs and not bad_lines,
             gapless=read and not resyncs and not bad_lines and not holes,
@@ -112,6 +115,8 @@ class Conversation:
         )
 
     def _content(self, one: Content, other: Content) -> Content:
+        if self.websocket and _NATS not in (one, other):
+            return Content.WEBSOCKET
         if one is other:
             return one
         order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
@@ -132,14 +137,31 @@ class Side:
     def __init__(self, conversation: Conversation, *, to_server: bool) -> None:
         self._conversation = conversation
         self.to_server = to_server
-        self.reader = LineReader(self, from_start=not conversation.midstream)
-        self.reader.usual = (publishes if to_server else answers)(conversation.publishing)
+        self.reader = self._new_reader(from_start=not conversation.midstream)
         self.bytes = Reassembly(self.reader, None if conversation.midstream else 0)
         self._usual = _PUBLISHES if to_server else _DELIVERIES
         self._body_of = _OF_ANSWER
         self._acked: Delivered | None = None
         self._answer = self._subject = self._reply = self._sid = b""
         self._header_length = self._length = self._started_ns = 0
+
+    def _new_reader(self, *, from_start: bool) -> LineReader:
+        reader = LineReader(self, from_start=from_start)
+        reader.usual = (publishes if self.to_server else answers)(self._conversation.publishing)
+        return reader
+
+    def upgraded(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
+        """From now on both sides speak in frames of WebSocket; without `rest`, this one from where it is found."""
+        talk = self._conversation
+        self.reader = self._new_reader(from_start=synced and not talk.midstream)
+        self.bytes.sink = FrameReader(self.reader, synced=synced)
+        other = talk.to_client if self.to_server else talk.to_server
+        if talk.midstream and not talk.websocket:
+            talk.websocket = True
+            other.upgraded(at_ns, b"", synced=False)
+        talk.websocket = True
+        if rest:
+            self.bytes.sink.data(at_ns, memoryview(rest))
 
     def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
         """A line without a body."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from jsdoctor.model.nats_traffic import Content
+from jsdoctor.parse.packets.nats.frames import begins_frame
 
 _LONGEST_LINE = 256 * 1024
 """INFO and CONNECT carry lists of URLs and JWTs; what is longer is no line."""
@@ -35,12 +36,14 @@ _LINE = re.compile(
 _TLS_RECORD = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
 _S2_HEADER = re.compile(rb"\xff\x06\x00\x00(?:S2sTwO|sNaPpY)")
 _HTTP = re.compile(rb"(?:GET [^\r\n]{0,2048}|HTTP/1\.[01] \d{3}[^\r\n]{0,256})\r\n")
+_HTTP_FIRST = (b"GET ", b"HTTP/1.")
 _UPGRADE = re.compile(rb"\r\nUpgrade:[ \t]*websocket\r\n", re.IGNORECASE)
 _END_OF_LINE = 2
 _MOST_DIGITS = 9
 _FOREIGN_LETTERS = b"\x14\x15\x16\x17\xffGH"
 """How TLS, S2 and HTTP begin."""
-_NATS = Content.NATS
+_END_OF_HEADERS = b"\r\n\r\n"
+_NATS, _UNKNOWN = Content.NATS, Content.UNKNOWN
 _READABLE = (Content.UNKNOWN, _NATS)
 
 
@@ -68,6 +71,9 @@ class Listener(Protocol):
 
     def missed(self, at_ns: int) -> None:
         """Lines may have been lost here."""
+
+    def upgraded(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
+        """From `rest` on, the bytes are WebSocket frames; `synced`: the first of them begins there."""
 
 
 class LineReader:
@@ -99,6 +105,9 @@ class LineReader:
     def data(self, at_ns: int, data: memoryview) -> None:
         """The next bytes."""
         if not self.readable:
+            return
+        if not self._synced and self.content is _UNKNOWN and begins_frame(data.tobytes()):
+            self._upgrade(at_ns, data.tobytes(), synced=True)
             return
         kept, at, left = self._buffer, 0, self._left
         if kept:
@@ -133,7 +142,7 @@ class LineReader:
             self._forget()
             if self._left >= 0:
                 return
-        self._lose_place(at_ns)
+        self.lose_place(at_ns)
 
     def gap(self, at_ns: int, length: int) -> None:
         """So many bytes are missing: what they were is unknown unless they lie inside of one body."""
@@ -145,14 +154,22 @@ class LineReader:
         self.readable = content in _READABLE
         self._forget()
 
-    def _lose_place(self, at_ns: int) -> None:
+    def lose_place(self, at_ns: int) -> None:
+        """Anything may be missing here: reading goes on at the next line that is one beyond doubt."""
         if self._buffer:
+            if self.content is _UNKNOWN and _HTTP.match(self._buffer) and _UPGRADE.search(self._buffer):
+                self._upgrade(at_ns, b"", synced=False)
+                return
             self._forget()
         self._left = self._wanted = self._searched = 0
         if self._synced:
             self.resyncs += 1
         self._synced = self._fresh = False
         self._listener.missed(at_ns)
+
+    def _upgrade(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
+        self.give_up(Content.WEBSOCKET)
+        self._listener.upgraded(at_ns, rest, synced=synced)
 
     def _forget(self) -> None:
         """Overwritten first: CONNECT carries secrets."""
@@ -184,7 +201,7 @@ class LineReader:
             elif self._synced:
                 end = text.find(b"\r\n", at, at + _LONGEST_LINE)
                 if end < 0:
-                    self._judge_beginning(text, at)
+                    self._judge_beginning(at_ns, text, at)
                     break
                 words = text[at:end].split()
                 if words and words[0] in _FEWEST_WORDS:
@@ -192,7 +209,7 @@ class LineReader:
                     continue
                 used = self._read_line(at_ns, text, at, end)
             else:
-                used = self._find_line(text, at)
+                used = self._find_line(at_ns, text, at)
             if used < 0:
                 break
             at += used
@@ -231,7 +248,9 @@ class LineReader:
         if verb in _WITHOUT_BODY:
             self._understood()
             self._listener.line(at_ns, verb, line[len(verb) :].strip())
-        elif not self._judge_beginning(text, at):
+        elif self._is_unfinished_http(text, at):
+            return -1
+        elif not self._judge_beginning(at_ns, text, at):
             self._bad_line()
         return end + _END_OF_LINE - at
 
@@ -260,9 +279,9 @@ class LineReader:
             self._wanted = min(wanted, length)
         return start
 
-    def _find_line(self, text: bytes, at: int) -> int:
+    def _find_line(self, at_ns: int, text: bytes, at: int) -> int:
         """To the next line that is one beyond doubt; -1 when there is none yet."""
-        if self._judge_beginning(text, at):
+        if self._judge_beginning(at_ns, text, at):
             return -1
         found = _line_in(text, at)
         if found < 0:
@@ -276,7 +295,7 @@ class LineReader:
         self._synced = True
         return found - at
 
-    def _judge_beginning(self, text: bytes, at: int) -> bool:
+    def _judge_beginning(self, at_ns: int, text: bytes, at: int) -> bool:
         """Whether what stands here tells that it is not to be read as NATS."""
         if text[at : at + 1] not in _FOREIGN_LETTERS:
             stray = self.content is Content.UNKNOWN and self._is_stray(text, at)
@@ -288,16 +307,26 @@ class LineReader:
             content = Content.TLS
         elif _S2_HEADER.match(text, at):
             content = Content.S2
+        elif self._is_unfinished_http(text, at):
+            return False
         elif _HTTP.match(text, at) and self.content is Content.UNKNOWN:
-            upgraded = _UPGRADE.search(text, at) is not None
-            if not upgraded and b"\r\n\r\n" not in text:
-                return False
-            content = Content.WEBSOCKET if upgraded else Content.OTHER
+            end = text.find(_END_OF_HEADERS, at)
+            if _UPGRADE.search(text, at, end + _END_OF_LINE):
+                self._upgrade(at_ns, text[end + len(_END_OF_HEADERS) :], synced=True)
+                return True
+            content = Content.OTHER
         elif self.content is Content.UNKNOWN and self._is_stray(text, at):
             content = Content.OTHER
         if content is not None:
             self.give_up(content)
         return content is not None
+
+    def _is_unfinished_http(self, text: bytes, at: int) -> bool:
+        """Whether the headers of an HTTP request or response go on in the next segment."""
+        if self.content is not _UNKNOWN or len(text) - at > _LONGEST_LINE:
+            return False
+        begins = any(first.startswith(text[at : at + len(first)]) for first in _HTTP_FIRST)
+        return begins and text.find(_END_OF_HEADERS, at) < 0
 
     def _is_stray(self, text: bytes, at: int) -> bool:
         """Whether no line can come of this."""

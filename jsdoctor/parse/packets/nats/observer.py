@@ -30,17 +30,17 @@ class NatsObserver:
         side = self._sides.get(direction)
         if side is None:
             return
-        stream, reader = side.bytes, side.reader
+        stream = side.bytes
         if offset == stream.next and length == len(payload) and not stream.held:  # as most do, with few calls
             stream.next = offset + length
-            reader.data(at_ns, payload)
-        elif reader.readable:
+            stream.sink.data(at_ns, payload)
+        elif stream.sink.readable:
             stream.segment(offset, at_ns, payload, length)
 
     def lost(self, direction: Direction, start: int, end: int) -> None:  # noqa: ARG002 - the protocol's
         """Bytes that will not come."""
         side = self._sides.get(direction)
-        if side is not None and side.reader.readable:
+        if side is not None and side.bytes.sink.readable:
             side.bytes.lost(end)
 
     def closed(self, connection: Connection, at_ns: int) -> None:

@@ -15,7 +15,11 @@ _HELD_SEGMENTS = 4096
 
 
 class Sink(Protocol):
-    """Who reads the bytes."""
+    """Who reads the bytes, as long as they are `readable`."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether more bytes are wanted."""
 
     def data(self, at_ns: int, data: memoryview) -> None:
         """The next bytes."""
@@ -41,10 +45,10 @@ class Reassembly:
     wait.
     """
 
-    __slots__ = ("_held_bytes", "_sink", "held", "held_back", "holes", "longest_hold_ns", "next")
+    __slots__ = ("_held_bytes", "held", "held_back", "holes", "longest_hold_ns", "next", "sink")
 
     def __init__(self, sink: Sink, start: int | None = None) -> None:
-        self._sink = sink
+        self.sink = sink
         self.next = start
         self.held: list[_Held] = []
         self._held_bytes = 0
@@ -57,9 +61,9 @@ class Reassembly:
             self.next = offset + wire_len
             captured = len(data)
             if captured:
-                self._sink.data(at_ns, data)
+                self.sink.data(at_ns, data)
             if captured < wire_len:
-                self._sink.uncaptured(at_ns, wire_len - captured)
+                self.sink.uncaptured(at_ns, wire_len - captured)
             return
         if self.next is None:
             self.next = offset
@@ -109,7 +113,7 @@ class Reassembly:
         if self.next is not None and offset > self.next:
             length, self.next = offset - self.next, offset
             self.holes += 1
-            self._sink.gap(at_ns, length)
+            self.sink.gap(at_ns, length)
 
     def _pass_on(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
         known = (self.next or 0) - offset
@@ -118,6 +122,6 @@ class Reassembly:
         self.next = offset + wire_len
         fresh = data[known:] if known else data
         if fresh:
-            self._sink.data(at_ns, fresh)
+            self.sink.data(at_ns, fresh)
         if uncaptured := wire_len - max(known, len(data)):
-            self._sink.uncaptured(at_ns, uncaptured)
+            self.sink.uncaptured(at_ns, uncaptured)
