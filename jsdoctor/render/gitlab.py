@@ -16,6 +16,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject,
 from jsdoctor.model.report import Report
 from jsdoctor.render.escape import printable, without_lone_surrogates
 from jsdoctor.render.findings import numbers
+from jsdoctor.render.incidents import memberships
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
@@ -63,10 +64,13 @@ def _entries(report: Report) -> Iterator[_Entry]:
         code, finding = result.rule.code, result.finding
         says = f"{code} check failed: {finding.message}"
         yield _Entry("check-failed", "major", says, fingerprint(f"{code}.crash", finding.subject), finding)
+    incidents = memberships(report)
     for result in by_urgency(report.failures()):
         finding, measured = result.finding, numbers(result.finding)
         says = f"{result.rule.slug}: {finding.subject.label}: {finding.message}"
         says += f" ({measured})" if measured else ""
+        why = incidents[id(result)].explanation
+        says += f" (explained by {why})" if why else ""
         yield _Entry(result.rule.code, _SEVERITIES[result.severity], says, result.fingerprint, finding)
     for gap in gaps_in_order(report.gaps):
         says = f"not seen: {gap.subject.label}: {_with_way(gap.reason, gap.how_to_get)}"

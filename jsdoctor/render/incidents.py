@@ -32,6 +32,19 @@ class Block(msgspec.Struct, frozen=True):
     explanation: str = ""
 
 
+class Membership(msgspec.Struct, frozen=True):
+    """The incident of a finding and its number, from 1. `consequence` is None for a cause."""
+
+    number: int
+    incident: Incident
+    consequence: Consequence | None = None
+
+    @property
+    def explanation(self) -> str:
+        """What explains the finding, empty for a cause."""
+        return explanation(self.consequence) if self.consequence else ""
+
+
 def incidents_of(report: Report) -> tuple[Incident, ...]:
     """The incidents of a report. Findings that are in none, in a report made by hand, stand for themselves."""
     grouped = {id(result) for incident in report.incidents for result in incident.results}
@@ -57,10 +70,13 @@ def explanation(one: Consequence) -> str:
     return f"{one.explained_by.rule.code} {one.explained_by.finding.subject.label}: {one.evidence}"
 
 
-def explanations(report: Report) -> dict[str, str]:
-    """By fingerprint, what explains the findings that are consequences."""
-    found = [one for incident in report.incidents for one in incident.consequences]
-    return {one.result.fingerprint: explanation(one) for one in found}
+def memberships(report: Report) -> dict[int, Membership]:
+    """By the `id` of each finding that counts, its incident and what explains it there."""
+    found: dict[int, Membership] = {}
+    for number, incident in enumerate(incidents_of(report), 1):
+        found |= {id(result): Membership(number, incident) for result in incident.causes}
+        found |= {id(one.result): Membership(number, incident, one) for one in incident.consequences}
+    return found
 
 
 def in_incident_order(report: Report) -> Iterator[Block]:

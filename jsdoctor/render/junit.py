@@ -16,6 +16,7 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 from jsdoctor.render.escape import printable
 from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.incidents import IMPACT_WORDS, Membership, memberships, summary
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.places import file_path, places
@@ -30,12 +31,14 @@ def render_junit(report: Report, options: RenderOptions) -> str:
     results: dict[str, list[Result]] = {}
     for result in by_urgency(report.results):
         results.setdefault(result.rule.code, []).append(result)
+    incidents = memberships(report)
     verdicts = {verdict.rule.code: verdict for verdict in report.verdicts}
     for code in sorted(results.keys() | verdicts.keys()):
         listed, verdict = results.get(code, []), verdicts.get(code)
         rule = verdict.rule if verdict else listed[0].rule
         suite = _suite(root, f"{code} {rule.slug}", report)
-        suite.extend([_case_of(result, options) for result in listed])
+        _name_incidents(suite, [incidents[id(result)] for result in listed if id(result) in incidents])
+        suite.extend([_case_of(result, options, incidents.get(id(result))) for result in listed])
         if verdict:
             suite.extend(_unlisted(rule, verdict, listed))
     if report.gaps:
@@ -56,6 +59,16 @@ def _suite(root: ET.Element, name: str, report: Report) -> ET.Element:
     return ET.SubElement(root, "testsuite", name=printable(name), timestamp=at, time="0")
 
 
+def _name_incidents(suite: ET.Element, members: Sequence[Membership]) -> None:
+    """The incidents whose cause is a finding of this suite, as its properties; the schemas want these first."""
+    caused = {member.number: member.incident for member in members if member.consequence is None}
+    if caused:
+        properties = ET.SubElement(suite, "properties")
+        for number, incident in sorted(caused.items()):
+            says = f"{IMPACT_WORDS[incident.impact]}: {summary(incident)}"
+            ET.SubElement(properties, "property", name=f"incident {number}", value=printable(says))
+
+
 def _count(suite: ET.Element) -> None:
     cases = list(suite.iter("testcase"))
     suite.set("tests", str(len(cases)))
@@ -67,7 +80,7 @@ def _case(rule: str, subject: str) -> ET.Element:
     return ET.Element("testcase", classname=f"jsdoctor.{printable(rule)}", name=printable(subject), time="0")
 
 
-def _case_of(result: Result, options: RenderOptions) -> ET.Element:
+def _case_of(result: Result, options: RenderOptions, member: Membership | None) -> ET.Element:
     finding = result.finding
     case = _case(f"{result.rule.code}.{result.rule.slug}", finding.subject.label)
     if finding.outcome is Outcome.FAIL:
@@ -81,7 +94,7 @@ def _case_of(result: Result, options: RenderOptions) -> ET.Element:
         below = f"{result.severity.value}, below --fail-on {options.fail_on.value}: "
         if result.suppressed is not None:
             counts, below = False, f"{result.suppressed.words}: "
-        _tell(case, "failure" if counts else "skipped", says if counts else below + says, _details(result))
+        _tell(case, "failure" if counts else "skipped", says if counts else below + says, _details(result, member))
         case[-1].set("type", result.severity.value)
     elif finding.outcome is Outcome.ERROR:
         _tell(case, "error", finding.message, ["This is a defect of the rule, not of what was looked at."])
@@ -91,11 +104,13 @@ def _case_of(result: Result, options: RenderOptions) -> ET.Element:
     return case
 
 
-def _details(result: Result) -> Iterator[str]:
+def _details(result: Result, member: Membership | None) -> Iterator[str]:
     yield f"{result.severity.value} {result.rule.code} {result.rule.slug}"
     yield result.finding.subject.label
     if measured := numbers(result.finding):
         yield measured
+    if member and member.consequence:
+        yield f"Explained by: {member.explanation}"
     for place in places(result.finding):
         yield f"{place.file}:{place.line}: {place.text}" if place.line else place.file
     if result.remedy is not None:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from jsdoctor.engine.verdict import exit_code
-from jsdoctor.model.finding import Outcome
+from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
+from jsdoctor.model.rule import Impact
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.escape import ascii_only, printable, shortened
+from jsdoctor.render.incidents import incidents_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import in_blocks
 
@@ -42,6 +44,7 @@ def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str
     listed, left_out = _subjects(report, options.max_examples)
     yield "jsdoctor_finding", "1 for each subject that a rule found fault with; bounded for each rule.", listed
     yield "jsdoctor_findings_not_listed", "Findings beyond the bound, which have no jsdoctor_finding.", left_out
+    yield from _incidents(report, options.max_examples)
     suppressed = Counter(result.suppressed.kind for result in report.results if result.suppressed)
     kinds = {kind: float(suppressed[kind]) for kind in ("waiver", "baseline", *suppressed)}
     yield "jsdoctor_findings_suppressed", "Findings that do not count, by why.", _by("kind", kinds)
@@ -96,6 +99,25 @@ def _subjects(report: Report, limit: int) -> tuple[Samples, Samples]:
             where = {"kind": about.kind, "account": about.account, "stream": about.stream, "name": about.name}
             listed[_labels(**rule, **where)] = 1.0
     return listed, left_out
+
+
+def _incidents(report: Report, limit: int) -> Iterator[tuple[str, str, Samples]]:
+    """Counts of all, and the most urgent ones by the subject of their cause."""
+    counted = Counter({(impact.value, severity.value): 0 for impact in Impact for severity in Severity})
+    listed: Counter[tuple[tuple[str, str], ...]] = Counter()
+    incidents = incidents_of(report)
+    for incident in incidents:
+        counted[incident.impact.value, incident.severity.value] += 1
+    for incident in incidents[: limit or None]:
+        rule, about = incident.causes[0].rule, incident.causes[0].finding.subject
+        meaning = {"code": rule.code, "slug": rule.slug}
+        meaning |= {"severity": incident.severity.value, "impact": incident.impact.value}
+        where = {"kind": about.kind, "account": about.account, "stream": about.stream, "name": about.name}
+        listed[_labels(**meaning, **where)] += len(incident.results)
+    by_kind = {_labels(impact=impact, severity=severity): float(n) for (impact, severity), n in counted.items()}
+    yield "jsdoctor_incidents", "Incidents: causes, each with what follows from it.", by_kind
+    series = {labels: float(number) for labels, number in listed.items()}
+    yield "jsdoctor_incident", "Findings of each incident, by its first cause; the most urgent incidents only.", series
 
 
 def _family(name: str, describes: str, samples: Samples, shown: Callable[[str], str]) -> Iterator[str]:

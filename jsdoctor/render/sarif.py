@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from jsdoctor.engine.verdict import exit_code
 from jsdoctor.model.finding import Finding, Outcome, Severity, Subject
-from jsdoctor.model.report import Report, Result
+from jsdoctor.model.report import Incident, Report, Result
 from jsdoctor.model.rule import Rule
 from jsdoctor.render.escape import printable
 from jsdoctor.render.findings import numbers
+from jsdoctor.render.incidents import Membership, first_command, incidents_of, memberships, summary
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order, with_outcome
@@ -37,7 +38,8 @@ def render_sarif(report: Report, options: RenderOptions) -> str:
     """One SARIF log with one run."""
     rules = _rules(report)
     index = {rule.code: number for number, rule in enumerate(rules)}
-    found = [_result(result, index) for result in with_outcome(report.results, Outcome.FAIL)]
+    incidents = memberships(report)
+    found = [_result(r, index, incidents.get(id(r))) for r in with_outcome(report.results, Outcome.FAIL)]
     run = {
         "tool": {
             "driver": {
@@ -52,6 +54,7 @@ def render_sarif(report: Report, options: RenderOptions) -> str:
         "results": found,
         "properties": {
             "headline": report.headline,
+            "incidents": [_incident(number, one) for number, one in enumerate(incidents_of(report), 1)],
             "sources": [{"kind": source.kind, "name": source.name} for source in report.sources],
         },
     }
@@ -79,7 +82,19 @@ def _rule(rule: Rule) -> Json:
     return described
 
 
-def _result(result: Result, index: dict[str, int]) -> Json:
+def _incident(number: int, incident: Incident) -> Json:
+    return {
+        "number": number,
+        "severity": incident.severity.value,
+        "impact": incident.impact.value,
+        "summary": printable(summary(incident)),
+        "firstCommand": first_command(incident),
+        "causes": [result.fingerprint for result in incident.causes],
+        "consequences": [one.result.fingerprint for one in incident.consequences],
+    }
+
+
+def _result(result: Result, index: dict[str, int], member: Membership | None) -> Json:
     finding, remedy = result.finding, result.remedy
     seen = places(finding)
     measured = numbers(finding)
@@ -94,6 +109,8 @@ def _result(result: Result, index: dict[str, int]) -> Json:
         "remedy": remedy and {"action": remedy.action, "risk": remedy.risk, "commands": list(remedy.commands)},
     }
     properties |= {name: value for name, value in given.items() if value is not None}
+    if member is not None:
+        properties |= {"incident": member.number, "impact": result.impact.value}
     about = ": ".join(part for part in (finding.subject.label, finding.message) if part)
     written: Json = {
         "ruleId": result.rule.code,
@@ -109,8 +126,14 @@ def _result(result: Result, index: dict[str, int]) -> Json:
         why = printable(result.suppressed.words)
         accepted: Json = {"kind": "external", "status": "accepted"}
         written["suppressions"] = [accepted | ({"justification": why} if why else {})]
-    if seen[1:]:
-        written["relatedLocations"] = _distinct({"physicalLocation": _physical(place)} for place in seen[1:])
+    related: list[Json] = [{"physicalLocation": _physical(place)} for place in seen[1:]]
+    if member is not None and member.consequence is not None:
+        cause = member.consequence.explained_by.finding
+        seen = places(cause)
+        words = _message(f"explained by {member.explanation}")
+        related.append(_location(cause.subject, seen[0] if seen else None) | {"message": words})
+    if related:
+        written["relatedLocations"] = _distinct(related)
     return written
 
 

@@ -1,0 +1,77 @@
+"""Incidents in the formats of pipelines: the cause is named with every consequence, and no incident is left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree as ET  # what is read here was written here
+
+from jsdoctor.model.report import Report
+from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.options import RenderOptions
+from tests.render.outages import outage
+from tests.render.test_prometheus import read, value
+
+REPORT = outage(6)
+"""n3 is dead: JSD703 explains JSD702, JSD706 and JSD901. JSD405 and JSD601 stand for themselves."""
+WHY = "explained by JSD703 n3: "
+EXPLAINED = {"JSD702", "JSD706", "JSD901"}
+
+
+def written(format_: str, report: Report = REPORT, **settings: Any) -> str:
+    return FORMATS[format_](report, RenderOptions(**settings))
+
+
+def test_the_report_is_as_described() -> None:
+    [dead] = [i for i in REPORT.incidents if i.causes[0].rule.code == "JSD703"]
+    assert {one.result.rule.code for one in dead.consequences} == EXPLAINED
+    assert len(REPORT.incidents) == 3
+
+
+def test_sarif_relates_each_consequence_to_its_cause() -> None:
+    [run] = json.loads(written("sarif"))["runs"]
+    told = {
+        result["ruleId"]: (
+            [(place["logicalLocations"][0]["name"], place["message"]["text"]) for place in result["relatedLocations"]]
+            if "relatedLocations" in result
+            else []
+        )
+        for result in run["results"]
+    }
+    assert {code for code, related in told.items() if related} == EXPLAINED
+    assert all(name == "n3" and text.startswith(WHY) for related in told.values() for name, text in related)
+    by_code = {result["ruleId"]: result["properties"]["incident"] for result in run["results"]}
+    assert {by_code[code] for code in EXPLAINED} == {by_code["JSD703"]}
+    incidents = run["properties"]["incidents"]
+    assert [one["number"] for one in incidents] == [1, 2, 3]
+    listed = [one for incident in incidents for one in (*incident["causes"], *incident["consequences"])]
+    assert sorted(listed) == sorted(r["partialFingerprints"]["jsdoctor/v1"] for r in run["results"])
+
+
+def test_gitlab_says_what_explains_an_entry() -> None:
+    entries = {one["check_name"]: one["description"] for one in json.loads(written("gitlab"))}
+    assert {code for code, says in entries.items() if WHY in says} == EXPLAINED
+
+
+def test_prometheus_counts_every_incident_and_names_the_most_urgent() -> None:
+    series = read(written("prometheus"))
+    assert value(series, "jsdoctor_incidents") == 3
+    assert value(series, "jsdoctor_incident", code="JSD703", name="n3") == 4
+    assert value(series, "jsdoctor_incident") == len(REPORT.failures())
+    bounded = read(written("prometheus", max_examples=1))
+    assert len([name for name, _ in bounded if name == "jsdoctor_incident"]) == 1
+    assert value(bounded, "jsdoctor_incidents") == 3
+    none = read(written("prometheus", outage(0)))
+    assert value(none, "jsdoctor_incidents") == 0
+    assert value(none, "jsdoctor_incident") is None
+
+
+def test_junit_has_the_incidents_as_properties_and_names_causes() -> None:
+    root = ET.fromstring(written("junit"))  # noqa: S314
+    properties = {one.get("name"): one.get("value", "") for one in root.iter("property")}
+    assert set(properties) == {"incident 1", "incident 2", "incident 3"}
+    assert [says.split(":")[0] for says in properties.values() if "JSD703 n3 (3 consequences)" in says]
+    for suite in root.iter("testsuite"):
+        assert suite.find("properties") is None or suite[0].tag == "properties"
+    texts = {case.get("classname", "")[9:15]: "".join(case.itertext()) for case in root.iter("testcase")}
+    assert {code for code, text in texts.items() if "Explained by: JSD703 n3" in text} == EXPLAINED
