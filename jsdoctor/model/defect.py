@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
+
+Harm = Literal["data", "service", "cost"]
+"""Messages are lost, come back or differ; something stops; it costs resources or shows wrong figures. Worst first."""
 
 
 class Affected(msgspec.Struct, frozen=True):
@@ -17,6 +22,7 @@ class Defect(msgspec.Struct, frozen=True):
     """One defect. `uses` names the condition of a deployment that can be hit (`known_defects` checks have them)."""
 
     id: str
+    harm: Harm
     uses: str
     what: str
     source: str

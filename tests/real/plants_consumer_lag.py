@@ -16,13 +16,6 @@ from tests.real.ward import Site, plant
 SECOND_NS = 1_000_000_000
 
 
-async def fill(site: Site, subject: str, count: int, size: int = 8) -> None:
-    """`count` messages, many at a time: a backlog of thousands in a second or two."""
-    for start in range(0, count, 500):
-        some = range(start, min(start + 500, count))
-        await asyncio.gather(*(site.client.request(subject, b"x" * size, timeout=30) for _ in some))
-
-
 async def work(site: Site, stream: str, consumer: str, *, done: int, arriving: float, tick_s: float) -> None:
     """A worker at a steady pace, and publishers: per tick so many messages acknowledged, so many published."""
     inbox = site.client.new_inbox()
@@ -71,7 +64,7 @@ async def level_lag(site: Site) -> None:
     """A backlog of eleven thousand; as much arrives as is worked off."""
     await site.stream("P401", subjects=["p401"])
     await site.consumer("P401", "worker")
-    await fill(site, "p401", 11_000)
+    await site.fill("p401", 11_000)
     # A little more than what is done, less than counts as growth: the lag must not seem to fall by chance.
     site.background(work(site, "P401", "worker", done=2, arriving=2.04, tick_s=0.02))
 
@@ -86,7 +79,7 @@ async def growing_lag(site: Site) -> None:
     """Four messages arrive for each that is acknowledged. The stream has room for days."""
     await site.stream("P402", subjects=["p402"], max_bytes=256 << 20)
     await site.consumer("P402", "worker", max_ack_pending=100)
-    await fill(site, "p402", 1_500)
+    await site.fill("p402", 1_500)
     site.background(work(site, "P402", "worker", done=1, arriving=4, tick_s=0.1))
 
 
@@ -100,7 +93,7 @@ async def limit_in_sight(site: Site) -> None:
     """Half of what the stream may hold lies behind the consumer, and thirty messages more each second."""
     await site.stream("P413", subjects=["p413"], max_msgs=3_000)
     await site.consumer("P413", "worker", max_ack_pending=100)
-    await fill(site, "p413", 1_500)
+    await site.fill("p413", 1_500)
     site.background(work(site, "P413", "worker", done=1, arriving=4, tick_s=0.1))
 
 
@@ -230,7 +223,7 @@ async def laggard(site: Site) -> None:
     """Two consumers of all messages: one keeps up, the other is eleven thousand behind."""
     await site.stream("P406", subjects=["p406"])
     await site.consumer("P406", "slow")
-    await fill(site, "p406", 11_000)
+    await site.fill("p406", 11_000)
     await site.consumer("P406", "quick", deliver_policy="new")
     site.background(work(site, "P406", "slow", done=2, arriving=2.04, tick_s=0.02))
     site.background(keep_up(site, "P406", "quick"))

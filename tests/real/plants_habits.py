@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.real.plants_consumer_lag import fill
 from tests.real.ward import Site, plant
 
 SECOND_NS = 1_000_000_000
@@ -28,7 +27,7 @@ async def one_message_is_never_acknowledged(site: Site) -> None:
     """Of 1,200 messages all but the first are acknowledged, and the first is delivered again."""
     await site.stream("P419", subjects=["p419"])
     await site.consumer("P419", "worker", ack_wait=SECOND_NS)
-    await fill(site, "p419", 1200)
+    await site.fill("p419", 1200)
     await pull(site, "P419", "worker", 1200, skip=1)
     await asyncio.sleep(1.2)
     await pull(site, "P419", "worker", 1, skip=1)
@@ -56,7 +55,7 @@ async def reader_is_overrun(site: Site) -> None:
     """A stream of a hundred messages took 150, and its only reader has not begun."""
     await site.stream("P618", subjects=["p618"], max_msgs=100)
     await site.consumer("P618", "late")
-    await fill(site, "p618", 150)
+    await site.fill("p618", 150)
 
 
 @reader_is_overrun.cure

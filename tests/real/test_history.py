@@ -16,7 +16,6 @@ from jsdoctor.collect.bundle.history import MOST_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
-from tests.real.plants_consumer_lag import fill
 from tests.real.ward import Site, failures, run_check
 from tests.servers import Cluster, ClusterFactory
 
@@ -50,15 +49,15 @@ async def furnish(site: Site) -> None:
         limits = {"max_msgs": 400} if name == "LOSES" else {}
         await add_stream(site.client, name, subjects=[name.lower()], num_replicas=site.replicas, **BOUNDS, **limits)
         await add_consumer(site.client, name, "worker", max_ack_pending=20)
-    await fill(site, "kept", 10)
-    await fill(site, "remade", 10)
+    await site.fill("kept", 10)
+    await site.fill("remade", 10)
     await step(site)
 
 
 async def step(site: Site) -> None:
     """Far more comes in than is worked off."""
     for name in ("LAGS", "LOSES"):
-        await fill(site, name.lower(), 120)
+        await site.fill(name.lower(), 120)
         assert await site.fetch(name, "worker", 5) == 5
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.snapshot import Stream
 
 Condition = Callable[[Stream], bool]
@@ -15,21 +16,77 @@ def _over_leaf_node(stream: Stream) -> bool:
     return any(origin is not None and origin.external is not None for origin in origins)
 
 
+def _replicated(stream: Stream) -> bool:
+    return stream.config.num_replicas > 1
+
+
+def _file(stream: Stream) -> bool:
+    return stream.config.storage == "file"
+
+
+def _any(condition: Callable[[ConsumerConfig], bool]) -> Condition:
+    """The condition that any consumer's configuration meets."""
+    return lambda stream: any(condition(consumer.config) for consumer in stream.consumers)
+
+
+def _both(one: Condition, other: Condition) -> Condition:
+    return lambda stream: one(stream) and other(stream)
+
+
+def _retains(*policies: str) -> Condition:
+    return lambda stream: stream.config.retention in policies
+
+
+_gives_up = _any(lambda c: c.max_deliver > 0 and c.ack_policy not in ("none", ""))
+_acks_all = _any(lambda c: c.ack_policy == "all")
+_last_per_subject = _any(lambda c: c.deliver_policy == "last_per_subject")
+_replicated_interest = _both(_replicated, _retains("interest"))
+
+
+def _at_sign(stream: Stream) -> bool:
+    names = (stream.name, *stream.config.subjects, *(consumer.name for consumer in stream.consumers))
+    return any("@" in name for name in names)
+
+
 CONDITIONS: Mapping[str, Condition] = {
-    "one_message_per_subject": lambda s: s.config.storage == "file" and s.config.max_msgs_per_subject == 1,
-    "max_deliver": lambda s: any(
-        c.config.max_deliver > 0 and c.config.ack_policy not in ("none", "") for c in s.consumers
+    "ack_all": _acks_all,
+    "ack_all_replicated_interest": _both(_replicated_interest, _acks_all),
+    "at_sign": _at_sign,
+    "atomic_batches": lambda s: s.config.allow_atomic,
+    "atomic_counters_or_schedules": lambda s: (
+        s.config.allow_atomic and not _replicated(s) and (s.config.allow_msg_counter or s.config.allow_msg_schedules)
     ),
-    "max_ack_pending": lambda s: any(c.config.max_ack_pending > 0 and c.num_ack_pending > 0 for c in s.consumers),
-    "replicated_interest": lambda s: s.config.retention == "interest" and s.config.num_replicas > 1,
-    "file_storage": lambda s: s.config.storage == "file",
-    "memory_storage": lambda s: s.config.storage == "memory",
-    "compression": lambda s: s.config.storage == "file" and s.config.compression not in ("", "none"),
-    "schedules": lambda s: s.config.allow_msg_schedules,
+    "clustered_push": _both(lambda s: s.cluster is not None, _any(lambda c: c.is_push)),
+    "compression": _both(_file, lambda s: s.config.compression not in ("", "none")),
     "counters": lambda s: s.config.allow_msg_counter,
-    "direct_get": lambda s: s.config.allow_direct and s.config.num_replicas > 0,
-    "sources_over_leaf_node": _over_leaf_node,
+    "direct_get": lambda s: s.config.allow_direct,
+    "file_storage": _file,
+    "filtered_consumers": _any(lambda c: bool(c.filters)),
+    "interest": _retains("interest", "workqueue"),
+    "interest_with_max_deliver": _both(_retains("interest"), _gives_up),
+    "interest_with_rollup": _both(_retains("interest"), lambda s: s.config.allow_rollup_hdrs),
+    "last_per_subject": _last_per_subject,
+    "last_per_subject_in_memory": _both(_last_per_subject, lambda s: s.config.storage == "memory"),
+    "limit_per_subject": lambda s: s.config.max_msgs_per_subject > 0,
+    "max_ack_pending": lambda s: any(c.config.max_ack_pending > 0 and c.num_ack_pending > 0 for c in s.consumers),
+    "max_deliver": _gives_up,
+    "memory_storage": lambda s: s.config.storage == "memory",
+    "message_ttl": lambda s: s.config.allow_msg_ttl,
+    "mirrors": lambda s: s.config.mirror is not None,
     "mqtt": lambda s: s.is_mqtt,
-    "replicated_streams": lambda s: s.config.num_replicas > 1,
-    "replicated_consumers": lambda s: s.config.num_replicas > 1 and bool(s.consumers),
+    "one_message_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject == 1),
+    "percent_sign_in_name": lambda s: any("%" in consumer.name for consumer in s.consumers),
+    "pinned_client": _any(lambda c: c.priority_policy == "pinned_client"),
+    "priority_groups": _any(lambda c: c.priority_policy not in ("", "none")),
+    "replicated_consumers": lambda s: _replicated(s) and bool(s.consumers),
+    "replicated_dedupe": lambda s: _replicated(s) and s.config.duplicate_window_ns > 0,
+    "replicated_files": _both(_replicated, _file),
+    "replicated_interest": _replicated_interest,
+    "replicated_sources": lambda s: _replicated(s) and bool(s.config.sources),
+    "replicated_streams": _replicated,
+    "replicated_work_queue_with_max_deliver": _both(_both(_replicated, _retains("workqueue")), _gives_up),
+    "schedules": lambda s: s.config.allow_msg_schedules,
+    "several_messages_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject > 1),
+    "sources_over_leaf_node": _over_leaf_node,
+    "work_queue_files": _both(_file, _retains("workqueue")),
 }

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple, get_args
 
 from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
 from jsdoctor.checks.registry import check
-from jsdoctor.model.defect import Affected, Defect, KnownDefects
+from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import counted
 
 _SHOWN = 3
+_DESCRIBED = 5
+"""So many defects in the message, the worst first; all of them are in the evidence."""
+_WORST_FIRST = get_args(Harm)
+
+
+class _Hit(NamedTuple):
+    """A defect that a version of a domain's servers has, and the streams that use what it is in."""
+
+    defect: Defect
+    version: str
+    affected: Affected
+    used: list[str]
 
 
 @check("cluster_health.known_defects")
@@ -27,7 +41,7 @@ def known_defects(
         versions = sorted({version for version, where in names.values() if where == domain}, key=release)
         streams = [s for s in snapshots.last.streams if s.domain in ("", domain)]
         hits = [
-            (defect, version, affected, used)
+            _Hit(defect, version, affected, used)
             for defect in defects.defects
             for version in versions
             if (affected := _affected(defect, version)) and (used := _used(defect, streams))
@@ -46,20 +60,32 @@ def _used(defect: Defect, streams: Sequence[Stream]) -> list[str]:
     return sorted(stream.name for stream in streams if condition and condition(stream))
 
 
-def _finding(subject: Subject, hits: Sequence[tuple[Defect, str, Affected, list[str]]]) -> Finding:
-    newest = max((affected.fixed_in for _, _, affected, _ in hits), key=release)
+def _finding(subject: Subject, hits: Sequence[_Hit]) -> Finding:
+    newest = max((hit.affected.fixed_in for hit in hits), key=release)
+    worst = sorted(hits, key=lambda hit: _WORST_FIRST.index(hit.defect.harm))
     parts = [
-        f"{version} until {affected.fixed_in}: {defect.what} ({', '.join(used[:_SHOWN])}"
-        + (f" and {len(used) - _SHOWN:,} more streams)" if len(used) > _SHOWN else ")")
-        for defect, version, affected, used in hits
+        f"{hit.version} until {hit.affected.fixed_in}: {hit.defect.what} ({', '.join(hit.used[:_SHOWN])}"
+        + (f" and {len(hit.used) - _SHOWN:,} more streams)" if len(hit.used) > _SHOWN else ")")
+        for hit in worst[:_DESCRIBED]
     ]
+    count = len({hit.defect.id for hit in hits})
+    more = f". {len(worst) - _DESCRIBED:,} more are in the evidence" if len(worst) > _DESCRIBED else ""
     return Finding(
         subject=subject,
         severity=Severity.INFO,
         confidence=Confidence.MEDIUM,
-        message=f"servers have known defects in what is used here, fixed in {newest}. " + ". ".join(parts),
-        measured=len({defect.id for defect, _, _, _ in hits}),
+        message=(
+            f"servers have {counted(count, 'known defect')} in what is used here, fixed in {newest}. "
+            + ". ".join(parts)
+            + more
+        ),
+        measured=count,
         threshold=0,
         unit="count",
-        evidence=tuple(Observation(version, defect.id, defect.source) for defect, version, _, _ in hits),
+        evidence=tuple(
+            Observation(
+                hit.version, hit.defect.id, f"{hit.defect.what}; fixed in {hit.affected.fixed_in}: {hit.defect.source}"
+            )
+            for hit in worst
+        ),
     )
