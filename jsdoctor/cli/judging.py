@@ -116,7 +116,7 @@ class Judging:
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
             traffic=_traffic(evidence),
-            deployment=_deployment(evidence),
+            topology=_topology(evidence),
         )
         seen_at = max((source.collected_at for source in sources), default=report.started)
         return replace(report, incidents=incidents(report.failures(), evidence, seen_at))
@@ -164,9 +164,9 @@ class Judging:
         return judge(report, _fail_on(self.request, self.config), self.request.exit_zero, self.request.allow_gaps)
 
 
-def _deployment(evidence: EvidenceSet) -> tuple[str, ...]:
+def _topology(evidence: EvidenceSet) -> Topology | None:
     topology = evidence.get(Topology)
-    return (topology.words(), *topology.lines()) if isinstance(topology, Topology) and topology.domains else ()
+    return topology if isinstance(topology, Topology) and topology.domains else None
 
 
 def open_judging(request: JudgeRequest) -> Judging:

@@ -10,6 +10,7 @@ from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.rule import Impact, Link, Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
+from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary
 
 SCHEMA = "jsdoctor.report/v1"
@@ -115,7 +116,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All results of one run. `results` holds fails, errors and the undecided; passes only when asked for.
 
     `incidents` groups the findings that count, each in exactly one incident, the worst impact first.
-    `deployment` says in one line what deployment it is, then in one line for each JetStream domain what it consists of.
+    `topology` is the deployment that was looked at; None where nothing shows it.
     """
 
     version: str
@@ -128,7 +129,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     headline: str = ""
     traffic: tuple[TrafficSummary, ...] = ()
     incidents: tuple[Incident, ...] = ()
-    deployment: tuple[str, ...] = ()
+    topology: Topology | None = None
 
     def failures(self) -> tuple[Result, ...]:
         """Findings that count: failed and not suppressed."""

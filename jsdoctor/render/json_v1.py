@@ -14,6 +14,7 @@ from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import SCHEMA, Incident, Report, Result, RuleVerdict, Source
 from jsdoctor.model.suppression import Suppression
+from jsdoctor.model.topology import Topology
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.incidents import first_command, summary
 from jsdoctor.render.options import RenderOptions
@@ -38,6 +39,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
             "started": rfc3339(report.started),
             "finished": rfc3339(report.finished),
             "sources": [raw(source_document(source)) for source in report.sources],
+            "deployment": raw(_deployment(report.topology)),
             "incidents": [raw(incident_document(incident)) for incident in report.incidents],
             "results": [raw(result_document(result)) for result in by_urgency(report.results)],
             "rules": [
@@ -68,6 +70,30 @@ def _escaped(character: str, ascii_only: bool) -> str:
     if character.isprintable() and not ascii_only:
         return character
     return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", character.encode("utf-16-be")))
+
+
+def _deployment(topology: Topology | None) -> dict[str, object] | None:
+    if topology is None:
+        return None
+    return {
+        "summary": topology.words(),
+        "domains": [
+            {
+                "label": domain.label,
+                "name": domain.name,
+                "clusters": list(domain.clusters),
+                "servers": list(domain.servers),
+                "meta_size": domain.meta_size,
+                "is_site": domain.is_site,
+            }
+            for domain in topology.domains
+        ],
+        "uses": [{"name": use, "count": count} for use, count in topology.roles.items()],
+        "leaf_connections": topology.leafs,
+        "servers_without_jetstream": topology.without_jetstream,
+        "mqtt": topology.mqtt,
+        "websocket": topology.websocket,
+    }
 
 
 def source_document(source: Source) -> dict[str, object]:

@@ -72,9 +72,9 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
     page.line(" · ".join(part for part in parts if part))
     if report.headline:
         page.line(f"Looked at {report.headline}")
-    if report.deployment:
-        page.line(f"Deployment: {report.deployment[0]}")
-        for line in report.deployment[1:] if options.verbose else ():
+    if report.topology:
+        page.line(f"Deployment: {report.topology.words()}")
+        for line in report.topology.lines() if options.verbose else ():
             page.line(line, indent=2)
 
 

@@ -23,6 +23,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict, Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.suppression import Suppression
+from jsdoctor.model.topology import Topology
 
 STARTED = datetime(2025, 3, 9, 3, 4, 5, 120_000, tzinfo=UTC)
 HEADLINE = "12 streams, 40 consumers, 3 servers"
@@ -65,6 +66,7 @@ def report(
     gaps: Iterable[Gap] = (),
     verdicts: Iterable[RuleVerdict] = (),
     headline: str = HEADLINE,
+    topology: Topology | None = None,
 ) -> Report:
     """A report of one live source that took 2.4 seconds. Verdicts follow from the results, given ones come on top."""
     results = tuple(results)
@@ -83,6 +85,7 @@ def report(
         results=results,
         gaps=tuple(gaps),
         headline=headline,
+        topology=topology,
     )
     return replace(built, incidents=incidents(built.failures(), EvidenceSet({}, {}), built.finished))
 
