@@ -13,6 +13,7 @@ import httpx
 from jsdoctor.collect.clock.servers import repeated
 from jsdoctor.collect.live.haul import Haul
 from jsdoctor.collect.live.monitor import DIRECT
+from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
@@ -29,13 +30,12 @@ async def monitored_clocks(
 
 
 async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, haul: Haul) -> None:
-    target = url.base + "/varz"
+    target, budget = url.base + "/varz", Budget()
 
     async def ask() -> bool:
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
-            async with asyncio.timeout(timeout_s):
-                response = await client.get(target, auth=url.login)
+            response = await get(client, target, url, budget, timeout_s)
         except (httpx.HTTPError, OSError):
             return False  # a gap already: the samples ask the same
         if not response.is_success:

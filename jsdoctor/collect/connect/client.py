@@ -9,6 +9,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
+from jsdoctor.collect.connect.bounds import BoundedParser
 from jsdoctor.collect.connect.transport import GreetedTransport
 
 # What nats-py would log is told in words by `connection`; without a handler Python prints it, with a traceback.
@@ -30,6 +31,7 @@ class InfoClient(Client):
         super().__init__()
         self.info: dict[str, Any] = {}
         self._taps: dict[int, Tap] = {}
+        self._ps = BoundedParser(self)
         if transport:
             self._transport = transport
 
@@ -52,4 +54,5 @@ class InfoClient(Client):
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         asked = {"auth_required": self.info.get("auth_required", False)} if self.info else {}
         self.info.update(info | asked)
-        await super()._process_info(info, initial_connection)
+        # Other addresses of the cluster are for reconnecting, which a run never does; nats-py compares each with all.
+        await super()._process_info({**info, "connect_urls": None}, initial_connection)

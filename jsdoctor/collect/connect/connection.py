@@ -27,6 +27,8 @@ from jsdoctor.collect.problems import ConnectProblem
 CLIENT_NAME = "jsdoctor"
 _CLOSE_S = 2.0
 _NATS_PY = "nats: "  # how nats-py begins its texts
+_NOT_THE_PROTOCOL = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What nats-py raises for a line without an end, and over WebSocket for an INFO whose fields have unexpected types."""
 _PERMISSIONS = "permissions violation"
 
 
@@ -172,6 +174,11 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Co
     try:
         async with asyncio.timeout_at(deadline):
             await connection.log_in(attempt, inbox_prefix, budget_s)
+    except _NOT_THE_PROTOCOL:
+        await connection.close()
+        raise Refusal(
+            Stage.GREETING, "it greets as a NATS server and then does not speak its protocol", "check the port"
+        ) from None
     except failures as error:
         await connection.close()
         if server.websocket and not connection.server_info:

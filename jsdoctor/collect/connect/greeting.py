@@ -7,12 +7,12 @@ and with `tls://` towards a server without TLS it sends the password in plain te
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from dataclasses import dataclass, field
 from typing import Any
 
 from jsdoctor.collect.connect.addresses import open_socket
+from jsdoctor.collect.connect.info import read_info
 from jsdoctor.collect.connect.refusal import Refusal, Stage, printable, tcp_refusal
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.silence import explain_silence
@@ -141,15 +141,13 @@ async def _first_line(sock: socket.socket) -> bytes:
 def _parse_info(line: bytes) -> dict[str, Any]:
     """The object of an INFO line. Raises Refusal when it is no such line."""
     keyword, _, payload = line.strip().partition(b" ")
-    try:
-        info = json.loads(payload) if keyword == b"INFO" else None
-    except ValueError:
-        info = None
     if keyword == b"-ERR":
         raise _last_words(line)
-    if not isinstance(info, dict):
-        raise Refusal(Stage.GREETING, f"not a NATS server: it greets with {printable(line)!r}", _NOT_NATS)
-    return info
+    try:
+        return read_info(payload if keyword == b"INFO" else b"")
+    except ValueError:
+        said = f"not a NATS server: it greets with {printable(line)!r}"
+        raise Refusal(Stage.GREETING, said, _NOT_NATS) from None
 
 
 def _last_words(said: bytes) -> Refusal:

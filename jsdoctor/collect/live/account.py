@@ -30,6 +30,8 @@ from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, dec
 USER_INFO = "$SYS.REQ.USER.INFO"
 PARALLEL = 16
 _PATIENCE_S = 0.5
+_MOST_PAGES = 1_000
+"""Of one list: a page has 256 entries. What is beyond is a gap, as the list says how many there are."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -233,7 +235,7 @@ class AccountSource:
         pages = await asyncio.gather(*map(one, offsets))
         if (first := pages[0]) is None:
             return None
-        needed = list(range(0, first.total, first.limit)) if first.limit > 0 else []
+        needed = list(range(0, first.total, first.limit)[:_MOST_PAGES]) if first.limit > 0 else []
         more = await asyncio.gather(*(one(offset) for offset in needed if offset not in offsets))
         self._offsets[subject] = needed or [0]
         return [page for page in (*pages, *more) if page is not None]

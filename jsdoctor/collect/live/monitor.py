@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from time import monotonic_ns
@@ -19,6 +20,7 @@ import msgspec
 from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.haul import Haul, Progress, no_progress
+from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
@@ -64,6 +66,7 @@ class MonitorSource:
         self._names: dict[str, str] = {}
         self._unhealthy: set[str] = set()
         self._looks: list[dict[str, bytes]] = [{}, {}]
+        self._budgets: defaultdict[MonitorUrl, Budget] = defaultdict(Budget)
 
     @property
     def exhausted(self) -> bool:
@@ -73,6 +76,7 @@ class MonitorSource:
     async def sample(self, progress: Progress = no_progress) -> Haul:
         """/jsz of every server; in the first sample /varz and /healthz too."""
         self._looks = [self._looks[-1], {}]
+        self._budgets = defaultdict(Budget)
         haul = Haul(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
         async with self._client() as client:
@@ -166,13 +170,12 @@ class MonitorSource:
         target = httpx.URL(url.base + _PATHS[endpoint], params=options)
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
-            async with asyncio.timeout(self._plan.timeout_s):  # httpx counts from one piece of the reply to the next
-                response = await client.get(target, auth=url.login)
+            response = await get(client, target, url, self._budgets[url], self._plan.timeout_s)
         except (httpx.HTTPError, OSError) as error:
             raise MonitorError(url.base, transport_refusal(error, url.base, self._plan.timeout_s)) from None
         try:
             reply = msgspec.json.decode(response.content, type=_Reply)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             reply = _Reply()
         if not _is_told(endpoint, response, reply):
             raise MonitorError(url.base, http_refusal(response, url.base))

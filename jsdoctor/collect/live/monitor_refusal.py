@@ -9,6 +9,7 @@ from asyncio import CancelledError
 import httpx
 
 from jsdoctor.collect.connect.refusal import printable
+from jsdoctor.collect.live.monitor_body import TooLongError
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 
@@ -34,7 +35,9 @@ def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[st
     """Reason and next step when no HTTP response came."""
     if isinstance(error, httpx.TimeoutException | TimeoutError):
         return f"no answer within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
-    if isinstance(error, httpx.RemoteProtocolError):
+    if isinstance(error, TooLongError):
+        return f"it answers with {error}", _WHERE
+    if isinstance(error, httpx.RemoteProtocolError | httpx.DecodingError):
         return "it does not speak HTTP", _WHERE
     cause = _root(error)
     if isinstance(cause, ssl.SSLError):

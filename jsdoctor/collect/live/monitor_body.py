@@ -1,0 +1,43 @@
+"""HTTP responses of monitoring ports, with a limit on their size: nobody's body fills the memory of a run."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+
+from jsdoctor.collect.connect.bounds import MOST_MESSAGE_BYTES
+from jsdoctor.collect.live.monitor_url import MonitorUrl
+
+_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class TooLongError(httpx.HTTPError):
+    """The responses of a server are larger than what is read of it."""
+
+
+class Budget:
+    """What may still be read of one server, in bytes, for one sample; requests at the same time share it."""
+
+    def __init__(self, left: int = MOST_MESSAGE_BYTES) -> None:
+        self._left = left
+
+    def spend(self, count: int) -> None:
+        """Raises TooLongError."""
+        self._left -= count
+        if self._left < 0:
+            raise TooLongError(f"more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
+
+
+async def get(
+    client: httpx.AsyncClient, target: httpx.URL | str, url: MonitorUrl, budget: Budget, timeout_s: float
+) -> httpx.Response:
+    """The whole response within `timeout_s`. Raises httpx.HTTPError (TooLongError among them) and OSError."""
+    async with asyncio.timeout(timeout_s):  # httpx counts from one piece of the response to the next
+        async with client.stream("GET", target, auth=url.login) as response:
+            body = bytearray()
+            async for piece in response.aiter_bytes(65536):
+                budget.spend(len(piece))
+                body += piece
+    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_BODY]
+    return httpx.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)

@@ -1,0 +1,86 @@
+"""Servers that misbehave on purpose: a run ends in time, in a sentence, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.collect.hostile_http import HTTP_SCENARIOS
+from tests.collect.hostile_nats import NATS_SCENARIOS
+from tests.collect.hostile_server import Handler, listening
+
+TIMEOUT_S = 2
+MOST_S = 4 * TIMEOUT_S + 4
+"""Connecting, finding out what the login sees, two rounds of a sample, and the start of Python."""
+MOST_MB = 300
+IN_CI = (
+    "a line of 100 MB after INFO",
+    "INFO of wrong types",
+    "a message of 2^60 bytes",
+    "a list of 100 MB",
+    "100 MB",
+    "gzip bomb",
+)
+"""The others run nightly."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    code: int
+    said: str
+    took_s: float
+    peak_mb: int
+
+
+def check(option: str, url: str, tmp_path: Path) -> Ended:
+    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--timeout", f"{TIMEOUT_S}s"]
+    output = tmp_path / "output"
+    started = time.monotonic()
+    with output.open("wb") as file:
+        running = subprocess.Popen(
+            [*command, "--interval", "0.1s", option, url], stdin=subprocess.DEVNULL, stdout=file, stderr=file
+        )
+        os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+        took_s = time.monotonic() - started - _waited_s(running.pid)
+        _, status, usage = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(running.returncode, output.read_text(), took_s, usage.ru_maxrss // 1024)
+
+
+def _waited_s(pid: int) -> float:
+    """How long a process waited for a processor: the share of other tests in the time it took."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
+def _marked(scenarios: dict[str, Handler]) -> list[object]:
+    return [pytest.param(name, marks=() if name in IN_CI else pytest.mark.nightly) for name in scenarios]
+
+
+def _assert_sane(ended: Ended) -> None:
+    assert ended.code in (0, 1, 3), ended.said
+    assert ended.said.strip()
+    assert "Traceback" not in ended.said
+    assert "internal error" not in ended.said
+    assert not set(ended.said) & {chr(n) for n in range(32) if chr(n) not in "\n\r\t"}
+    assert ended.took_s < MOST_S, ended.said
+    assert ended.peak_mb < MOST_MB, ended.said
+
+
+@pytest.mark.parametrize("name", _marked(NATS_SCENARIOS))
+def test_nats_servers(name: str, tmp_path: Path) -> None:
+    with listening(NATS_SCENARIOS[name]) as port:
+        _assert_sane(check("--server", f"nats://127.0.0.1:{port}", tmp_path))
+
+
+@pytest.mark.parametrize("name", _marked(HTTP_SCENARIOS))
+def test_monitoring_ports(name: str, tmp_path: Path) -> None:
+    with listening(HTTP_SCENARIOS[name]) as port:
+        _assert_sane(check("--monitor", f"http://127.0.0.1:{port}", tmp_path))
