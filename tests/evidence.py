@@ -32,6 +32,11 @@
     [[case.edit]]                      # instead: measured acknowledgements, so many of each time (account access)
     acks = "ORDERS/archive"
     times = { 19 = "100ms", 1 = "2s" }
+    [[case.edit]]                      # instead: subjects that a stream was asked for (only with account access)
+    subjects_of = "ORDERS"
+    filters = ["orders.shiped"]        # filters that nothing ever matched
+    counts = { "orders.shipped" = 12 } # messages by subject
+    too_many = 0                       # so many subjects: it was not asked (default: it was)
     [[case.edit]]                      # instead: what a scan of stored messages read (only with account access)
     stored = "ORDERS"
     ages = ["60s", "65s", "10s"]       # of its messages, oldest first; "-5s": in the future
@@ -70,6 +75,7 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.collect.live.near_subjects import stored_filter
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
@@ -80,6 +86,7 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.clock_ntp import NTP_EPOCH_S
 from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.near_subjects import StoredSubjects, StreamSubjects
 from jsdoctor.parse.stored import StoredReply
 from jsdoctor.parse.stored_columns import Columns, HasId
 
@@ -165,6 +172,9 @@ def evidence_of(case: Json) -> EvidenceSet:
             continue
         if "acks" in edit:
             _add_acks(samples[-1], edit)
+            continue
+        if "subjects_of" in edit:
+            _add_subjects(samples[-1], edit)
             continue
         if "stored" in edit:
             _add_stored(samples[-1], edit)
@@ -286,6 +296,15 @@ def _add_acks(sample: Json, edit: Json) -> None:
     times = [parse_duration(text) for count, text in edit["times"].items() for _ in range(int(count))]
     body = {"metrics": [metric | {"ack_time": length} for length in times]}
     sample["exchanges"].append(listed | {"endpoint": "METRIC.CONSUMER.ACK", "body": body})
+
+
+def _add_subjects(sample: Json, edit: Json) -> None:
+    """What collection keeps of a stream's subjects for those filters."""
+    listed = next(e for e in sample["exchanges"] if e["endpoint"] == "CONSUMER.LIST")
+    filters = tuple(stored_filter(one, edit.get("counts", {})) for one in edit["filters"])
+    stream = StreamSubjects(edit["subjects_of"], filters, edit.get("too_many", 0))
+    body = msgspec.to_builtins(StoredSubjects((stream,)))
+    sample["exchanges"].append(listed | {"endpoint": "STREAM.SUBJECTS", "body": body})
 
 
 def _signed(text: str) -> int:

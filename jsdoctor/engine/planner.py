@@ -13,6 +13,7 @@ from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
+from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.server_trend import ServerTrend
@@ -27,7 +28,8 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
     `ntp` names the NTP servers to ask for true time, `scan` the streams whose stored messages are read; with `scan_ids`
     their ids are compared, with `scan_contents` also the contents of those whose ids are equal. `ack_metrics`: listen
-    to the metrics of consumers that have them switched on.
+    to the metrics of consumers that have them switched on. `near_subjects`: ask for the subjects of streams where a
+    filter never matched anything.
     """
 
     samples: int = 2
@@ -48,6 +50,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     scan_ids: bool = False
     scan_contents: bool = False
     ack_metrics: bool = True
+    near_subjects: bool = True
 
 
 _OF_ASSETS = {SnapshotSeries, Trend, History, AckTimes}
@@ -74,6 +77,7 @@ def plan_collection(
         clocks=Clocks in kinds,
         ntp=tuple(ntp) if NtpTime in kinds else (),
         ack_metrics=AckTimes in kinds,
+        near_subjects=NearSubjects in kinds,
     )
 
 

@@ -14,6 +14,7 @@ from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
@@ -28,6 +29,7 @@ Evidence = (
     SnapshotSeries
     | Trend
     | AckTimes
+    | NearSubjects
     | History
     | Servers
     | ServerTrend
@@ -63,7 +65,7 @@ KINDS: tuple[type[Evidence], ...] = (
         LogEvidence,
         PacketEvidence,
     ),
-    *(Manifests, History, AckTimes, KnownDefects, Suppressions, Gaps),
+    *(Manifests, History, AckTimes, NearSubjects, KnownDefects, Suppressions, Gaps),
 )
 """Every kind of evidence that a check may ask for in its signature."""
 

@@ -26,6 +26,7 @@ class Endpoint(StrEnum):
 
     Of `STORED_MESSAGES` the body is our own, as the messages themselves are nobody's business (`parse.stored_columns`).
     `…_AGAIN` were asked after the last sample, for assets that changed while it was taken.
+    Of `STREAM_SUBJECTS` it is our own, too, with the few subjects that are near a filter (`parse.near_subjects`).
     Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
     """
 
@@ -52,6 +53,7 @@ class Endpoint(StrEnum):
     NTP = "NTP"
     STORED_MESSAGES = "STORED.MESSAGES"
     ACK_METRICS = "METRIC.CONSUMER.ACK"
+    STREAM_SUBJECTS = "STREAM.SUBJECTS"
 
 
 class Exchange(msgspec.Struct, frozen=True):

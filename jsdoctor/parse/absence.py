@@ -17,6 +17,7 @@ from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
@@ -97,6 +98,11 @@ _NO_ACK_TIMES = _not_offered(
     kind="metrics",
 )
 
+_NO_SUBJECTS = _not_offered(
+    "no stream was asked for its subjects: no filter of this account is in doubt, or the login is of another account",
+    "use a login of the account that owns the stream",
+)
+
 NO_MANIFESTS = _not_offered("no manifests were given", "give what is to be deployed: --manifest PATH", kind="manifest")
 
 NO_PACKETS = _not_offered(
@@ -136,6 +142,7 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
         LogEvidence: NO_LOGS,
         History: NO_HISTORY,
         AckTimes: _NO_ACK_TIMES,
+        NearSubjects: _NO_SUBJECTS,
         Manifests: NO_MANIFESTS,
         PacketEvidence: NO_PACKETS,
         KnownDefects: _NO_DEFECTS,

@@ -12,6 +12,7 @@ from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.links import Links
+from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
@@ -26,6 +27,7 @@ from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.merge import merge_streams
+from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities
 from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
@@ -147,7 +149,10 @@ def _heard(samples: Sequence[Sample], account: str, present: dict[type[Evidence]
     times, unread = ack_times((exchange for sample in samples for exchange in sample.exchanges), account)
     if times is not None:
         present[AckTimes] = times
-    gaps.extend(unread)
+    near, unreadable_near = near_subjects((exchange for sample in samples for exchange in sample.exchanges), account)
+    if near is not None:
+        present[NearSubjects] = near
+    gaps.extend((*unread, *unreadable_near))
 
 
 def _stored(samples: Sequence[Sample], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:

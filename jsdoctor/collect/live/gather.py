@@ -19,6 +19,7 @@ from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ack_metrics import AckListener, are_sampled
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.haul import Haul, Progress, Source, no_progress
+from jsdoctor.collect.live.near_subjects import ask_near_subjects
 from jsdoctor.collect.live.system import SystemSource, find_servers
 from jsdoctor.collect.live.unanswered import unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -81,6 +82,9 @@ async def gather(
     if listener:
         await listener.into(heard := Haul())
         samples[-1] = _joined(samples[-1], heard)
+    if plan.near_subjects and connection and samples:
+        await ask_near_subjects(Asker(connection, plan.timeout_s), js_api_prefix, samples[-1].exchanges, near := Haul())
+        samples[-1] = _joined(samples[-1], near)
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
         reader = None if Access.SYSTEM in seen else connection

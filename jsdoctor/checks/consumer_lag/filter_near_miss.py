@@ -1,0 +1,88 @@
+"""JSD429: a filter that nothing ever matched, one letter away from a subject that carries messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.near_subjects import FilterSubjects, Nearness, NearSubject, NearSubjects
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.subjects import overlaps_any
+from jsdoctor.model.wording import counted
+
+_HOW = {
+    Nearness.CASE: "differs in upper and lower case only",
+    Nearness.LETTER: "differs in one letter",
+    Nearness.END: "differs in its last letter",
+}
+
+
+@check("consumer_lag.filter_near_miss")
+def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, params: Params) -> Iterator[Finding]:
+    """The server takes any filter that the stream's wildcard covers, so a wrong one looks like a quiet consumer."""
+    least = params.integer("min_messages")
+    for stream, consumer in snapshots.last.led_consumers():
+        filters = [one for one in consumer.config.filters if _may_be_wrong(one, stream)]
+        if not filters:
+            continue
+        if consumer.num_pending or consumer.delivered.consumer_seq or not stream.state.messages:
+            yield passed(consumer.subject)
+            continue
+        seen = [subjects.of(stream.account, stream.name, one) if subjects else None for one in filters]
+        missed = [one for one in seen if one and not one.matching and one.near and one.near[0].messages >= least]
+        if missed:
+            yield _finding(stream, consumer, missed[0])
+        elif None in seen:
+            yield unknown(consumer.subject, *_unseen(stream, subjects))
+        else:
+            yield passed(consumer.subject)
+
+
+def _may_be_wrong(filter_: str, stream: Stream) -> bool:
+    """A filter outside the stream's subjects is JSD416's, one that the stream itself names is no slip of a finger."""
+    return filter_ not in stream.config.subjects and overlaps_any(filter_, stream.config.subjects)
+
+
+def _unseen(stream: Stream, subjects: NearSubjects | None) -> tuple[str, str]:
+    many = {(a, s): number for a, s, number in subjects.too_many} if subjects else {}
+    compare = f"compare its filter with: nats stream subjects {stream.name}"
+    if number := many.get(stream.key):
+        return f"nothing ever matched its filter, and the stream has {number:,} subjects, too many to ask for", compare
+    reason = "nothing ever matched its filter, and the subjects of the stream were not seen"
+    return reason, f"add a login of account {stream.account}, or {compare}"
+
+
+def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects) -> Finding:
+    near = missed.near[0]
+    sure = near.nearness is not Nearness.END and _wanted(stream, consumer) and not _is_read(near, consumer, stream)
+    return Finding(
+        subject=consumer.subject,
+        severity=None if sure else Severity.INFO,
+        confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
+        message=f"nothing ever matched its filter {missed.filter!r}, while {counted(near.messages, 'message')}"
+        f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_HOW[near.nearness]}",
+        measured=near.messages,
+        threshold=0,
+        unit="count",
+        evidence=(
+            consumer.observed("config.filter_subjects", list(consumer.config.filters)),
+            consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
+            consumer.observed("num_pending", consumer.num_pending),
+            stream.observed(f"state.subjects[{near.subject}]", near.messages),
+        ),
+    )
+
+
+def _wanted(stream: Stream, consumer: Consumer) -> bool:
+    """Whether the consumer would have got what is stored, had its filter matched: by its policy, or by its age."""
+    if consumer.config.deliver_policy == "all":
+        return True
+    first = stream.state.first_ts
+    return consumer.created is not None and first is not None and consumer.created <= first
+
+
+def _is_read(near: NearSubject, consumer: Consumer, stream: Stream) -> bool:
+    """Whether another consumer asks for just that subject: then both names may be meant."""
+    return any(near.subject in other.config.filters for other in stream.consumers if other.name != consumer.name)

@@ -1,0 +1,102 @@
+"""Asking a login's streams for their subjects where a consumer's filter never matched anything (JSD429).
+
+One request per stream, of `MOST_STREAMS` streams with at most `MOST_SUBJECTS` subjects. What is kept of a reply are the
+subjects that miss a filter by one letter: all others may be names of customers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from jsdoctor.collect.live.ask import Asker, NoReplyError
+from jsdoctor.collect.live.haul import Haul
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
+from jsdoctor.model.near_subjects import NearSubject, nearness
+from jsdoctor.model.subjects import subject_contains
+from jsdoctor.parse.near_subjects import StoredFilter, StoredSubjects, StreamSubjects
+from jsdoctor.parse.replies import ReplyError, decode
+
+MOST_STREAMS = 20
+MOST_SUBJECTS = 10_000
+_MOST_NEAR = 5
+
+
+class _Stream(msgspec.Struct, frozen=True):
+    config: StreamConfig = StreamConfig()
+    state: StreamState = StreamState()
+
+
+class _Consumer(msgspec.Struct, frozen=True):
+    stream_name: str = ""
+    config: ConsumerConfig = ConsumerConfig()
+    delivered: SequencePair = SequencePair()
+    num_pending: int = 0
+
+
+class _Page(msgspec.Struct, frozen=True):
+    streams: tuple[_Stream, ...] | None = None
+    consumers: tuple[_Consumer, ...] | None = None
+
+
+class _Counts(msgspec.Struct, frozen=True):
+    subjects: dict[str, int] | None = None
+
+
+class _Info(msgspec.Struct, frozen=True):
+    state: _Counts = _Counts()
+
+
+async def ask_near_subjects(asker: Asker, prefix: str, exchanges: Iterable[Exchange], haul: Haul) -> None:
+    """Into `haul` an exchange on the streams of these replies; none where no filter is in doubt."""
+    listed = list(exchanges)
+    states = {one.config.name: one.state for page in _pages(listed, Endpoint.STREAM_LIST) for one in page.streams or ()}
+    filters: dict[str, set[str]] = defaultdict(set)
+    for page in _pages(listed, Endpoint.CONSUMER_LIST):
+        for consumer in page.consumers or ():
+            if _never_matched(consumer):
+                filters[consumer.stream_name] |= set(consumer.config.filters)
+    wanted = [name for name in sorted(filters) if name in states and states[name].messages]
+    small = [name for name in wanted if states[name].num_subjects <= MOST_SUBJECTS][:MOST_STREAMS]
+    found: list[StreamSubjects] = [
+        StreamSubjects(name, too_many=states[name].num_subjects) for name in wanted if name not in small
+    ]
+    answer = None
+    for name in small:
+        subject = f"{prefix}.STREAM.INFO.{name}"
+        try:
+            answer = await asker.one(subject, b'{"subjects_filter":">"}')
+            counts = decode(answer.body, _Info).state.subjects or {}
+        except (NoReplyError, ReplyError):
+            continue  # the rule says of these filters that they could not be judged
+        found.append(StreamSubjects(name, tuple(stored_filter(one, counts) for one in sorted(filters[name]))))
+    if answer is not None:
+        body = msgspec.json.encode(StoredSubjects(tuple(found)))
+        target = f"{prefix}.STREAM.INFO.*"
+        haul.exchanges.append(
+            Exchange(Access.ACCOUNT, Endpoint.STREAM_SUBJECTS, target, answer.asked_at, answer.round_trip_ns, body)
+        )
+
+
+def _never_matched(consumer: _Consumer) -> bool:
+    return bool(consumer.config.filters) and not consumer.num_pending and not consumer.delivered.consumer_seq
+
+
+def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:
+    """What is kept for a filter of the messages of each subject: how many match, and a few subjects that nearly do."""
+    matching = sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
+    near = [NearSubject(s, number, how) for s, number in counts.items() if (how := nearness(filter_, s))]
+    near.sort(key=lambda one: (-one.messages, one.subject))
+    return StoredFilter(filter_, matching, tuple(near[:_MOST_NEAR]))
+
+
+def _pages(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Iterator[_Page]:
+    for exchange in exchanges:
+        if exchange.access is Access.ACCOUNT and exchange.endpoint is endpoint:
+            try:
+                yield decode(exchange.body, _Page)
+            except ReplyError:
+                continue

@@ -1,0 +1,84 @@
+"""Stored subjects that a consumer's filter misses by one letter, and what tells that two names are so near."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.model.subjects import subject_contains
+
+SHORTEST_TOKEN = 5
+"""Of shorter names, too many are one letter apart and both meant."""
+
+
+class Nearness(StrEnum):
+    """How a stored subject differs from a filter. `END`: in the last letter of a token, as `create` and `created`."""
+
+    CASE = "case"
+    LETTER = "letter"
+    END = "end"
+
+
+class NearSubject(msgspec.Struct, frozen=True):
+    """A stored subject that nearly matches a filter, with the number of its messages."""
+
+    subject: str
+    messages: int
+    nearness: Nearness
+
+
+class FilterSubjects(msgspec.Struct, frozen=True):
+    """What a stream stores for one filter: messages that match it, and subjects that nearly do, most messages first."""
+
+    account: str
+    stream: str
+    filter: str
+    matching: int = 0
+    near: tuple[NearSubject, ...] = ()
+
+
+class NearSubjects(msgspec.Struct, frozen=True):
+    """Every filter whose stream was asked for its subjects. `too_many`: streams not asked, with their subjects."""
+
+    filters: tuple[FilterSubjects, ...]
+    too_many: tuple[tuple[str, str, int], ...] = ()
+
+    def of(self, account: str, stream: str, filter_: str) -> FilterSubjects | None:
+        """What was seen for a filter, None where the stream was not asked."""
+        wanted = (account, stream, filter_)
+        return next((one for one in self.filters if (one.account, one.stream, one.filter) == wanted), None)
+
+
+def nearness(filter_: str, subject: str) -> Nearness | None:
+    """How `subject` misses `filter_` in just one literal token; None where it matches or differs in more."""
+    if subject_contains(filter_, subject):
+        return None
+    wanted, found = filter_.split("."), subject.split(".")
+    if wanted[-1] == ">":
+        wanted, found = wanted[:-1], found[: len(wanted) - 1]
+    if len(wanted) != len(found):
+        return None
+    different = [(a, b) for a, b in zip(wanted, found, strict=True) if a not in ("*", b)]
+    return _tokens(*different[0]) if len(different) == 1 else None
+
+
+def _tokens(one: str, other: str) -> Nearness | None:
+    """The difference of two tokens. Digits are part of an identity: `eu1` and `eu2` are both meant."""
+    if min(len(one), len(other)) < SHORTEST_TOKEN:
+        return None
+    if one.casefold() == other.casefold():
+        return Nearness.CASE
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    left, right = one[start:], other[start:]
+    while left and right and left[-1] == right[-1]:
+        left, right = left[:-1], right[:-1]
+    swapped = len(left) == 2 and left == right[::-1]
+    if not swapped and max(len(left), len(right)) > 1:
+        return None
+    if any(not letter.isalpha() for letter in left + right):
+        return None
+    at_end = start + max(len(left), len(right)) >= max(len(one), len(other))
+    return Nearness.END if at_end and not swapped else Nearness.LETTER

@@ -1,0 +1,56 @@
+"""Subjects that miss a filter by one letter: from an exchange, which is of our own making, to evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from jsdoctor.model.exchange import Endpoint, Exchange
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.near_subjects import FilterSubjects, NearSubject, NearSubjects
+from jsdoctor.parse.replies import ReplyError, decode
+from jsdoctor.parse.unseen import unreadable
+
+
+class StoredFilter(msgspec.Struct, frozen=True):
+    """A filter, the number of stored messages that match it, and the subjects that nearly do."""
+
+    filter: str
+    matching: int = 0
+    near: tuple[NearSubject, ...] = ()
+
+
+class StreamSubjects(msgspec.Struct, frozen=True):
+    """A stream's filters in doubt. `too_many`: how many subjects it has where it was not asked for them."""
+
+    stream: str
+    filters: tuple[StoredFilter, ...] = ()
+    too_many: int = 0
+
+
+class StoredSubjects(msgspec.Struct, frozen=True):
+    """The body of a STREAM_SUBJECTS exchange."""
+
+    streams: tuple[StreamSubjects, ...]
+
+
+def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubjects | None, list[Gap]]:
+    """What was asked in a run, and a gap for what cannot be read. `account`: whose streams they are."""
+    gaps: list[Gap] = []
+    filters: list[FilterSubjects] = []
+    too_many: list[tuple[str, str, int]] = []
+    asked = False
+    for exchange in exchanges:
+        if exchange.endpoint is not Endpoint.STREAM_SUBJECTS:
+            continue
+        try:
+            streams = decode(exchange.body, StoredSubjects).streams
+        except ReplyError as error:
+            gaps.append(unreadable(exchange, error))
+            continue
+        asked = True
+        for one in streams:
+            filters += [FilterSubjects(account, one.stream, f.filter, f.matching, f.near) for f in one.filters]
+            too_many += [(account, one.stream, one.too_many)] if one.too_many else []
+    return (NearSubjects(tuple(filters), tuple(too_many)) if asked else None), gaps

@@ -1,0 +1,36 @@
+"""Which stored subjects are one slip of a finger away from a filter."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsdoctor.model.near_subjects import Nearness, nearness
+
+
+@pytest.mark.parametrize(
+    ("filter_", "subject", "expected"),
+    [
+        ("orders.shiped", "orders.shipped", Nearness.LETTER),
+        ("orders.shippped", "orders.shipped", Nearness.LETTER),
+        ("orders.shopped", "orders.shipped", Nearness.LETTER),
+        ("orders.shpiped", "orders.shipped", Nearness.LETTER),
+        ("orders.shippde", "orders.shipped", Nearness.LETTER),
+        ("order.*.shipped", "orders.7.shipped", Nearness.END),
+        ("oders.*.shipped", "orders.7.shipped", Nearness.LETTER),
+        ("oders.>", "orders.7.shipped", Nearness.LETTER),
+        ("orders.created", "orders.create", Nearness.END),
+        ("orders.creates", "orders.created", Nearness.END),
+        ("Orders.shipped", "orders.shipped", Nearness.CASE),
+        ("orders.shipped", "orders.shipped", None),
+        ("orders.*", "orders.shipped", None),
+        ("orders.shiped", "orders.shipped.7", None),
+        ("oders.shiped", "orders.shipped", None),
+        ("region1.new", "region2.new", None),
+        ("eu-west.new", "eu_west.new", None),
+        ("orders.new", "orders.now", None),
+        ("orders.shifted", "orders.shipped", None),
+        ("orders.>", "orders", None),
+    ],
+)
+def test_nearness(filter_: str, subject: str, expected: Nearness | None) -> None:
+    assert nearness(filter_, subject) is expected

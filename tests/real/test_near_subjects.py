@@ -1,0 +1,48 @@
+"""JSD429 on real servers: a filter with a slip of the finger, beside one that is merely quiet."""
+
+from __future__ import annotations
+
+import pytest
+from nats.aio.client import Client
+
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.real.outage import with_client
+from tests.real.ward import Json, failures, run_check
+from tests.servers import ClusterFactory
+
+pytestmark = pytest.mark.real
+
+
+def subjects_asked(report: Json) -> list[str]:
+    return [r["outcome"] for r in report["results"] if r["code"] == "JSD429" and r["outcome"] == "not_evaluated"]
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, version: str) -> None:
+    cluster = shared_cluster(version, 1)
+
+    async def plant(client: Client) -> None:
+        await add_stream(client, "P429", subjects=["p429.>"], max_age=HOUR_NS, max_bytes=8 << 20)
+        await add_consumer(client, "P429", "typo", filter_subject="p429.shiped")
+        await add_consumer(client, "P429", "quiet", filter_subject="p429.cancelled")
+        for _ in range(20):
+            await client.request("p429.shipped", b"x", timeout=10)
+
+    with_client(cluster, plant)
+    words = ("--select=JSD429,JSD416", "--samples=1")
+    _, report = run_check("--server", cluster.url("app"), *words)
+    assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}
+    assert failures(report, "APP/P429/quiet") == {}
+    assert not subjects_asked(report)
+    _, system = run_check("--server", cluster.url("sys"), *words)
+    assert failures(system, "APP/P429/typo") == {}
+    assert subjects_asked(system), "a login that cannot ask for subjects must not call the filter right"
+
+    async def cure(client: Client) -> None:
+        await api(client, "CONSUMER.DELETE.P429.typo")
+        await add_consumer(client, "P429", "typo", filter_subject="p429.shipped")
+
+    with_client(cluster, cure)
+    _, cured = run_check("--server", cluster.url("app"), *words)
+    assert failures(cured, "APP/P429/typo") == {}
