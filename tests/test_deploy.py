@@ -39,7 +39,7 @@ def run_action(place: Path, arguments: str, **inputs: str) -> tuple[int, str, st
     tool.chmod(0o755)
     output = place / "output"
     output.write_text("")
-    given = {"ARGUMENTS": arguments, "FAIL_ON": "", "SARIF": "", "PLACE": str(place / "a place")} | inputs
+    given = {"ARGUMENTS": arguments, "FAIL_ON": "", "SARIF": "", "HTML": "", "PLACE": str(place / "a place")} | inputs
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("NATS_", "GITHUB_"))}
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step("Check")],
@@ -55,10 +55,11 @@ def run_action(place: Path, arguments: str, **inputs: str) -> tuple[int, str, st
 
 def test_the_action_annotates_and_fails_on_findings(tmp_path: Path) -> None:
     (tmp_path / "n 1.log").write_text(LOG)
-    code, said, set_ = run_action(tmp_path, "--isolated --logs 'n 1.log'", SARIF="found.sarif")
+    code, said, set_ = run_action(tmp_path, "--isolated --logs 'n 1.log'", SARIF="found.sarif", HTML="found.html")
     assert (code, set_) == (1, "exit-code=1\n")
     assert "::error" in said
     assert "JSD702" in (tmp_path / "found.sarif").read_text()
+    assert "JSD702" in (tmp_path / "found.html").read_text()
 
 
 def test_the_action_runs_nothing_of_its_input(tmp_path: Path) -> None:

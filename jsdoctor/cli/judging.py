@@ -119,7 +119,12 @@ class Judging:
             topology=_topology(evidence),
         )
         seen_at = max((source.collected_at for source in sources), default=report.started)
-        return replace(report, incidents=incidents(report.failures(), evidence, seen_at))
+        report = replace(report, incidents=incidents(report.failures(), evidence, seen_at))
+        if not any(target.format == "html" for target in self.request.outputs):
+            return report
+        from jsdoctor.engine.picture.draw import picture
+
+        return replace(report, picture=picture(report, evidence))
 
     @property
     def today(self) -> date:

@@ -38,6 +38,7 @@ class ReportFormat(StrEnum):
     MARKDOWN = "markdown"
     NAGIOS = "nagios"
     PROMETHEUS = "prometheus"
+    HTML = "html"
 
 
 class DiagnosisFormat(StrEnum):

@@ -8,6 +8,7 @@ import msgspec
 
 from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.picture import Picture
 from jsdoctor.model.rule import Impact, Link, Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
 from jsdoctor.model.topology import Topology
@@ -117,6 +118,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     `incidents` groups the findings that count, each in exactly one incident, the worst impact first.
     `topology` is the deployment that was looked at; None where nothing shows it.
+    `picture` is there when a format asked for it that draws.
     """
 
     version: str
@@ -130,6 +132,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     traffic: tuple[TrafficSummary, ...] = ()
     incidents: tuple[Incident, ...] = ()
     topology: Topology | None = None
+    picture: Picture | None = None
 
     def failures(self) -> tuple[Result, ...]:
         """Findings that count: failed and not suppressed."""

@@ -18,6 +18,14 @@ from jsdoctor.render.text import render_text
 
 Render = Callable[[Report, RenderOptions], str]
 
+
+def _render_html(report: Report, options: RenderOptions) -> str:
+    """Imported when it is wanted: no other format needs a template engine."""
+    from jsdoctor.render.html.page import render_html  # noqa: PLC0415
+
+    return render_html(report, options)
+
+
 FORMATS: Mapping[str, Render] = {
     "text": render_text,
     "json": render_json,
@@ -28,5 +36,6 @@ FORMATS: Mapping[str, Render] = {
     "markdown": render_markdown,
     "nagios": render_nagios,
     "prometheus": render_prometheus,
+    "html": _render_html,
 }
 """Every render function is pure and total: it takes any report and returns what is to be written, newline included."""

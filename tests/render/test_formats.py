@@ -35,7 +35,7 @@ CASES = reports.cases()
 
 
 def test_the_command_line_offers_what_there_is() -> None:
-    assert [choice.value for choice in ReportFormat] == list(FORMATS) == ["text", "json", *ENDINGS]
+    assert [choice.value for choice in ReportFormat] == list(FORMATS) == ["text", "json", *ENDINGS, "html"]
 
 
 @pytest.mark.parametrize("case", CASES)

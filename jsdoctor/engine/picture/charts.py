@@ -1,0 +1,60 @@
+"""Values that need no time axis: storage against limits, and clocks with their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.model.clock import Clocks
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.picture import ClockOffset, Usage
+from jsdoctor.model.server import UNLIMITED, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+
+_MOST = 12
+
+
+def usages(evidence: EvidenceSet) -> tuple[Usage, ...]:
+    """Storage of servers and streams with a limit, the fullest first."""
+    found = sorted((*_of_servers(evidence), *_of_streams(evidence)), key=lambda one: (-one.used / one.limit, one.name))
+    return tuple(found[:_MOST])
+
+
+def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
+    """Every clock that was compared, live or by the logs."""
+    found: list[ClockOffset] = []
+    clocks, logs = evidence.get(Clocks), evidence.get(LogEvidence)
+    if isinstance(clocks, Clocks):
+        found += [
+            ClockOffset(one.name, "this machine", one.offset.low_ns, one.offset.high_ns) for one in clocks.servers
+        ]
+    if isinstance(logs, LogEvidence):
+        for pair in logs.offsets:
+            low, high = pair.skew_us - pair.uncertainty_us, pair.skew_us + pair.uncertainty_us
+            if pair.server < pair.other:
+                found.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
+    return tuple(found[: 2 * _MOST])
+
+
+def _of_servers(evidence: EvidenceSet) -> Iterator[Usage]:
+    servers = evidence.get(Servers)
+    for server in servers.servers if isinstance(servers, Servers) else ():
+        stats = server.jetstream
+        if stats is None or stats.config is None:
+            continue
+        for what, used, limit in (
+            ("file storage", stats.storage, stats.config.max_storage),
+            ("memory storage", stats.memory, stats.config.max_memory),
+        ):
+            if 0 < limit < UNLIMITED and used:
+                yield Usage(server.name, what, used, limit)
+
+
+def _of_streams(evidence: EvidenceSet) -> Iterator[Usage]:
+    snapshots = evidence.get(SnapshotSeries)
+    for stream in snapshots.last.led_streams() if isinstance(snapshots, SnapshotSeries) else ():
+        label, config, state = stream.subject.label, stream.config, stream.state
+        if config.max_bytes > 0:
+            yield Usage(label, "bytes", state.bytes, config.max_bytes)
+        if config.max_msgs > 0:
+            yield Usage(label, "messages", state.messages, config.max_msgs, "count")

@@ -1,0 +1,157 @@
+"""Events of the timeline from logs: troubles with their ends, other lines, processes, silences and clock steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from jsdoctor.engine.picture.clocks import Axis
+from jsdoctor.engine.picture.signs import Signs, lines, words
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Severity, Subject
+from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, ProcessRun, Spell
+from jsdoctor.model.picture import Event
+from jsdoctor.model.report import Report
+
+Key = tuple[str, str]
+"""Kind and name of a lane."""
+
+_BINS = 60
+"""An occurrence becomes at most so many events: neighbours are drawn as one."""
+
+
+def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tuple[Key, Event]]:
+    """All that logs tell of times. Lines without a date have no place on the axis."""
+    logs = evidence.get(LogEvidence)
+    if not isinstance(logs, LogEvidence):
+        return
+    signs = Signs(report)
+    for spell in logs.spells:
+        if spell.began.dated:
+            yield _spell(spell, logs, signs, axis)
+    spells = {(one.signature, one.logged_by, one.fields) for one in logs.spells}
+    for occurrence in logs.found:
+        if (occurrence.signature, occurrence.logged_by, occurrence.fields) not in spells:
+            yield from _occurrence(occurrence, signs, axis)
+    yield from _processes(logs, axis)
+    for gap in logs.gaps:
+        if gap.began.dated:
+            event = _event(axis, gap.server, gap.began, gap.ended, kind="silence", label="no line logged")
+            yield ("server", gap.server), event
+    for step in logs.clock_steps:
+        if step.after.dated:
+            label = f"clock set back by {-step.step_ns / 1e9:.1f} s"
+            yield (
+                ("server", step.server),
+                _event(
+                    *(axis, step.server, step.after, step.after),
+                    kind="step",
+                    label=label,
+                    severity=Severity.WARNING,
+                    lines=lines((step.exemplar,)),
+                ),
+            )
+
+
+def _event(axis: Axis, server: str, start: LogTime, end: LogTime, **values: Any) -> Event:
+    correction = axis.of(server)
+    ahead = correction.ahead_us
+    return Event(
+        start_us=start.us - ahead, end_us=max(start.us, end.us) - ahead, bound_us=correction.bound_us, **values
+    )
+
+
+def _key(subject: Subject) -> Key:
+    return subject.kind, subject.label
+
+
+def _spell(spell: Spell, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, Event]:
+    """From its first line to what ended it; open where nothing did."""
+    alike = [
+        one
+        for one in logs.occurrences(spell.signature)
+        if (one.logged_by, one.fields) == (spell.logged_by, spell.fields)
+    ]
+    end = spell.resolved or spell.log_end or spell.last
+    label = f"{words(spell.signature)} on {spell.logged_by}"
+    if spell.resolved is not None:
+        label += f", ended by {words(spell.resolved_by)}"
+    subject = alike[0].subject if alike else Subject(kind="server", name=spell.logged_by)
+    return _key(subject), _event(
+        *(axis, spell.logged_by, spell.began, end),
+        kind="outage",
+        label=label,
+        open=spell.resolved is None,
+        count=spell.count,
+        severity=signs.severity(spell.signature),
+        code=signs.code(spell.signature),
+        lines=lines(alike[0].exemplars) if alike else (),
+    )
+
+
+def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tuple[Key, Event]]:
+    spans = [span for span in occurrence.histogram.spans() if LogTime(span[0]).dated]
+    if not spans:
+        return
+    begin = spans[0][0]
+    width = max(occurrence.bucket_us, (spans[-1][1] - begin) // _BINS + 1)
+    bins: dict[int, tuple[int, int, int]] = {}
+    for first, last, count in spans:
+        number = (first - begin) // width
+        low, high, counted = bins.get(number, (first, last, 0))
+        bins[number] = (min(low, first), max(high, last), counted + count)
+    label = _label(occurrence)
+    for first, last, count in bins.values():
+        near = tuple(one for one in occurrence.exemplars if one.at is not None and first <= one.at.us <= last)
+        yield (
+            _key(occurrence.subject),
+            _event(
+                *(axis, occurrence.logged_by, LogTime(first), LogTime(last)),
+                kind="log",
+                label=label,
+                count=count,
+                severity=signs.severity(occurrence.signature),
+                code=signs.code(occurrence.signature),
+                lines=lines(near or occurrence.exemplars[:1]),
+            ),
+        )
+
+
+def _label(occurrence: Occurrence) -> str:
+    known = ("account", "stream", "consumer", "server")
+    more = [f"{name} {value}" for name, value in occurrence.fields if name in SUBJECT_FIELDS and name not in known]
+    return ", ".join([f"{words(occurrence.signature)} on {occurrence.logged_by}", *more[:2]])
+
+
+def _processes(logs: LogEvidence, axis: Axis) -> Iterator[tuple[Key, Event]]:
+    """Processes of a server, and between them the time that it was down."""
+    runs: dict[str, list[ProcessRun]] = {}
+    for run in logs.runs:
+        runs.setdefault(run.server, []).append(run)
+    for server, found in runs.items():
+        for run in found:
+            start = run.started or run.ready
+            if start is None or run.last is None or not start.dated:
+                continue
+            label = f"process {run.pid or ''} of {run.version or 'nats-server'}, end: {run.end}".replace("  ", " ")
+            event = _event(
+                *(axis, server, start, run.last),
+                kind="run",
+                label=label,
+                open=run.end == "open",
+                lines=lines((run.exemplar,)) if run.exemplar else (),
+            )
+            yield ("server", server), event
+        for before, after in pairwise(found):
+            if before.last is not None and after.started is not None and before.last.dated:
+                unclean = before.end in ("unclean", "failed")
+                yield (
+                    ("server", server),
+                    _event(
+                        *(axis, server, before.last, after.started),
+                        kind="down",
+                        label=f"down, the process before ended {before.end}",
+                        severity=Severity.WARNING if unclean else None,
+                    ),
+                )

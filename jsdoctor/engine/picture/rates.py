@@ -1,0 +1,55 @@
+"""How many lines of each log signature there were over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from jsdoctor.engine.picture.clocks import Axis
+from jsdoctor.engine.picture.signs import Signs, words
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.log import DATED_US, LogEvidence
+from jsdoctor.model.log_line import MINUTE_US
+from jsdoctor.model.picture import Series
+from jsdoctor.model.report import Report
+
+_MOST = 6
+_BINS = 180
+
+
+def rates(report: Report, evidence: EvidenceSet) -> tuple[Series, ...]:
+    """Lines per minute of the signatures of rules that found something, then of the most frequent ones."""
+    logs = evidence.get(LogEvidence)
+    if not isinstance(logs, LogEvidence):
+        return ()
+    signs, axis = Signs(report), Axis(evidence)
+    totals: Counter[str] = Counter()
+    for occurrence in logs.found:
+        if occurrence.dated:
+            totals[occurrence.signature] += occurrence.dated
+    chosen = sorted(totals, key=lambda name: (signs.severity(name) is None, -totals[name], name))[:_MOST]
+    spans: dict[str, list[tuple[int, int, int]]] = {name: [] for name in chosen}
+    for occurrence in logs.found:
+        if occurrence.signature in spans:
+            ahead = axis.of(occurrence.logged_by).ahead_us
+            spans[occurrence.signature] += [
+                (first - ahead, last - ahead, count)
+                for first, last, count in occurrence.histogram.spans()
+                if first >= DATED_US
+            ]
+    everything = [span for found in spans.values() for span in found]
+    if not everything:
+        return ()
+    begin = min(span[0] for span in everything) // MINUTE_US * MINUTE_US
+    width = -(-(max(span[1] for span in everything) - begin) // _BINS // MINUTE_US) * MINUTE_US or MINUTE_US
+    bins = (max(span[1] for span in everything) - begin) // width + 1
+    return tuple(_series(words(name), found, begin, width, bins) for name, found in spans.items())
+
+
+def _series(name: str, spans: list[tuple[int, int, int]], begin: int, width: int, bins: int) -> Series:
+    """Lines per minute by bin, empty ones included. A span that is wider than a bin counts where it begins."""
+    counts: Counter[int] = Counter()
+    for first, _, count in spans:
+        counts[(first - begin) // width] += count
+    minutes = width / MINUTE_US
+    points = tuple((begin + number * width, counts[number] / minutes) for number in range(bins))
+    return Series(name=name, unit="per_minute", points=points, limit=None)

@@ -1,0 +1,65 @@
+"""Events of the timeline from a deployment and from findings: starts, new leaders, and how long a fault lasted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from jsdoctor.engine.picture.clocks import Axis
+from jsdoctor.engine.picture.log_events import Key
+from jsdoctor.engine.picture.trends import microseconds
+from jsdoctor.model.clock import Clocks
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.picture import Event
+from jsdoctor.model.report import Report
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+
+_RECENT = timedelta(hours=24)
+"""Starts and elections longer ago explain nothing of now, and would stretch the axis."""
+
+
+def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, Event]]:
+    """When servers started and leaders were elected, by the clocks of the servers."""
+    clocks = evidence.get(Clocks)
+    measured = {one.name: one for one in clocks.servers} if isinstance(clocks, Clocks) else {}
+
+    def moment(kind: str, label: str, at: datetime, server: str) -> Event:
+        clock = measured.get(server)
+        us = microseconds(at) - (clock.offset.middle_ns // 1000 if clock else 0)
+        bound = -(-clock.offset.bound_ns // 1000) if clock else None
+        return Event(kind=kind, label=label, start_us=us, end_us=us, bound_us=bound)
+
+    servers = evidence.get(Servers)
+    for server in servers.servers if isinstance(servers, Servers) else ():
+        start = server.varz.start if server.varz else None
+        if start is not None and server.at - start < _RECENT:
+            yield ("server", server.name), moment("state", f"{server.name} started", start, server.name)
+    snapshots = evidence.get(SnapshotSeries)
+    for stream in snapshots.last.led_streams() if isinstance(snapshots, SnapshotSeries) else ():
+        cluster = stream.cluster
+        if cluster and cluster.leader_since and stream.at - cluster.leader_since < _RECENT:
+            label = f"{cluster.leader} became leader"
+            yield ("stream", stream.subject.label), moment("leader", label, cluster.leader_since, stream.answered_by)
+
+
+def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, Event]]:
+    """Findings that know from when to when. Those of logs are on the clock of the server that they are about."""
+    for result in report.failures():
+        finding = result.finding
+        start, end = finding.first_seen or finding.last_seen, finding.last_seen or finding.first_seen
+        if start is None or end is None:
+            continue
+        correction = axis.of(finding.subject.name) if finding.subject.kind == "server" else axis.of("")
+        yield (
+            (finding.subject.kind, finding.subject.label),
+            Event(
+                kind="finding",
+                label=f"{result.rule.slug.replace('-', ' ')}: {finding.message}",
+                start_us=microseconds(start) - correction.ahead_us,
+                end_us=max(microseconds(start), microseconds(end)) - correction.ahead_us,
+                severity=result.severity,
+                code=result.rule.code,
+                bound_us=correction.bound_us,
+            ),
+        )

@@ -1,0 +1,65 @@
+"""The timeline: events of all kinds of evidence, by what they are about, on one axis."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from jsdoctor.engine.picture.clocks import Axis
+from jsdoctor.engine.picture.log_events import log_events
+from jsdoctor.engine.picture.state_events import finding_events, state_events
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.picture import Event, Lane, Timeline
+from jsdoctor.model.report import Report
+
+MOST_LANES = 80
+MOST_EVENTS = 6000
+"""In all lanes together, each an equal part. Gravest first: what is left out is counted."""
+
+_KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account", "file")
+
+
+def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
+    """Lanes with something in time; those with the gravest events are kept, servers come first."""
+    axis = Axis(evidence)
+    found: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):
+        found[key].append(event)
+    kept = sorted(found, key=lambda key: (-_gravity(found[key]), _rank(key[0]), -len(found[key]), key[1]))[:MOST_LANES]
+    kept.sort(key=lambda key: (_rank(key[0]), key[0], 0 if key[0] == "server" else -_gravity(found[key]), key[1]))
+    most = max(60, MOST_EVENTS // max(1, len(kept)))
+    clocks = {key: axis.of(key[1]).words for key in kept if key[0] == "server" and axis.compared}
+    lanes = tuple(_lane(key, found[key], clocks.get(key, ""), most) for key in kept)
+    return Timeline(lanes, len(found) - len(kept), tuple(_notes(evidence, axis)))
+
+
+def _lane(key: tuple[str, str], events: Iterable[Event], clock: str, most: int) -> Lane:
+    ordered = sorted(events, key=lambda event: (-_weight(event), event.start_us, event.label))
+    shown = sorted(ordered[:most], key=lambda event: (event.start_us, event.end_us, event.label))
+    return Lane(*key, tuple(shown), clock, len(ordered) - len(shown))
+
+
+def _weight(event: Event) -> int:
+    return 0 if event.severity is None else 1 + event.severity.rank
+
+
+def _gravity(events: Iterable[Event]) -> int:
+    return max(map(_weight, events), default=0)
+
+
+def _rank(kind: str) -> int:
+    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+
+
+def _notes(evidence: EvidenceSet, axis: Axis) -> Iterable[str]:
+    logs = evidence.get(LogEvidence)
+    if not isinstance(logs, LogEvidence):
+        return
+    undated = sum(one.count - one.dated for one in logs.found)
+    if undated:
+        yield f"{undated:,} log lines without a date are not drawn"
+    if any(one.dated and not one.zoned for one in logs.found):
+        yield "times without a zone are drawn as UTC; --timezone sets their zone"
+    if len(logs.servers) > 1 and not axis.compared:
+        yield "the servers logged no event together, so their clocks could not be compared"

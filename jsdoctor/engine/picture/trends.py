@@ -1,0 +1,78 @@
+"""Values over several looks at a deployment: lag with its projection, and who led which group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.history import History
+from jsdoctor.model.picture import Leader, Series
+from jsdoctor.model.report import Report
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.trend import ConsumerHistory, Trend
+
+_MOST = 6
+_GROUPS = 12
+
+
+def microseconds(at: datetime) -> int:
+    """Since 1970."""
+    return round(at.timestamp() * 1e6)
+
+
+def trends(report: Report, evidence: EvidenceSet) -> tuple[Series, ...]:
+    """Messages that wait for the consumers with findings and those with most of them, over days or over this run."""
+    source = evidence.get(History) or evidence.get(Trend)
+    if not isinstance(source, History | Trend):
+        return ()
+    faulty = {result.finding.subject for result in report.failures()}
+    found = [history for history in source.consumers() if any(one.num_pending for one in history.readings)]
+    found.sort(key=lambda one: (one.last.subject not in faulty, -one.last.num_pending, one.last.subject.label))
+    return tuple(_lag(history) for history in found[:_MOST])
+
+
+def _lag(history: ConsumerHistory) -> Series:
+    points = tuple((microseconds(one.at), float(one.num_pending)) for one in history.readings)
+    limit = history.stream.config.max_msgs if history.stream.config.max_msgs > 0 else None
+    projection = None
+    (begin, first), (end, last) = points[0], points[-1]
+    if limit and limit > last > first and end > begin:
+        reached = end + round((limit - last) * (end - begin) / (last - first))
+        if reached - end <= 4 * (end - begin):  # further ahead than four times what was seen is no projection
+            projection = (reached, float(limit))
+    return Series(
+        name=history.last.subject.label,
+        unit="count",
+        points=points,
+        limit=float(limit) if projection and limit else None,
+        projection=projection,
+    )
+
+
+def leaders(evidence: EvidenceSet) -> tuple[Leader, ...]:
+    """Of streams whose leader changed between looks: who led from when to when, as far as it was seen."""
+    source = evidence.get(History) or evidence.get(SnapshotSeries)
+    if not isinstance(source, History | SnapshotSeries) or len(source.snapshots) < 2:
+        return ()
+    seen: dict[str, list[tuple[int, str]]] = {}
+    for snapshot in source.snapshots:
+        for label, leader in _leaders_in(snapshot):
+            seen.setdefault(label, []).append((microseconds(snapshot.taken_at), leader))
+    changed = [label for label, readings in seen.items() if len({leader for _, leader in readings}) > 1]
+    return tuple(span for label in changed[:_GROUPS] for span in _spans(label, seen[label]))
+
+
+def _leaders_in(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
+    for stream in snapshot.streams:
+        if stream.cluster is not None:
+            yield stream.subject.label, stream.cluster.leader or "no leader"
+
+
+def _spans(label: str, readings: list[tuple[int, str]]) -> Iterator[Leader]:
+    start, current = readings[0]
+    for at, leader in readings[1:]:
+        if leader != current:
+            yield Leader(label, current, start, at)
+            start, current = at, leader
+    yield Leader(label, current, start, max(readings[-1][0], start))

@@ -1,0 +1,205 @@
+"""The charts of the HTML report as numbers: where each line, bar and label goes. The templates draw them as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from jsdoctor.model.picture import ClockOffset, Edge, Leader, Node, Picture, Series, Usage
+from jsdoctor.render.units import duration, quantity, share
+from jsdoctor.render.wording import to_the_second
+
+WIDTH, HEIGHT = 560, 180
+LEFT, RIGHT, TOP, BOTTOM = 8, 8, 14, 24
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """One series: its path, the area below it, its projection, and its newest value as text."""
+
+    number: int
+    name: str
+    path: str
+    projected: str
+    newest: str
+
+
+class LineChart(msgspec.Struct, frozen=True, kw_only=True):
+    """Several series on one pair of axes. `grid` holds heights with their labels, `times` places with theirs."""
+
+    title: str
+    note: str
+    curves: tuple[Curve, ...]
+    grid: tuple[tuple[float, str], ...]
+    times: tuple[tuple[float, str, str], ...]
+    limit: float | None = None
+    limit_label: str = ""
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A share of a limit. `width` is in percent."""
+
+    name: str
+    what: str
+    width: float
+    grade: str
+    label: str
+
+
+class Whisker(msgspec.Struct, frozen=True):
+    """An offset between two bounds, as places from 0 to 100."""
+
+    name: str
+    against: str
+    low: float
+    middle: float
+    high: float
+    label: str
+
+
+class Band(msgspec.Struct, frozen=True):
+    """Who led a group over one span, as places from 0 to 100."""
+
+    start: float
+    width: float
+    server: str
+    number: int
+    label: str
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """The servers of one cluster."""
+
+    name: str
+    nodes: tuple[Node, ...]
+
+
+class Charts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything below the timeline. Empty parts are not drawn."""
+
+    lines: tuple[LineChart, ...]
+    bars: tuple[Bar, ...]
+    whiskers: tuple[Whisker, ...]
+    leaders: tuple[tuple[str, tuple[Band, ...]], ...]
+    clusters: tuple[Cluster, ...]
+    edges: tuple[Edge, ...]
+
+
+def charts(picture: Picture) -> Charts:
+    """All charts of a picture."""
+    lines = []
+    if picture.rates:
+        lines.append(_lines("Log lines per minute", "by signature, those of findings first", picture.rates))
+    if picture.trends:
+        lines.append(_lines("Messages that wait for consumers", "dashed: where it is heading", picture.trends))
+    return Charts(
+        lines=tuple(lines),
+        bars=tuple(map(_bar, picture.usages)),
+        whiskers=_whiskers(picture.clocks),
+        leaders=_leaders(picture.leaders),
+        clusters=_clusters(picture.nodes),
+        edges=picture.edges,
+    )
+
+
+def _lines(title: str, note: str, series: Sequence[Series]) -> LineChart:
+    ends = [one.projection for one in series if one.projection]
+    times = [at for one in series for at, _ in (*one.points, *filter(None, [one.projection]))]
+    begin, end = min(times), max(*times, min(times) + 1)
+    top = max([value for one in series for _, value in one.points] + [value for _, value in ends] + [1e-9])
+    unit = series[0].unit.replace("per_minute", "count")
+
+    def place(at: int, value: float) -> tuple[float, float]:
+        x = LEFT + (at - begin) / (end - begin) * (WIDTH - LEFT - RIGHT)
+        y = HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
+        return round(x, 1), round(y, 1)
+
+    curves = []
+    for number, one in enumerate(series):
+        places = [place(*point) for point in one.points]
+        projected = _path([places[-1], place(*one.projection)]) if one.projection else ""
+        newest = quantity(round(one.points[-1][1], 1), unit)
+        highest = quantity(round(max(value for _, value in one.points), 1), unit)
+        text = f"highest {highest}" if one.unit == "per_minute" else f"now {newest}"
+        curves.append(Curve(number, one.name, _path(places), projected, text))
+    grid = tuple((place(begin, top * part)[1], quantity(round(top * part, 1), unit)) for part in (1.0, 0.5))
+    labels = (
+        (float(LEFT), to_the_second_us(begin), "start"),
+        (float(WIDTH - RIGHT), to_the_second_us(end), "end"),
+    )
+    limit = max((one.limit for one in series if one.limit), default=None)
+    return LineChart(
+        title=title,
+        note=note,
+        curves=tuple(curves),
+        grid=grid,
+        times=labels,
+        limit=place(begin, limit)[1] if limit else None,
+        limit_label=f"limit {quantity(limit, unit)}" if limit else "",
+    )
+
+
+def to_the_second_us(us: int) -> str:
+    """Microseconds since 1970 as people read them."""
+    return to_the_second(datetime.fromtimestamp(us / 1e6, UTC))
+
+
+def _path(places: Sequence[tuple[float, float]]) -> str:
+    """Through the places; a single one becomes a short stroke, so that it can be seen."""
+    if len(places) == 1:
+        x, y = places[0]
+        return f"M{x - 3} {y}L{x + 3} {y}"
+    return "M" + "L".join(f"{x} {y}" for x, y in places)
+
+
+def _bar(usage: Usage) -> Bar:
+    part = usage.used / usage.limit
+    grade = "full" if part >= 0.95 else "high" if part >= 0.8 else "ok"
+    label = f"{share(part)} · {quantity(usage.used, usage.unit)} of {quantity(usage.limit, usage.unit)}"
+    return Bar(usage.name, usage.what, round(min(part, 1) * 100, 1), grade, label)
+
+
+def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:
+    if not clocks:
+        return ()
+    reach = max(max(abs(one.low_ns), abs(one.high_ns)) for one in clocks) or 1
+
+    def place(value: int) -> float:
+        return round(50 + value / reach * 48, 2)
+
+    return tuple(
+        Whisker(
+            one.name,
+            one.against,
+            place(one.low_ns),
+            place(middle := (one.low_ns + one.high_ns) // 2),
+            place(one.high_ns),
+            f"{'+' if middle >= 0 else ''}{duration(middle)} ± {duration((one.high_ns - one.low_ns + 1) // 2)}",
+        )
+        for one in clocks
+    )
+
+
+def _leaders(leaders: Sequence[Leader]) -> tuple[tuple[str, tuple[Band, ...]], ...]:
+    if not leaders:
+        return ()
+    begin, end = min(one.start_us for one in leaders), max(one.end_us for one in leaders)
+    reach = max(end - begin, 1)
+    numbers = {name: number for number, name in enumerate(sorted({one.server for one in leaders}))}
+    groups: dict[str, list[Band]] = {}
+    for one in leaders:
+        band = Band(
+            round((one.start_us - begin) / reach * 100, 2),
+            round(max((one.end_us - one.start_us) / reach * 100, 0.6), 2),
+            one.server,
+            numbers[one.server] % 6,
+            f"{one.server} from {to_the_second_us(one.start_us)} to {to_the_second_us(one.end_us)}",
+        )
+        groups.setdefault(one.group, []).append(band)
+    return tuple((group, tuple(bands)) for group, bands in groups.items())
+
+
+def _clusters(nodes: Sequence[Node]) -> tuple[Cluster, ...]:
+    names = dict.fromkeys(node.cluster for node in nodes)
+    return tuple(Cluster(name, tuple(node for node in nodes if node.cluster == name)) for name in names)

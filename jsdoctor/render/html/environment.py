@@ -1,0 +1,50 @@
+"""The templates of the HTML report, with autoescape; every text from servers is made printable on its way in."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from jsdoctor.render.escape import printable, shortened
+from jsdoctor.render.units import quantity
+from jsdoctor.render.wording import to_the_second
+
+_TEMPLATES = PackageLoader("jsdoctor.render.html")
+
+
+@cache
+def environment() -> Environment:
+    """Loads `jsdoctor/render/html/templates`, wherever the package is installed."""
+    made = Environment(
+        loader=_TEMPLATES,
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"quantity": quantity, "second": to_the_second, "moment": _moment, "brief": shortened}
+    return made
+
+
+def asset(name: str) -> Markup:
+    """A style sheet or script of the package as it stands: ASCII, so that no encoding changes its digest."""
+    return Markup(_TEMPLATES.get_source(environment(), name)[0])  # noqa: S704 - a file of this package
+
+
+def digest(text: str) -> str:
+    """The source expression by which a Content-Security-Policy allows exactly this text."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _harmless(value: object) -> object:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _moment(us: int) -> str:
+    return to_the_second(datetime.fromtimestamp(us / 1e6, UTC))

@@ -1,0 +1,93 @@
+"""The pages that are looked at: reports of real logs, real captures and recordings, hostile ones, and large ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from jsdoctor.cli.collecting import collect
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.cli.logs.engine import Engine
+from jsdoctor.cli.logs.options import required_log_options
+from jsdoctor.cli.targets import Target
+from jsdoctor.engine.incidents import incidents
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.picture import Event, Lane, Line, Picture, Timeline
+from jsdoctor.model.report import Report, Result
+from jsdoctor.model.topology import Domain, Topology
+from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.options import RenderOptions
+from tests.render import reports
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp.exe\u200f{{ 7*7 }}${1}"
+_START = 1_763_700_000_000_000
+
+
+def html(report: Report, ascii_only: bool = False) -> str:
+    return FORMATS["html"](report, RenderOptions(ascii_only=ascii_only))
+
+
+def report_of_logs(*paths: Path) -> Report:
+    """What `check --logs PATH -o report.html` finds."""
+    judging = open_judging(JudgeRequest(isolated=True, quiet=True, outputs=(Target("html", Path("report.html")),)))
+    given = dict.fromkeys(("master", "remote", "conf", "timezone", "server_name", "events"))
+    asked = required_log_options({**given, "logs": [str(path) for path in paths], "engine": Engine.LOCAL}, batch=False)
+    return collect(EvidenceRequest(logs=asked), judging).report()
+
+
+def hostile() -> Report:
+    """Markup, script ends and marks that reorder text, in every place that a name can reach."""
+    made = reports.hostile()
+    nasty = Finding(subject=reports.stream(HOSTILE), message=HOSTILE, first_seen=reports.STARTED)
+    event = Event(
+        kind="outage",
+        label=HOSTILE,
+        start_us=_START,
+        end_us=_START + 1_000_000,
+        severity=Severity.ERROR,
+        lines=(Line(HOSTILE, 1, 0, HOSTILE),),
+    )
+    made = replace(
+        made,
+        results=(*made.results, Result(reports.NEAR_LIMIT, nasty)),
+        headline=HOSTILE,
+        topology=Topology((Domain(HOSTILE, HOSTILE, (HOSTILE,), (HOSTILE,)),), {HOSTILE: 2}),
+        picture=Picture(timeline=Timeline((Lane("stream", HOSTILE, (event,)),), notes=(HOSTILE,))),
+    )
+    return replace(made, incidents=incidents(made.failures(), EvidenceSet({}, {}), made.finished))
+
+
+def large(findings: int, events: int) -> Report:
+    """Many findings of four rules, and lanes with events at all hours of a week."""
+    rules = (reports.ACK_PENDING, reports.NEAR_LIMIT, reports.LAG, reports.MIRROR)
+    results = [
+        Result(
+            rules[number % len(rules)],
+            Finding(subject=reports.stream(f"STREAM-{number}"), message=f"{number} messages wait", measured=number),
+        )
+        for number in range(findings)
+    ]
+    lanes = 60
+    moments = [_START + (number * 7919 % 604_800) * 1_000_000 for number in range(events)]
+    made = reports.report(results)
+    return replace(
+        made,
+        picture=Picture(
+            timeline=Timeline(
+                tuple(
+                    Lane(
+                        "stream",
+                        f"APP > STREAM-{lane}",
+                        tuple(
+                            Event(kind="log", label="stream lagging on n1", start_us=at, end_us=at, count=3)
+                            for at in moments[lane::lanes]
+                        ),
+                    )
+                    for lane in range(lanes)
+                )
+            )
+        ),
+    )

@@ -1,0 +1,78 @@
+"""The HTML report in a real browser: no errors, no requests, zoom and keys work, and nothing is wider than a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.html.browser import CHROMIUM, Tab, browser
+from tests.html.pages import hostile, html, report_of_logs
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    file.write_text(html(report_of_logs(ROOT / "fixtures" / "logs" / "2.12.8")), encoding="utf-8")
+    return file
+
+
+def test_opens_without_errors_or_requests_and_zooms(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    shown = tab.value("document.getElementById('span').textContent")
+    tab.value("document.getElementById('plot').focus()")
+    tab.press("+")
+    closer = tab.value("document.getElementById('span').textContent")
+    assert closer != shown
+    tab.press("0")
+    assert tab.value("document.getElementById('span').textContent") == shown
+    tab.press("ArrowDown")
+    tab.press("Enter")
+    assert "Lines kept as evidence" in tab.value("document.getElementById('event').textContent")
+    tab.value("document.querySelector('#plot .ev.outage').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    assert "byte" in tab.value("document.getElementById('event').textContent")
+    assert tab.problems == []
+    assert tab.requests == [page.as_uri()]
+
+
+def test_filters_and_sorts(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    count = "document.querySelectorAll('#findings-table tbody tr:not([hidden])').length"
+    every = tab.value(count)
+    tab.value(
+        "document.getElementById('filter').value = 'JSD803';"
+        "document.getElementById('filter').dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    assert 0 < tab.value(count) < every
+    tab.value("document.querySelector('#findings-table th:nth-child(3) button').click()")
+    names = tab.value("[...document.querySelectorAll('#findings-table .subject bdi')].map((one) => one.textContent)")
+    assert len(names) == every
+    assert tab.value("document.querySelector('#findings-table th:nth-child(3)').ariaSort") == "ascending"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_wider_than_the_screen(tab: Tab, page: Path, width: int) -> None:
+    tab.open(page, width=width, height=740)
+    assert tab.value("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_names_run_nothing(tab: Tab, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.html"
+    file.write_text(html(hostile()), encoding="utf-8")
+    tab.open(file)
+    tab.value("document.querySelector('#plot .ev').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    assert "alert(1)" in tab.value("document.getElementById('event').textContent")
+    assert tab.value("document.querySelectorAll('script').length") == 2
+    assert tab.value("document.querySelectorAll('img').length") == 0
+    assert tab.problems == []
+    assert tab.requests == [file.as_uri()]

@@ -1,0 +1,182 @@
+"""The HTML report without a browser: well formed, self-contained, and text from servers stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from base64 import b64encode
+from collections import Counter
+from datetime import datetime, timedelta
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from jsdoctor.model.report import Report
+from tests.html.pages import HOSTILE, hostile, html, large, report_of_logs
+from tests.render import reports
+
+ROOT = Path(__file__).resolve().parents[2]
+VOID = {"meta", "br", "input", "link", "img", "hr"}
+LOADING = {"src", "srcset", "poster", "data", "action", "formaction", "background", "ping"}
+
+
+class Outline(HTMLParser):
+    """Elements with their attributes, texts by element, and what is not closed as it was opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.mistakes: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        self.mistakes += self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open.pop() != tag:
+            self.mistakes.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self._open[-1] if self._open else "", data))
+
+    def inside(self, tag: str) -> list[str]:
+        return [text for within, text in self.texts if within == tag]
+
+
+@pytest.fixture(scope="module")
+def partition() -> Report:
+    return report_of_logs(ROOT / "fixtures" / "logs" / "2.12.8")
+
+
+CASES = {**reports.cases(), "hostile": hostile(), "large": large(200, 500)}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_is_well_formed_and_needs_no_other_file(case: str) -> None:
+    text = html(CASES[case])
+    page = Outline(text)
+    assert not page.mistakes
+    identities = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
+    assert not [name for name, number in identities.items() if number > 1]
+    for tag, attributes in page.elements:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base")
+        assert not LOADING & set(attributes)
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+        target = attributes.get("href")
+        if target:
+            assert target.startswith("https://") or target[1:] in identities, target
+    assert "url(" not in text.replace("url(#", "")
+    assert "@import" not in text
+
+
+def test_real_logs_make_a_page_with_every_part(partition: Report) -> None:
+    page = Outline(html(partition))
+    assert not page.mistakes
+    sections = {attributes["id"] for tag, attributes in page.elements if tag == "section"}
+    assert {"verdict", "timeline", "charts", "findings", "unseen", "rules"} <= sections
+    data = json.loads(page.inside("script")[0])
+    assert {event["k"] for lane in data["lanes"] for event in lane["events"]} >= {"log", "outage", "run"}
+    for lane in data["lanes"]:
+        for event in lane["events"]:
+            assert event["e"] >= event["s"]
+            for number in event.get("x", ()):
+                file, line, offset, text = data["lines"][number]
+                assert read_line(ROOT / "fixtures" / "logs" / "2.12.8" / file, line, offset).startswith(text[:60])
+
+
+def read_line(file: Path, line: int, offset: int) -> str:
+    data = file.read_bytes()
+    assert data[:offset].count(b"\n") == line - 1
+    return data[offset:].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+
+
+def test_the_policy_allows_its_own_style_and_script_and_nothing_else(partition: Report) -> None:
+    text = html(partition)
+    page = Outline(text)
+    [policy] = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None
+    rules = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for name, element in (("style-src", "style"), ("script-src", "script")):
+        content = page.inside(element)[-1]
+        assert rules[name] == f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_hostile_names_stay_text(ascii_only: bool) -> None:
+    text = html(hostile(), ascii_only)
+    page = Outline(text)
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == 2
+    assert not [character for character in text if not character.isprintable() and character != "\n"]
+    shown = "".join(data for within, data in page.texts if within not in ("script", "style"))
+    assert "</script><script>alert(1)</script><img src=x onerror=alert(2)>\\u202egnp.exe\\u200f{{ 7*7 }}${1}" in shown
+    lane = json.loads(page.inside("script")[0])["lanes"][0]
+    assert lane["name"].startswith(HOSTILE[:60])
+    assert lane["events"][0]["l"].startswith(HOSTILE[:60])
+
+
+def test_a_rule_page_can_hold_no_markup_and_load_nothing() -> None:
+    body = "## What\n\n<script>x</script> ![y](https://example.com/y.png) [z](javascript:alert(1)) [w](https://nats.io)"
+    result = replace(reports.nearly_full(), rule=replace(reports.NEAR_LIMIT, body=body))
+    page = Outline(html(reports.report([result])))
+    assert not page.mistakes
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == 2
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
+    assert "https://nats.io" in links
+    assert not [link for link in links if link and link.startswith("javascript")]
+
+
+def test_ten_thousand_findings_stay_below_two_megabytes_and_what_is_left_out_is_counted() -> None:
+    text = html(large(10_000, 6_000))
+    assert len(text.encode()) < 4_000_000
+    assert "8000 more findings are not listed" in text
+
+
+def test_clocks_that_are_off_by_known_times_are_drawn_in_true_order(tmp_path: Path) -> None:
+    """Real logs of one cluster, those of one server shifted by 90 s: its events are drawn where they were before."""
+    logs = sorted((ROOT / "fixtures" / "JSD106" / "logs").glob("n*.log"))
+    for file in logs:
+        shutil.copy(file, tmp_path / file.name)
+    before = starts(report_of_logs(tmp_path))
+    shifted = tmp_path / "n2.log"
+    shifted.write_text(re.sub(r"(?m)^(\[\d+\] )(\S+ \S+)", later, shifted.read_text()))
+    after = starts(report_of_logs(tmp_path))
+    compared = 0
+    for key, (at, bound) in after.items():
+        if key in before and bound is not None:
+            was, known = before[key]
+            compared += 1
+            assert abs(at - was) <= bound + (known or 0) + 2_000, key
+    assert compared > 5
+
+
+def later(header: re.Match[str]) -> str:
+    at = datetime.strptime(header[2], "%Y/%m/%d %H:%M:%S.%f") + timedelta(seconds=90)  # noqa: DTZ007 - only shifted
+    return f"{header[1]}{at:%Y/%m/%d %H:%M:%S.%f}"
+
+
+def starts(report: Report) -> dict[tuple[str, str, str, int], tuple[int, int | None]]:
+    assert report.picture is not None
+    found: dict[tuple[str, str, str, int], tuple[int, int | None]] = {}
+    for lane in report.picture.timeline.lanes:
+        for event in lane.events:
+            if event.kind in ("finding", "run", "down"):
+                continue
+            same = sum(1 for key in found if key[:3] == (lane.name, event.kind, event.label))
+            found[lane.name, event.kind, event.label, same] = (event.start_us, event.bound_us)
+    return found
