@@ -25,6 +25,7 @@ from nats.js.errors import APIError
 from jsdoctor.demo.server import free_ports
 from tests.packet_cases import CAPTURES
 from tests.record_conditions import healthy, pulls_ended, refused, rejected, scenario, silenced, stalled
+from tests.record_ends import WRITE_DEADLINE, reset_by_both, slow_consumer
 from tests.servers import Cluster, server_binary, wait_until
 
 _PASSWORD = "correct-horse-battery-staple"
@@ -259,6 +260,8 @@ SCENARIOS: dict[str, tuple[Scenario, int, str, str]] = {
     "silent": (silenced(connected), 1, "client", ""),
     "stalled": (scenario(connected, "reader", stalled), 1, "client", ""),
     "healthy": (scenario(connected, "service", healthy), 1, "client", ""),
+    "reset": (reset_by_both, 1, "client", ""),
+    "slow-consumer": (slow_consumer, 1, "client", WRITE_DEADLINE),
     "websocket": (websocket, 1, "websocket", _WEBSOCKET),
 }
 """What is done, on how many servers, which port is captured, more configuration."""

@@ -124,6 +124,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     `acked_unseen`: acks of the peer for data that was not captured. `ack_rtt_ns`: from the capture point to the
     receiver and back. `zero_window_ns`: how long this side told the other to stop; `into_zero_window` was sent again
     while the peer said so. `duplicate_acks`, `sacks` and `dsacks` are of this side. `keep_alives` are TCP's.
+    `zero_until_ns` is when the last zero window ended. `ended_ns`: when this side first sent FIN or RST; `cut_ns`: when
+    it sent RST before either side had ended the connection; `cut_hops`: by how much its TTL differs from that of data.
     """
 
     packets: int = 0
@@ -148,7 +150,11 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     longest_zero_window_ns: int = 0
     into_zero_window: int = 0
     keep_alives: int = 0
+    zero_until_ns: int = 0
     resets: int = 0
+    ended_ns: int = 0
+    cut_ns: int = 0
+    cut_hops: int = 0
     congestion_marks: int = 0
     oversized: int = 0
     stuck_length: int = 0

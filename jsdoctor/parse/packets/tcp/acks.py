@@ -76,6 +76,7 @@ def room(state: State, window: int, at: int) -> None:
     if window:
         lasted = max(at - state.zero_since, 0)
         state.zero_since = 0
+        state.zero_until = at
         state.zero_window_ns += lasted
         state.longest_zero_window = max(state.longest_zero_window, lasted)
     elif not state.zero_since:

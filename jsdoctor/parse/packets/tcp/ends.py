@@ -22,8 +22,7 @@ def special(state: State, segment: Segment, at: int, block: bytes, *, repeated: 
         state.damaged += 1
         return False
     if flags & RST:
-        state.resets += 1
-        state.reset = True
+        _reset(state, segment, at)
         return False
     if flags & SYN:
         _open(state, segment, at, block, repeated=repeated)
@@ -31,6 +30,17 @@ def special(state: State, segment: Segment, at: int, block: bytes, *, repeated: 
     if state.next_offset is None:
         _begin(state, segment[1], segment[2] if flags & ACK else -1)
     return True
+
+
+def _reset(state: State, segment: Segment, at: int) -> None:
+    state.resets += 1
+    state.reset = True
+    if not state.ended_at:
+        state.ended_at = at
+        if not state.peer.ended_at:
+            state.cut_at = at
+            hops = segment[11]
+            state.cut_hops = abs(state.ring[-1][6] - hops) if state.ring else 0
 
 
 def _begin(state: State, seq: int, ack: int) -> None:
@@ -62,6 +72,7 @@ def _open(state: State, segment: Segment, at: int, block: bytes, *, repeated: bo
 
 def finish_side(state: State, fin_seq: int) -> None:
     """This side sends no more: FIN takes one number of the sequence."""
+    state.ended_at = state.ended_at or state.last_at
     if state.fin_seq == fin_seq:
         state.fin_again += 1
     elif state.next_seq == fin_seq and state.next_offset is not None:

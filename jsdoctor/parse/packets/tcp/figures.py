@@ -21,6 +21,7 @@ def settle(state: State, at: int) -> None:
         state.zero_window_ns += lasted
         state.longest_zero_window = max(state.longest_zero_window, lasted)
         state.zero_since = 0
+        state.zero_until = at
 
 
 def flow(state: State) -> Flow:
@@ -53,7 +54,11 @@ def flow(state: State) -> Flow:
         longest_zero_window_ns=state.longest_zero_window,
         into_zero_window=state.into_zero_window,
         keep_alives=state.keep_alives,
+        zero_until_ns=state.zero_until,
         resets=state.resets,
+        ended_ns=state.ended_at,
+        cut_ns=state.cut_at,
+        cut_hops=state.cut_hops,
         congestion_marks=state.congestion_marks,
         oversized=state.oversized,
         ack_rtt_ns=state.ack_rtt.quantiles(),

@@ -74,12 +74,27 @@ class State:
     `next_offset` is None until a packet was seen. `ack` is the last acknowledgement this side sent, raw; `window` and
     `scale` are this side's. `watched` tells that acks of the peer must be looked at closely. `full` is what a packet of
     this side carries at most on the network; `joined` are the packets that larger segments stand for, beyond one each.
+    `ended_at` is when this side first said FIN or RST, `cut_at` when it said RST while nobody had ended the connection,
+    and `cut_hops` by how much the TTL of that packet differs from those that carry data.
     `checked`: what the checksum of its first packet said; `damaged` packets contradict theirs and were left out.
     """
 
     __slots__ = (
         *("direction", "peer", "observer", "noticed"),
-        *("next_seq", "next_offset", "isn", "fin_seq", "closed", "reset", "full", "checked", "damaged"),
+        *(
+            "next_seq",
+            "next_offset",
+            "isn",
+            "fin_seq",
+            "closed",
+            "reset",
+            "ended_at",
+            "cut_at",
+            "cut_hops",
+            "full",
+            "checked",
+            "damaged",
+        ),
         *("ack", "window", "scale", "acks_same", "sacking_at"),
         *("ip_id", "id_steps", "id_leaps", "id_still", "epoch"),
         *(
@@ -102,7 +117,7 @@ class State:
         *("longest_chain", "longest_wait", "waited", "syn_again", "fin_again"),
         *("duplicates", "duplicates_of_other_hop", "duplicate_packets"),
         *("duplicate_acks", "longest_same", "sacks", "dsacks", "missed", "unfilled"),
-        *("zero_windows", "zero_window_ns", "longest_zero_window", "into_zero_window"),
+        *("zero_windows", "zero_window_ns", "longest_zero_window", "into_zero_window", "zero_until"),
         *("keep_alives", "resets", "congestion_marks", "oversized", "events"),
     )
 
@@ -115,6 +130,7 @@ class State:
         self.next_offset: int | None = None
         self.isn = self.fin_seq = self.ts_val = -1
         self.closed = self.reset = False
+        self.ended_at = self.cut_at = self.cut_hops = 0
         self.full = USUAL_FULL
         self.checked = Checksum.UNKNOWN
         self.damaged = self.joined = self.resent_packets = self.needless_packets = 0
@@ -139,6 +155,7 @@ class State:
         self.longest_chain = self.longest_wait = self.waited = self.syn_again = self.fin_again = 0
         self.duplicates = self.duplicates_of_other_hop = self.duplicate_packets = 0
         self.duplicate_acks = self.longest_same = self.sacks = self.dsacks = self.missed = self.unfilled = 0
+        self.zero_until = 0
         self.zero_windows = self.zero_window_ns = self.longest_zero_window = self.into_zero_window = 0
         self.keep_alives = self.resets = self.congestion_marks = self.oversized = 0
         self.events: list[PacketEvent] = []

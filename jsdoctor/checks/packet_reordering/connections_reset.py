@@ -1,0 +1,86 @@
+"""JSD521: connections that a RST ended while they were in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+_OTHER_HOPS = 3
+"""Routes change, and with them the TTL, by one or two."""
+
+
+class _Cut(NamedTuple):
+    """Who reset a connection, and what was under way."""
+
+    direction: DirectionView
+    by_server: bool
+    unanswered: int
+
+    @property
+    def from_between(self) -> bool:
+        """Whether the RST did not come from the host that sent the data."""
+        return self.direction.flow.cut_hops >= _OTHER_HOPS
+
+
+@check("packet_reordering.connections_reset")
+def connections_reset(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection that its client has used: probes that connect and reset at once are none."""
+
+    def judge(view: View) -> Finding | None:
+        to_server, to_client = view.directions
+        if not to_server.flow.distinct_bytes:
+            return None
+        for direction in (to_server, to_client):
+            if direction.flow.cut_ns:
+                unanswered = view.nats.publishing.unanswered if view.nats.gapless else 0
+                return _finding(view, _Cut(direction, direction is to_client, unanswered), params)
+        return passed(view.subject)
+
+    yield from gravest_of_each(packets, judge, Severity.WARNING)
+
+
+def _finding(view: View, cut: _Cut, params: Params) -> Finding:
+    flow = cut.direction.flow
+    loud = cut.from_between or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
+    return Finding(
+        subject=view.subject,
+        severity=None if loud else Severity.INFO,
+        message=f"{cut.direction.sender} reset the connection (RST) while it was in use{_words(view, cut)}{view.who}",
+        measured=cut.unanswered,
+        threshold=params.integer("warn"),
+        unit="count",
+        evidence=observed(
+            view,
+            sent_by=cut.direction.sender,
+            unanswered_publishes=cut.unanswered,
+            ttl_differs_by=flow.cut_hops,
+            bytes_to_server=view.directions[0].flow.distinct_bytes,
+            bytes_to_client=view.directions[1].flow.distinct_bytes,
+        ),
+        first_seen=moment(flow.cut_ns),
+        last_seen=moment(flow.cut_ns),
+    )
+
+
+def _words(view: View, cut: _Cut) -> str:
+    parts = []
+    if cut.unanswered:
+        noun = "publish" if cut.unanswered == 1 else "publishes"
+        parts.append(f"{cut.unanswered:,} {noun} to JetStream had no answer yet")
+    if cut.from_between:
+        parts.append(
+            f"its TTL differs by {cut.direction.flow.cut_hops} from that of the data: a device between the two sent it"
+        )
+    elif cut.by_server:
+        said = f"after -ERR '{view.nats.errors[-1].text}'" if view.nats.errors else "without a message"
+        parts.append(f"{said}: it was stopped, or closed the connection while more was coming in")
+    else:
+        parts.append("programs that exit, or close without reading what has arrived, do so")
+    return "".join(f"; {part}" for part in parts)

@@ -1,0 +1,56 @@
+"""JSD522: clients whose connection the server closed because they did not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.nats_traffic import Content
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.params import Params
+
+_SLOW = "slow consumer"
+
+
+@check("packet_reordering.slow_consumer_closed")
+def slow_consumer_closed(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By connection. The client stops reading first, then the server is the one that ends the connection."""
+
+    def judge(view: View) -> Finding | None:
+        client, server = (direction.flow for direction in view.directions)
+        told = any(_SLOW in error.text.lower() for error in view.nats.errors)
+        stalled = client.longest_zero_window_ns >= params.integer("stalled")
+        ended = server.ended_ns and (not client.ended_ns or server.ended_ns <= client.ended_ns)
+        soon = server.ended_ns - client.zero_until_ns <= params.integer("within")
+        if told or (stalled and ended and soon):
+            return _finding(view, params, told=told)
+        return passed(view.subject) if view.nats.content is Content.NATS or client.zero_windows else None
+
+    yield from gravest_of_each(packets, judge, Severity.ERROR)
+
+
+def _finding(view: View, params: Params, *, told: bool) -> Finding:
+    client, server = (direction.flow for direction in view.directions)
+    how = "with -ERR 'Slow Consumer'" if told else "without a message, as it does with slow consumers"
+    return Finding(
+        subject=view.subject,
+        message=(
+            f"{view.ends[0]} did not read for up to {rounded(client.longest_zero_window_ns)} at a time, and"
+            f" {view.ends[1]} ended the connection {how}{view.who}"
+        ),
+        measured=client.longest_zero_window_ns,
+        threshold=params.integer("stalled"),
+        unit="duration",
+        evidence=observed(
+            view,
+            longest_zero_window_ns=client.longest_zero_window_ns,
+            zero_window_ns=client.zero_window_ns,
+            deliveries=view.nats.deliveries,
+            bytes_to_client=server.distinct_bytes,
+        ),
+        first_seen=moment(view.tcp.first_ns),
+        last_seen=moment(server.ended_ns or view.tcp.last_ns),
+    )
