@@ -23,7 +23,8 @@ from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.pasted.sample import Pasted, with_unseen
+from jsdoctor.parse.pasted.partial import with_unseen
+from jsdoctor.parse.pasted.sample import Pasted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,12 @@ class Collected:
 
 def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
-    if request.names_a_deployment:
+    if request.is_in_metrics:
+        collected = _in_metrics(request, judging)
+    elif request.names_a_deployment:
         gathered, pasted = _gathered(request, judging)
         evidence = assemble(gathered.samples)
-        evidence = with_unseen(evidence, pasted) if pasted else evidence
+        evidence = with_unseen(evidence, [pasted]) if pasted else evidence
         seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
         collected = Collected(judging, evidence, gathered.sources, seen, gathered.problem, saw_nothing)
@@ -70,6 +73,20 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
             counted = with_subject_counts(collected.evidence, request, judging.config)
             collected = replace(collected, evidence=counted)
     return collected
+
+
+def _in_metrics(request: EvidenceRequest, judging: Judging) -> Collected:
+    """The deployment as Prometheus shows it."""
+    from jsdoctor.cli.prometheus.reading import read_deployment
+
+    given = [name for name in ("ntp", "scan", "samples", "interval_s") if getattr(request, name)]
+    if given or request.prometheus is None:
+        option = given[0].removesuffix("_s") if given else "prometheus"
+        raise UsageProblem(f"--{option} needs a connection, and --prometheus alone makes none", "add --context NAME")
+    settings = resolve_connection(request.connection, judging.config)
+    with progress(judging.request.quiet) as show:
+        read = read_deployment(request.prometheus, settings, show)
+    return Collected(judging, read.evidence, (read.source,), read.headline)
 
 
 def _gathered(request: EvidenceRequest, judging: Judging) -> tuple[Gathered, Pasted | None]:
@@ -103,6 +120,11 @@ def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
 
 def _before(request: EvidenceRequest, collected: Collected, show: Callable[[str], None]) -> list[BesideRead]:
     """Earlier looks at the deployment."""
+    if request.prometheus is not None and not request.is_in_metrics:
+        from jsdoctor.cli.prometheus.reading import read_history
+
+        settings = resolve_connection(request.connection, collected.judging.config)
+        return [read_history(request.prometheus, settings, collected.evidence, show)]
     if request.history is None:
         return []
     from jsdoctor.cli.history_reading import earlier_looks

@@ -12,6 +12,7 @@ from jsdoctor.cli.connection import connection_options
 from jsdoctor.cli.logs.options import LogRequest, log_options
 from jsdoctor.cli.option_values import split
 from jsdoctor.cli.packets.options import PacketRequest, packet_options
+from jsdoctor.cli.prometheus.options import PrometheusRequest, prometheus_options
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import Evidence
@@ -45,6 +46,7 @@ class EvidenceRequest:
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
     bundle: Path | None = None
     history: Path | None = None
+    prometheus: PrometheusRequest | None = None
     monitor: tuple[str, ...] = ()
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
@@ -70,21 +72,27 @@ class EvidenceRequest:
     @property
     def names_a_deployment(self) -> bool:
         """Whether there is one to look at. A selected context or a variable alone does not say so beside files."""
-        named = (
-            self.bundle
-            or self.pasted
-            or self.history
-            or self.connection.server
-            or self.connection.context
-            or self.monitor
-        )
+        named = self._looks_directly or self.history or self.prometheus
         return bool(named) or not (self.beside or self.unrecognised)
+
+    @property
+    def is_in_metrics(self) -> bool:
+        """Whether metrics alone show the deployment; beside another look at it they are its history."""
+        return self.prometheus is not None and not self._looks_directly
+
+    @property
+    def _looks_directly(self) -> bool:
+        return bool(self.bundle or self.pasted or self.connection.server or self.connection.context or self.monitor)
 
 
 def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
     """From what was given for the groups of options about evidence. Raises `UsageProblem` where options contradict."""
+    prometheus = prometheus_options(given)
+    if prometheus is not None and given.get("history"):
+        raise UsageProblem("--history and --prometheus both tell of the past", "give one of them")
     return EvidenceRequest(
         connection=connection_options(given),
+        prometheus=prometheus,
         logs=log_options(given),
         manifests=tuple(given.get("manifest") or ()),
         packets=packet_options(

@@ -55,6 +55,17 @@ def captured(bundle: opt.Bundle = None, history: opt.History = None) -> None:
     """A deployment as it was."""
 
 
+def prometheus(
+    prometheus: opt.Prometheus = None,
+    prometheus_token: opt.PrometheusToken = None,
+    prometheus_header: opt.PrometheusHeader = None,
+    prometheus_match: opt.PrometheusMatch = None,
+    prometheus_since: opt.PrometheusSince = None,
+    show_queries: opt.ShowQueries = False,
+) -> None:
+    """A deployment as its metrics show it."""
+
+
 def spark(
     master: opt.Master = None,
     remote: opt.Remote = None,
@@ -124,7 +135,7 @@ def quiet(quiet: opt.QuietCapture = False) -> None:
     """How much is said on stderr."""
 
 
-EVIDENCE = (connection, live, captured, logs, manifests, packets, spark)
+EVIDENCE = (connection, live, captured, prometheus, logs, manifests, packets, spark)
 """The groups of every command that looks at whatever it is given."""
 
 JUDGING = (rules, report, configuration)

@@ -8,9 +8,12 @@ import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject, unknown
+from jsdoctor.model.history import History
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.server import Servers
+from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.trend import Trend
 
 _MOST = 32
 """After so many subjects with missing fields the rest of a check is not evaluated as a whole."""
@@ -33,12 +36,17 @@ def findings_of_shown(run: Callable[[EvidenceSet], Iterable[Finding]], evidence:
 
 
 def _without(evidence: EvidenceSet, subject: Subject) -> EvidenceSet:
-    series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
-    if subject.kind == "server" and isinstance(servers, Servers):
-        kept = tuple(server for server in servers.servers if server.name != subject.name)
-        return evidence.joined(msgspec.structs.replace(servers, servers=kept))
-    if isinstance(series, SnapshotSeries):
-        return evidence.joined(SnapshotSeries(tuple(_snapshot(one, subject) for one in series.snapshots)))
+    """The evidence without a subject, in every kind that a look at a deployment gives."""
+    for kind in (Servers, ServerTrend) if subject.kind == "server" else (SnapshotSeries, Trend, History):
+        known = evidence.get(kind)
+        if isinstance(known, Servers):
+            kept = tuple(server for server in known.servers if server.name != subject.name)
+            evidence = evidence.joined(msgspec.structs.replace(known, servers=kept))
+        elif isinstance(known, ServerTrend):
+            histories = tuple(one for one in known.servers if one.last.name != subject.name)
+            evidence = evidence.joined(ServerTrend(histories))
+        elif isinstance(known, SnapshotSeries | Trend | History):
+            evidence = evidence.joined(type(known)(tuple(_snapshot(one, subject) for one in known.snapshots)))
     return evidence
 
 

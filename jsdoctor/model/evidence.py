@@ -112,6 +112,11 @@ class EvidenceSet:
             present, absent, {kind: one for kind, one in self._partial.items() if kind is not type(more)}
         )
 
+    def without(self, kind: type[Evidence], why: Gap) -> EvidenceSet:
+        """This without a kind of evidence, and the gap that says why."""
+        present = {known: value for known, value in self._present.items() if known is not kind}
+        return EvidenceSet(present, {**self._absent, kind: why}, self._partial)
+
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Everything that was not seen: requested gaps, and kinds of evidence that were not offered."""

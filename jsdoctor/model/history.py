@@ -1,4 +1,4 @@
-"""The same deployment over hours and days: what earlier bundles showed, and the present look."""
+"""The same deployment over hours and days: what earlier bundles or Prometheus showed, and the present look."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory
+
+MOST_LOOKS = 24
+"""So many earlier looks are read at most, as each may hold ten thousand consumers."""
 
 
 class History(msgspec.Struct, frozen=True):
-    """Two or more snapshots, oldest first, the last one of this run; the others each of a bundle.
+    """Two or more snapshots, oldest first, the last one of this run; each other of a bundle or from Prometheus.
 
     Other than in `Trend`, an asset need not have been seen, or led, in all of them: earlier readings of the same
     incarnation count where there are any.
@@ -29,7 +32,7 @@ class History(msgspec.Struct, frozen=True):
         earlier = [{(s.account, s.name): s for s in snapshot.led_streams()} for snapshot in self.snapshots[:-1]]
         for stream in self.now.led_streams():
             readings = [index.get((stream.account, stream.name)) for index in earlier]
-            same = [reading for reading in readings if reading is not None and reading.created == stream.created]
+            same = [reading for reading in readings if reading is not None and same_incarnation(reading, stream)]
             if same:
                 yield StreamHistory((*same, stream))
 
@@ -38,7 +41,7 @@ class History(msgspec.Struct, frozen=True):
         earlier = [_consumers(snapshot) for snapshot in self.snapshots[:-1]]
         for stream, consumer in self.now.led_consumers():
             found = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
-            same = [p for p in found if p and p[1].created == consumer.created and p[0].created == stream.created]
+            same = [p for p in found if p and same_incarnation(p[1], consumer) and same_incarnation(p[0], stream)]
             if same:
                 yield ConsumerHistory((*(p[1] for p in same), consumer), (*(p[0] for p in same), stream))
 

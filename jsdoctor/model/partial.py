@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from jsdoctor.model.finding import Subject
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
+Value = TypeVar("Value")
 
 
 class NotShownError(Exception):
@@ -24,13 +26,39 @@ class NotShownError(Exception):
 
 def hide(value: Shape, fields: Collection[str], subject: Subject, how_to_get: str, prefix: str = "") -> Shape:
     """The value with some fields unknown: whoever reads one of them gets a `NotShownError`."""
-    hidden = [name for name in fields if name in value.__struct_fields__]
+    hidden = tuple(name for name in fields if name in value.__struct_fields__)
     if not hidden:
         return value
-    namespace: dict[str, Any] = {name: _unknown(subject, f"{prefix}{name}", how_to_get) for name in hidden}
-    partial = type(type(value).__name__, (type(value),), {"__module__": __name__, **namespace})
+    partial = _partial_class(type(value), hidden, subject, how_to_get, prefix)
     made: Shape = partial(**{name: getattr(value, name) for name in value.__struct_fields__})
     return made
+
+
+@lru_cache(maxsize=100_000)
+def _partial_class(shape: type[Any], hidden: tuple[str, ...], subject: Subject, how_to_get: str, prefix: str) -> Any:
+    """A class takes longer to make than a value, and the readings of an asset over days lack the same fields."""
+    namespace = {name: _unknown(subject, f"{prefix}{name}", how_to_get) for name in hidden}
+    return type(shape.__name__, (shape,), {"__module__": __name__, **namespace})
+
+
+def shown_or(read: Callable[[], Value], otherwise: Value) -> Value:
+    """What `read` gives, or `otherwise` where it needs a field that nobody showed.
+
+    Only for what does not decide whether there is a fault: words on its cause, or a bound that is known otherwise.
+    """
+    try:
+        return read()
+    except NotShownError:
+        return otherwise
+
+
+def raw_field(value: msgspec.Struct, field: str) -> Any:
+    """A field of a value that may be partial, for code that only tells values apart: the default where it is hidden."""
+    for shape in type(value).__mro__:
+        found = shape.__dict__.get(field)
+        if found is not None and not isinstance(found, property):
+            return found.__get__(value)
+    raise AttributeError(field)
 
 
 def _unknown(subject: Subject, field: str, how_to_get: str) -> property:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -17,6 +18,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     StreamState,
 )
+from jsdoctor.model.partial import raw_field
 
 
 class ConsumerReplica(msgspec.Struct, frozen=True):
@@ -135,6 +137,15 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     def observed(self, path: str, value: object) -> Observation:
         """A value of this stream as evidence."""
         return Observation(source=self.answered_by, path=path, value=value, at=self.at)
+
+
+Asset = TypeVar("Asset", Stream, Consumer)
+
+
+def same_incarnation(one: Asset, other: Asset) -> bool:
+    """Whether two readings of a name have the same date of creation, or one of them (of metrics) shows none."""
+    first, second = raw_field(one, "created"), raw_field(other, "created")
+    return first is None or second is None or bool(first == second)
 
 
 class SilentAsset(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
 
 
 class StreamHistory(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
         earlier = [_streams_by_key(snapshot) for snapshot in self.snapshots[:-1]]
         for stream in self.snapshots[-1].led_streams():
             readings = [index.get((stream.account, stream.name)) for index in earlier]
-            same = [r for r in readings if r is not None and r.created == stream.created]
+            same = [r for r in readings if r is not None and same_incarnation(r, stream)]
             if len(same) == len(earlier):
                 yield StreamHistory((*same, stream))
 
@@ -97,7 +97,7 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
             same = [
                 pair
                 for pair in found
-                if pair and pair[1].created == consumer.created and pair[0].created == stream.created
+                if pair and same_incarnation(pair[1], consumer) and same_incarnation(pair[0], stream)
             ]
             if len(same) == len(earlier):
                 yield ConsumerHistory((*(pair[1] for pair in same), consumer), (*(pair[0] for pair in same), stream))

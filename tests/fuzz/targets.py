@@ -35,7 +35,8 @@ from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.container import Damaged, Foreign
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.pasted.kinds import pasted_replies
-from jsdoctor.parse.pasted.sample import pasted_sample, with_unseen
+from jsdoctor.parse.pasted.partial import with_unseen
+from jsdoctor.parse.pasted.sample import pasted_sample
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.parse.setting import parse_setting
 from jsdoctor.remedy.offer import with_offers
@@ -244,7 +245,7 @@ def pastes() -> list[bytes]:
 def check_paste(data: bytes) -> None:
     """Whatever is pasted is read, and what it does not show stays unread, without an error."""
     pasted = pasted_sample(pasted_replies(data.decode(errors="replace"), NOW), NOW)
-    with_unseen(assemble((pasted.sample,)), pasted)
+    with_unseen(assemble((pasted.sample,)), [pasted])
 
 
 TARGETS: dict[str, Target] = {

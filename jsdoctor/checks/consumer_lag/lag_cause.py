@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.checks.consumer_lag.progress import backlog, flow, is_full, moved
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.trend import ConsumerHistory
 from jsdoctor.model.wording import span
 
@@ -12,6 +13,11 @@ _LOOKS_SHOWN = 6
 
 
 def lag_cause(history: ConsumerHistory) -> str:
+    """The cause, or that the evidence does not show the settings that would tell it."""
+    return shown_or(lambda: _lag_cause(history), "its configuration is not shown, so its cause is not known")
+
+
+def _lag_cause(history: ConsumerHistory) -> str:
     """One of: paused, places taken, nobody bound or asking, held back, repeats, a server that gives none, slow clients.
 
     The order is that of what excludes what (server: consumer.go getNextMsg, loopAndGatherMsgs).

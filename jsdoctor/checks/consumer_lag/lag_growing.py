@@ -10,8 +10,13 @@ from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grow
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import span
+
+_LONGEST_BATCH_S = 600
+_USUAL_BATCH = 1000
+"""The server's default for `max_ack_pending` (server: consumer.go JsDefaultMaxAckPending)."""
 
 
 @check("consumer_lag.lag_growing")
@@ -28,15 +33,28 @@ def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fi
     minimum, long_s = params.integer("min_pending"), params.integer("min_wait") / 1e9
     for history in histories:
         last = history.last
-        if last.paused:
+        if last.num_pending >= minimum and last.paused:
             continue
-        capped = last.config.ack_policy != "none" and last.config.max_ack_pending > 0
-        batch = last.config.max_ack_pending if capped else 0
-        rates = flow(history) if last.num_pending >= max(minimum, batch + 1) else None
+        rates = flow(history) if last.num_pending >= minimum and last.num_pending > _batch(history) else None
         if rates is None or not grows(history, rates):
             yield passed(last.subject)
         elif acknowledged(history) and rates.done > 0:
             yield _finding(history, rates) if wait_s(last, rates) >= long_s else passed(last.subject)
+
+
+def _batch(history: ConsumerHistory) -> int:
+    """How many messages a client may have fetched at once. Where no setting tells, what any reading shows it to hold.
+
+    No client works on one batch for as long as ten minutes without acknowledging it, so over hours there is none.
+    """
+    config = history.last.config
+    if history.elapsed_s >= _LONGEST_BATCH_S:
+        return 0
+    held = max(reading.num_ack_pending for reading in history.readings)
+    return shown_or(
+        lambda: config.max_ack_pending if config.ack_policy != "none" and config.max_ack_pending > 0 else 0,
+        max(held, _USUAL_BATCH),
+    )
 
 
 def _finding(history: ConsumerHistory, rates: Flow) -> Finding:

@@ -10,6 +10,8 @@ from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
+from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import span
 
@@ -24,12 +26,12 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
     long_s, patience_s = params.integer("min_wait") / 1e9, params.integer("catch_up") / 1e9
     for history in trend.consumers():
         last = history.last
-        if last.paused:
-            continue
-        fail_at = own_count(params, "error_pending", last.config.metadata, "unprocessed-critical")
+        fail_at = _fail_at(last, params)
         warn_at = min(warn_pending, fail_at)
         if last.num_pending < warn_at:
             yield passed(last.subject)
+            continue
+        if last.paused:
             continue
         rates = flow(history)
         if rates is None or not acknowledged(history) or rates.done <= 0 or grows(history, rates):
@@ -39,6 +41,14 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
             yield passed(last.subject)
         else:
             yield _finding(history, rates, warn_at, fail_at)
+
+
+def _fail_at(consumer: Consumer, params: Params) -> int:
+    """The consumer's own threshold; the rule's where its metadata is not shown."""
+    return shown_or(
+        lambda: own_count(params, "error_pending", consumer.config.metadata, "unprocessed-critical"),
+        params.integer("error_pending"),
+    )
 
 
 def _falls(history: ConsumerHistory) -> str:

@@ -8,6 +8,7 @@ from jsdoctor.checks.consumer_lag.progress import acknowledged, is_full
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import span
@@ -24,11 +25,11 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
     enough = params.integer("min_deliveries")
     for history in trend.consumers():
         first, last = history.first, history.last
-        if is_full(last) and last.num_pending and not acknowledged(history):
-            continue
         deliveries = last.delivered.consumer_seq - first.delivered.consumer_seq
         again = _again(first, last)
         share = again / deliveries if deliveries > 0 else 0.0
+        if last.num_pending and not acknowledged(history) and is_full(last):
+            continue
         if share < warn_at or not _again(history.readings[-2], last):
             yield passed(last.subject)
         elif deliveries < enough:
@@ -51,7 +52,7 @@ def _why(history: ConsumerHistory, again: int) -> str:
     They are of messages between the ack floor and the newest delivery (server: consumer.go processNak, checkPending).
     """
     first, last = history.first, history.last
-    wait_ns = min((last.config.ack_wait_ns, *last.config.backoff_ns))
+    wait_ns = shown_or(lambda: min((last.config.ack_wait_ns, *last.config.backoff_ns)), 0)
     messages = last.delivered.stream_seq - first.ack_floor.stream_seq
     if wait_ns <= 0 or messages <= 0:
         return "were not acknowledged in time, or were refused"
@@ -81,7 +82,7 @@ def _finding(history: ConsumerHistory, again: int, deliveries: int, threshold: f
             last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
             first.observed("delivered.stream_seq", first.delivered.stream_seq),
             last.observed("delivered.stream_seq", last.delivered.stream_seq),
-            last.observed("config.ack_wait", last.config.ack_wait_ns),
+            last.observed("config.ack_wait", shown_or(lambda: last.config.ack_wait_ns, None)),
             last.observed("num_redelivered", last.num_redelivered),
         ),
     )

@@ -33,6 +33,10 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
             if _is_new(last, furthest, settle_ns):
                 reason = f"its new leader {last.answered_by} may not have applied everything yet"
                 yield unknown(last.subject, reason, "run again with a longer --interval")
+            elif (
+                furthest.created is None or last.created is None
+            ):  # a stream that was deleted and made anew ends lower as well
+                yield unknown(last.subject, "nothing shows whether it is the stream of before", "look with a login")
             else:
                 yield _went_back(furthest, last)
         elif (missing := _removed(history)) > 0:

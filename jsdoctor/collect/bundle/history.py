@@ -11,9 +11,10 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.history import MOST_LOOKS
 
-MOST_BUNDLES = 24
-"""So many are read at most, as each may hold ten thousand consumers. Of more: first, last, and others between."""
+MOST_BUNDLES = MOST_LOOKS
+"""Of more: first, last, and others between."""
 
 
 class Earlier(NamedTuple):

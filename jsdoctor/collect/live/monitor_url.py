@@ -22,9 +22,9 @@ class MonitorUrl:
     login: tuple[str, str] | None = field(default=None, repr=False)
 
 
-def parse_monitor_url(text: str) -> MonitorUrl:
+def parse_monitor_url(text: str, option: str = "--monitor") -> MonitorUrl:
     """Read one URL; without a scheme it is http. Raises UsageProblem, which repeats no password."""
-    shown = f"--monitor: {redact(text)!r}"
+    shown = f"{option}: {redact(text)!r}"
     full = text.strip() if "://" in text else f"http://{text.strip()}"
     try:
         parts = urlsplit(full)
@@ -32,7 +32,7 @@ def parse_monitor_url(text: str) -> MonitorUrl:
     except ValueError:
         raise UsageProblem(f"{shown} is not a URL", _EXAMPLES) from None
     if parts.scheme not in _PORTS:
-        raise UsageProblem(f"{shown} has the scheme {parts.scheme!r}: monitoring is HTTP", _EXAMPLES)
+        raise UsageProblem(f"{shown} has the scheme {parts.scheme!r}: it must be http or https", _EXAMPLES)
     netloc = parts.netloc.rpartition("@")[2]
     if not parts.hostname or not netloc.isprintable() or " " in netloc or port == 0:
         raise UsageProblem(f"{shown} names no host and port", _EXAMPLES)

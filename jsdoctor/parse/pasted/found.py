@@ -38,6 +38,8 @@ class Found(msgspec.Struct, frozen=True):
     stream: str = ""
     name: str = ""
     unseen: frozenset[str] = frozenset()
+    inside: Mapping[tuple[str, str, str], frozenset[str]] | None = None
+    shows_usage: bool = True
 
 
 class Refused(msgspec.Struct, frozen=True):

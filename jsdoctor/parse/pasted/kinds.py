@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from jsdoctor.parse.logs.line import read_line
+from jsdoctor.parse.metrics.replies import replies_in
+from jsdoctor.parse.metrics.series import exposition_series, is_exposition
 from jsdoctor.parse.packets.pcap import MAGICS
 from jsdoctor.parse.packets.pcapng import MAGIC
 from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import Document, documents
 from jsdoctor.parse.pasted.found import Found, Refused, found_in
-from jsdoctor.parse.pasted.metrics import is_exposition, metric_documents
 
 PEEK = 256 * 1024
 """So many bytes of a file tell its kind."""
@@ -48,16 +49,15 @@ def of_bytes(head: bytes) -> Kind | None:
 
 
 def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
-    """All documents in a text: JSON, output of the `nats` command, metrics of an exporter."""
+    """All documents in a text: JSON and output of the `nats` command."""
     yield from documents(text)
     yield from cli_documents(text, at)
-    if is_exposition(text):
-        yield from metric_documents(text)
 
 
 def pasted_replies(text: str, at: datetime) -> list[Found | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
-    return [found for document in pasted_documents(text, at) for found in found_in(document)]
+    found = [found for document in pasted_documents(text, at) for found in found_in(document)]
+    return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
 
 
 def of_text(text: str, known_line: Callable[[bytes], bool]) -> tuple[Kind, ...]:

@@ -1,4 +1,4 @@
-"""Pasted replies as one sample, and what they leave open as partial evidence."""
+"""Replies that somebody gave as one sample: what they show, and which kinds of evidence they do not hold."""
 
 from __future__ import annotations
 
@@ -8,25 +8,16 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.partial import hide
-from jsdoctor.model.server import Server, Servers
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.parse.audit_archive_reply import sealed
 from jsdoctor.parse.pasted.found import Found, Refused
 from jsdoctor.parse.replies import ServerIdentity
 
 _UNNAMED = "unnamed-server"
-_STREAM_HOW = "give it whole: nats stream info STREAM --json"
-_CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
-_SERVER_HOW = "give the whole reply of the server: curl http://HOST:8222/varz or /jsz"
-_OF_THE_WHOLE = frozenset({"config", "state", "delivered", "ack_floor"})
 
-
-_NOT_GIVEN = tuple(
+NOT_GIVEN = tuple(
     Gap(kind=kind, subject=CLUSTER, reason=f"what was given shows no {words}", how_to_get=how, requested=False)
     for kind, words, how in (
         ("assets", "streams", "add nats stream info STREAM --json, or /jsz?accounts=1&streams=1&consumers=1&config=1"),
@@ -52,19 +43,22 @@ class Pasted(msgspec.Struct, frozen=True):
     found: tuple[Found, ...]
 
 
-def pasted_sample(found: Sequence[Found | Refused], at: datetime) -> Pasted:
-    """One look at what the replies show. `at`: when they were given, where they do not say it themselves."""
+def pasted_sample(found: Sequence[Found | Refused], at: datetime, missing: Iterable[Gap] = NOT_GIVEN) -> Pasted:
+    """One look at what the replies show. `at`: when they were given, where they do not say it themselves.
+
+    `missing`: for each kind of evidence that they may lack, what is said then.
+    """
     replies = tuple(one for one in found if isinstance(one, Found))
     exchanges = [*_of_account(replies, at), *_of_servers(replies, at)]
-    gaps = [*(_refused(one) for one in found if isinstance(one, Refused)), *_not_given(replies)]
+    gaps = [*(_refused(one) for one in found if isinstance(one, Refused)), *_not_given(replies, missing)]
     return Pasted(Sample(at, tuple(exchanges), tuple(gaps)), replies)
 
 
-def _not_given(replies: Iterable[Found]) -> Iterator[Gap]:
+def _not_given(replies: Iterable[Found], missing: Iterable[Gap]) -> Iterator[Gap]:
     """What the paste does not hold. Where it shows streams, they are only shown once."""
     assets = {Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST, Endpoint.JSZ}
     shown = any(one.endpoint in assets for one in replies)
-    return (gap for gap in _NOT_GIVEN if not (shown and gap.kind == "assets"))
+    return (gap for gap in missing if not (shown and gap.kind == "assets"))
 
 
 def _refused(refused: Refused) -> Gap:
@@ -99,13 +93,15 @@ def _of_account(found: Iterable[Found], at: datetime) -> Iterator[Exchange]:
 def _of_servers(found: Iterable[Found], at: datetime) -> Iterator[Exchange]:
     replies = [one for one in found if one.access is Access.PASTED]
     names = {_id(one): one.server for one in replies if one.server and _id(one)}
+    ids = {name: server_id for server_id, name in names.items()}
+    versions = {_id(one): str(one.value.get("version") or "") for one in replies if one.endpoint is Endpoint.VARZ}
     all_names = {one.server for one in replies if one.server}
     for one in replies:
         # Without an envelope only /varz names its server; /jsz has its id, and /healthz nothing at all.
         only = next(iter(all_names)) if len(all_names) == 1 and not _id(one) else _UNNAMED
         name = one.server or names.get(_id(one), "") or _id(one) or only
-        version = one.value.get("version") if one.endpoint is Endpoint.VARZ else ""
-        identity = ServerIdentity(name=name, id=_id(one) or name, ver=str(version or ""))
+        server_id = _id(one) or ids.get(name, name)
+        identity = ServerIdentity(name=name, id=server_id, ver=versions.get(server_id, ""))
         yield _exchange(Access.PASTED, one.endpoint, f"{one.endpoint.value} of {name}", at, sealed(identity, one.value))
 
 
@@ -116,67 +112,3 @@ def _id(found: Found) -> str:
 
 def _exchange(access: Access, endpoint: Endpoint, target: str, at: datetime, body: bytes) -> Exchange:
     return Exchange(access, endpoint, target, at, 0, body)
-
-
-def with_unseen(evidence: EvidenceSet, pasted: Pasted) -> EvidenceSet:
-    """The evidence in which reading a field that the paste does not show is an error, never a default."""
-    series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
-    if isinstance(series, SnapshotSeries):
-        snapshots = tuple(_snapshot(one, pasted.found) for one in series.snapshots)
-        evidence = evidence.partly_shown(SnapshotSeries(snapshots))
-    if isinstance(servers, Servers):
-        seen = tuple(_server(server, pasted.found) for server in servers.servers)
-        evidence = evidence.partly_shown(msgspec.structs.replace(servers, servers=seen))
-    return evidence
-
-
-def _snapshot(snapshot: ClusterSnapshot, found: Sequence[Found]) -> ClusterSnapshot:
-    of_streams = {one.name: one.unseen for one in found if one.endpoint is Endpoint.STREAM_LIST}
-    of_consumers = {(one.stream, one.name): one.unseen for one in found if one.endpoint is Endpoint.CONSUMER_LIST}
-    unnamed = {one.stream for one in found if one.endpoint is Endpoint.CONSUMER_LIST} - of_streams.keys()
-    streams = tuple(
-        _partial_stream(
-            stream, None if stream.name in unnamed else of_streams.get(stream.name, frozenset()), of_consumers
-        )
-        for stream in snapshot.streams
-    )
-    return msgspec.structs.replace(snapshot, streams=streams)
-
-
-def _partial_stream(
-    stream: Stream, unseen: frozenset[str] | None, of_consumers: dict[tuple[str, str], frozenset[str]]
-) -> Stream:
-    """`unseen` None: only consumers of the stream were given."""
-    consumers = tuple(_partial(one, of_consumers.get((one.stream, one.name), frozenset())) for one in stream.consumers)
-    stream = msgspec.structs.replace(stream, consumers=consumers)
-    if unseen is None:
-        names = {f"config.{field}" for field in stream.config.__struct_fields__ if field != "name"}
-        unseen = frozenset(names | {"state", "cluster", "mirror", "sources", "created"})
-    partial: Stream = _partial(stream, unseen)
-    return partial
-
-
-def _partial(value: Any, unseen: frozenset[str]) -> Any:
-    """A stream or a consumer of which some fields are not known."""
-    how = _STREAM_HOW if isinstance(value, Stream) else _CONSUMER_HOW
-    parts = {}
-    for key in _OF_THE_WHOLE & set(value.__struct_fields__):
-        below = [path.removeprefix(f"{key}.") for path in unseen if path.startswith(f"{key}.")]
-        if below and key not in unseen:
-            parts[key] = hide(getattr(value, key), below, value.subject, how, f"{key}.")
-    changed = msgspec.structs.replace(value, **parts) if parts else value
-    tops = {path.partition(".")[0] for path in unseen if path.partition(".")[0] not in parts}
-    return hide(changed, sorted(tops), value.subject, how)
-
-
-def _server(server: Server, found: Sequence[Found]) -> Server:
-    subject = Subject(kind="server", name=server.name)
-    varz, jetstream = server.varz, server.jetstream
-    for one in found:
-        if one.server not in ("", server.name):
-            continue
-        if one.endpoint is Endpoint.VARZ and varz is not None and one.unseen:
-            varz = hide(varz, one.unseen, subject, _SERVER_HOW)
-        elif one.endpoint is Endpoint.JSZ and jetstream is not None and one.unseen:
-            jetstream = hide(jetstream, one.unseen, subject, _SERVER_HOW)
-    return msgspec.structs.replace(server, varz=varz, jetstream=jetstream)

@@ -1,0 +1,1 @@
+"""`--prometheus`: evidence from the metrics that Prometheus keeps."""

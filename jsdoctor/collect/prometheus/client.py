@@ -1,0 +1,123 @@
+"""One client of the Prometheus HTTP API: instant and range queries, with every way that Prometheus is protected."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from jsdoctor.collect.connect.refusal import printable
+from jsdoctor.collect.live.monitor import DIRECT
+from jsdoctor.collect.live.monitor_refusal import transport_refusal
+from jsdoctor.collect.live.monitor_url import MonitorUrl
+from jsdoctor.collect.problems import Problem
+from jsdoctor.parse.metrics.series import Answer, api_answer
+from jsdoctor.parse.replies import ReplyError
+
+MOST_BYTES = 512 << 20
+"""A larger reply is not read."""
+
+
+class PrometheusProblem(Problem):
+    """Prometheus could not be asked, or did not answer as Prometheus does. Exit code 3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusAccess:
+    """Where Prometheus is and how to get in. Token and headers are secrets: they are never shown."""
+
+    url: MonitorUrl
+    token: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float = 30.0
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+
+
+class PrometheusClient:
+    """Asks one Prometheus. `on_query` hears of each query before it is sent."""
+
+    def __init__(self, access: PrometheusAccess, on_query: Callable[[str], None]) -> None:
+        self._access, self._on_query = access, on_query
+        headers = dict(access.headers)
+        if access.token:
+            headers["Authorization"] = f"Bearer {access.token}"
+        secure = access.url.base.startswith("https://")
+        self._http = httpx.Client(
+            verify=(access.tls or ssl.create_default_context()) if secure else False,
+            timeout=access.timeout_s,
+            headers=headers,
+            auth=access.url.login,
+            mounts=dict.fromkeys(DIRECT),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def at(self, query: str, moment: float) -> Answer:
+        """The value of a query at one time (seconds since 1970). Raises PrometheusProblem."""
+        self._on_query(f"{_shown(moment)} {query}")
+        return self._ask("/api/v1/query", {"query": query, "time": f"{moment:.3f}"})
+
+    def over(self, query: str, start: float, end: float, step: float) -> Answer:
+        """The values of a query from `start` to `end`, `step` seconds apart. Raises PrometheusProblem."""
+        self._on_query(f"{_shown(start)}..{_shown(end)} step {step:.0f}s {query}")
+        times = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
+        return self._ask("/api/v1/query_range", {"query": query, **times})
+
+    def _ask(self, path: str, form: Mapping[str, str]) -> Answer:
+        base = self._access.url.base
+        try:
+            with self._http.stream(
+                "POST", base + path, data={**form, "timeout": f"{self._access.timeout_s:.0f}s"}
+            ) as response:
+                body = _body(response, base)
+        except (httpx.HTTPError, OSError) as error:
+            reason, _ = transport_refusal(error, base, self._access.timeout_s)
+            raise PrometheusProblem(
+                f"Prometheus at {base}: {reason}", "check the address given with --prometheus"
+            ) from None
+        try:
+            return api_answer(body)
+        except ReplyError as error:
+            raise _refused(response, base, str(error)) from None
+
+
+def _body(response: httpx.Response, base: str) -> bytes:
+    body = bytearray()
+    for block in response.iter_bytes():
+        body += block
+        if len(body) > MOST_BYTES:
+            raise PrometheusProblem(
+                f"Prometheus at {base}: a reply is larger than {MOST_BYTES >> 20} MiB",
+                "choose one deployment with --prometheus-match, or a shorter --prometheus-since",
+            )
+    return bytes(body)
+
+
+def _refused(response: httpx.Response, base: str, reason: str) -> PrometheusProblem:
+    status = response.status_code
+    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        return PrometheusProblem(
+            f"Prometheus at {base} refuses this login (HTTP {status})",
+            "give --prometheus-token, or USER:PASSWORD in the URL",
+        )
+    if response.is_redirect:
+        where = printable(response.headers.get("location", "nowhere"))
+        return PrometheusProblem(f"Prometheus at {base} redirects to {where}", "give the address that it redirects to")
+    shown = printable(reason)[:300]
+    return PrometheusProblem(
+        f"Prometheus at {base} (HTTP {status}): {shown}",
+        "check the address: its API is below it at /api/v1/query (with Mimir, below /prometheus)",
+    )
+
+
+def _shown(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,125 @@
+"""What Prometheus has of NATS: found by the names of metrics, then read now, one scrape ago and over days.
+
+Four kinds of queries are sent: how many series there are, when each exporter was last scraped, the values at two
+moments, and the values of streams and consumers at regular times of the past. Their cost is bounded by numbers of
+series and points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jsdoctor.collect.prometheus.client import PrometheusClient, PrometheusProblem
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.history import MOST_LOOKS
+from jsdoctor.parse.metrics.looks import Moment, moment_of, moments_of
+from jsdoctor.parse.metrics.names import KNOWN, OF_CONSUMER, OF_STREAM, known_name
+from jsdoctor.parse.metrics.series import Answer, Series
+
+MOST_SERIES = 400_000
+"""More series are not asked for: a query of Prometheus fails at 50 million samples by default, and memory is ours."""
+MOST_POINTS = 5_000_000
+_FEWEST_LOOKS = 3
+_BEFORE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """What was read: the last two scrapes, oldest first, earlier moments, and what could not be had."""
+
+    now: tuple[Moment, ...]
+    earlier: tuple[Moment, ...]
+    gaps: tuple[Gap, ...]
+
+
+def gather_metrics(
+    client: PrometheusClient, match: str, now: float, since_s: float, progress: Callable[[str], None]
+) -> Metrics:
+    """Read the metrics of one deployment. `match` are more label matchers. Raises PrometheusProblem."""
+    reader = _Reader(client, match)
+    progress("asking Prometheus which metrics of NATS it has")
+    counts = reader.names(now)
+    total = sum(counts.values())
+    if total > MOST_SERIES:
+        raise PrometheusProblem(
+            f"Prometheus has {total:,} series of NATS, more than {MOST_SERIES:,}",
+            "choose one deployment: --prometheus-match 'job=\"nats-prod\"'",
+        )
+    progress(f"reading {total:,} series")
+    scraped = reader.scrape_times(counts, now)
+    latest = reader.values(counts, now)
+    before_at = min(scraped.values(), default=now) - _BEFORE_S
+    before = reader.values(counts, before_at)
+    looks = [moment_of(before, before_at, reader.scrape_times(counts, before_at)), moment_of(latest, now, scraped)]
+    progress("reading the past")
+    earlier = reader.past({name: n for name, n in counts.items() if _is_of_assets(name)}, before_at, since_s)
+    return Metrics(now=tuple(one for one in looks if one.series), earlier=tuple(earlier), gaps=tuple(reader.gaps))
+
+
+def _is_of_assets(name: str) -> bool:
+    return known_name(name) in OF_STREAM or known_name(name) in OF_CONSUMER
+
+
+class _Reader:
+    """The queries, and the gaps that their answers leave."""
+
+    def __init__(self, client: PrometheusClient, match: str) -> None:
+        self._client, self._match = client, f",{match}" if match else ""
+        self.gaps: list[Gap] = []
+
+    def names(self, now: float) -> dict[str, int]:
+        """The metrics of NATS that there are, with their numbers of series. Raises PrometheusProblem without any."""
+        ends = "|".join(sorted(KNOWN))
+        answer = self._checked(
+            self._client.at(f'count by (__name__) ({{__name__=~"(.+_)?({ends})"{self._match}}})', now)
+        )
+        found = {one.name: int(one.points[-1][1]) for one in answer if one.name and one.points}
+        if not found:
+            raise PrometheusProblem(
+                "Prometheus has no metrics of prometheus-nats-exporter or nats-surveyor now",
+                "scrape an exporter (prometheus-nats-exporter -varz -healthz -jsz=all, or nats-surveyor --jsz all)"
+                + (", or change --prometheus-match" if self._match else ""),
+            )
+        return found
+
+    def scrape_times(self, names: Mapping[str, int], at: float) -> dict[str, float]:
+        """When each exporter was scraped last before a time, by the label `instance`."""
+        fewest = min(names.items(), key=lambda item: (not _is_of_every_server(item[0]), item[1]))[0]
+        wanted = [name for name in names if _is_of_every_server(name)] or [fewest]
+        answer = self._client.at(f"max by (instance) (timestamp({self._selector(wanted)}))", at)
+        return {one.label("instance"): one.points[-1][1] for one in self._checked(answer) if one.points}
+
+    def values(self, names: Mapping[str, int], at: float) -> tuple[Series, ...]:
+        """All series at one moment."""
+        return self._checked(self._client.at(self._selector(names), at))
+
+    def past(self, names: Mapping[str, int], end: float, since_s: float) -> Sequence[Moment]:
+        """Streams and consumers at regular times before `end`, fewer of them where there are very many series."""
+        count = sum(names.values())
+        looks = min(MOST_LOOKS, MOST_POINTS // max(count, 1))
+        if not count or since_s <= 0:
+            return ()
+        if looks < _FEWEST_LOOKS:
+            reason = f"the history of {count:,} series was not read: it is more than {MOST_POINTS:,} points"
+            how = "choose streams with --prometheus-match 'stream_name=~\"ORDERS|BILLING\"'"
+            self.gaps.append(Gap("history", CLUSTER, reason, how))
+            return ()
+        step = max(since_s / looks, 1.0)
+        answer = self._client.over(self._selector(names), end - step * looks, end - step, step)
+        return moments_of(self._checked(answer))
+
+    def _selector(self, names: Sequence[str] | Mapping[str, int]) -> str:
+        return f'{{__name__=~"{"|".join(sorted(names))}"{self._match}}}'
+
+    def _checked(self, answer: Answer) -> tuple[Series, ...]:
+        """The series; a warning of a store that did not answer is a gap, as what it holds is missing."""
+        for warning in answer.warnings:
+            reason = f"Prometheus did not give everything: {''.join(c for c in warning if c.isprintable())[:300]}"
+            self.gaps.append(Gap("prometheus", CLUSTER, reason, "see the stores behind this Prometheus, and run again"))
+        return answer.series
+
+
+def _is_of_every_server(name: str) -> bool:
+    return known_name(name) in ("server_total_streams", "varz_mem", "core_mem_bytes")

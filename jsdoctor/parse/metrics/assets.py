@@ -1,0 +1,126 @@
+"""Accounts, streams and consumers that one server's metrics tell of, as `/jsz` nests them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.parse.metrics import names
+from jsdoctor.parse.metrics.hidden import hidden_fields
+from jsdoctor.parse.metrics.series import Series
+
+Asset = tuple[str, str, str]
+"""Account, stream, and the consumer's name; empty for the stream itself."""
+
+_STREAM_PARTS = ("config", "state")
+_CONSUMER_PARTS = ("config", "delivered", "ack_floor")
+_LARGEST = 2**63
+
+
+class AssetReplies:
+    """Collects what series say of assets. Feed it with `take`, then read the rest."""
+
+    def __init__(self, server: str, at: datetime) -> None:
+        self._server, self._at = server, at
+        self._accounts: dict[str, dict[str, Any]] = {}
+        self._streams: dict[Asset, dict[str, Any]] = {}
+        self._consumers: dict[Asset, dict[str, Any]] = {}
+        self._tells_ages = False
+
+    def take(self, known: str, one: Series, value: float) -> None:
+        """A series of an account, a stream or a consumer; one without the labels that name it is passed over."""
+        account, stream = one.label("account_name", "account"), one.label("stream_name", "stream")
+        if known in names.OF_ACCOUNT:
+            detail = self._accounts.setdefault(account, {"name": account, "id": one.label("account_id")})
+            put(detail, names.OF_ACCOUNT[known], int(value))
+            return
+        if not stream or not -1 <= value < _LARGEST:
+            return
+        name = one.label("consumer_name")
+        if known in names.OF_STREAM:
+            value_of = self._stream(account, stream, one)
+            put(value_of, names.OF_STREAM[known], int(value))
+        elif name and (known in names.OF_CONSUMER or known in names.AGES_OF_CONSUMER):
+            consumer = self._consumer(account, stream, name, one)
+            if path := names.OF_CONSUMER.get(known):
+                put(consumer, path, int(value))
+            else:
+                self._tells_ages = True
+                moment = self._at - timedelta(seconds=value)
+                put(consumer, names.AGES_OF_CONSUMER[known], moment.isoformat())
+
+    def _stream(self, account: str, stream: str, one: Series) -> dict[str, Any]:
+        made = self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
+        self._place(made, one, "stream")
+        return made
+
+    def _consumer(self, account: str, stream: str, name: str, one: Series) -> dict[str, Any]:
+        key = (account, stream, name)
+        made = self._consumers.setdefault(key, {"stream_name": stream, "name": name, "config": {}})
+        self._place(made, one, "consumer")
+        return made
+
+    def _place(self, made: dict[str, Any], one: Series, kind: str) -> None:
+        """Who leads it: a label names the leader, or says at least whether it is this server.
+
+        No leader's name beside a cluster's is no leader, or a server outside of any cluster, which then says that it
+        leads itself (prometheus-nats-exporter) or has no cluster (nats-surveyor).
+        """
+        leader, own = one.label(f"{kind}_leader"), one.label(f"is_{kind}_leader")
+        if leader:
+            made["cluster"] = {"leader": leader}
+        elif own == "false" or (not own and one.label("cluster_name")):
+            made["cluster"] = {"leader": ""}
+        elif own == "true":
+            made["cluster"] = None  # a server outside of any cluster
+
+    def accounts(self) -> list[dict[str, Any]]:
+        """`account_details` of `/jsz`. A stream whose consumers nobody tells of has no list of them."""
+        details = {key: dict(value) for key, value in self._accounts.items()}
+        for account, stream, _ in self._consumers:
+            self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
+        for (account, stream, _), value in self._streams.items():
+            listed = [c for (a, s, _), c in self._consumers.items() if (a, s) == (account, stream)]
+            detail = {**value, "consumer_detail": listed} if listed else value
+            of_account = details.setdefault(account, {"name": account})
+            of_account.setdefault("stream_detail", []).append(detail)
+        return list(details.values())
+
+    def hidden(self) -> Mapping[Asset, frozenset[str]]:
+        """For every stream and consumer the fields that no metric shows."""
+        found = {key: _of_stream(value) for key, value in self._streams.items()}
+        for key, value in self._consumers.items():
+            if self._tells_ages:
+                # This exporter tells when a consumer last delivered; of one that never did, it says nothing.
+                for pair in ("delivered", "ack_floor"):
+                    if pair in value:
+                        value[pair].setdefault("last_active", None)
+            found[key] = _of_consumer(value)
+        return found
+
+    @property
+    def shows_usage(self) -> bool:
+        """Whether storage of every account with streams is told."""
+        return bool(self._accounts) and {account for account, _, _ in self._streams} <= self._accounts.keys()
+
+
+def _of_stream(value: Mapping[str, Any]) -> frozenset[str]:
+    # Who leads is used to tell copies apart; of the other members, no metric says anything.
+    shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
+    always = {"account", "domain", "name", "at", "answered_by", "has_leader", "from_leader", "consumers"}
+    return hidden_fields(Stream, shown, _STREAM_PARTS) - always - {"consumers_seen"}
+
+
+def _of_consumer(value: Mapping[str, Any]) -> frozenset[str]:
+    shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
+    always = {"account", "stream", "name", "at", "answered_by", "has_leader", "from_leader"}
+    return hidden_fields(Consumer, shown, _CONSUMER_PARTS) - always
+
+
+def put(value: dict[str, Any], path: tuple[str, ...], content: object) -> None:
+    """Set a value at a path, with the objects on the way to it."""
+    for key in path[:-1]:
+        value = value.setdefault(key, {})
+    value[path[-1]] = content

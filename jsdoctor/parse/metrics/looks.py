@@ -1,0 +1,135 @@
+"""Series cut into moments: what was known of every server at one time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.metrics.assets import Asset
+from jsdoctor.parse.metrics.replies import replies_in
+from jsdoctor.parse.metrics.series import Series
+from jsdoctor.parse.pasted.found import Found
+from jsdoctor.parse.pasted.partial import partial_snapshots, with_unseen
+from jsdoctor.parse.pasted.sample import Pasted, pasted_sample
+
+_LOGIN = "look at the deployment with a login of the system account: --context NAME or -s URL"
+NOT_IN_METRICS = tuple(
+    Gap(kind=kind, subject=CLUSTER, reason=f"no metric shows {words}", how_to_get=how, requested=False)
+    for kind, words, how in (
+        ("assets", "streams", "run the exporter with -jsz=all, or surveyor with --jsz all"),
+        ("servers", "servers", "run the exporter with -varz -healthz -jsz=all"),
+        ("accounts", "the storage of each account", "run the exporter with -jsz=all"),
+        ("raft", "Raft groups", _LOGIN),
+        ("connections", "connections one by one", _LOGIN),
+        ("links", "how servers are linked", _LOGIN),
+        ("claims", "claims of an account", _LOGIN),
+        ("samples", "a second scrape, and a rate needs two", "run again after the next scrape"),
+    )
+)
+"""Kinds of evidence that a look at metrics does not have."""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """The series at one time (seconds since 1970), each with one point."""
+
+    at: float
+    series: tuple[Series, ...]
+
+    @property
+    def time(self) -> datetime:
+        """That time."""
+        return datetime.fromtimestamp(self.at, UTC)
+
+
+def moment_of(series: Iterable[Series], at: float, scraped: Mapping[str, float]) -> Moment:
+    """The values of an instant query, dated by when their exporter was scraped: Prometheus dates them by the query."""
+    dated = (
+        msgspec.structs.replace(one, points=((scraped.get(one.label("instance"), at), one.points[-1][1]),))
+        for one in series
+        if one.points
+    )
+    return Moment(at, tuple(dated))
+
+
+def moments_of(series: Iterable[Series]) -> tuple[Moment, ...]:
+    """The values of a range query, by time, the oldest first."""
+    by_time: dict[float, list[Series]] = defaultdict(list)
+    for one in series:
+        for point in one.points:
+            by_time[point[0]].append(msgspec.structs.replace(one, points=(point,)))
+    return tuple(Moment(at, tuple(by_time[at])) for at in sorted(by_time))
+
+
+def look_at(moment: Moment) -> Pasted:
+    """What the servers would have said at that moment, as far as metrics tell."""
+    return pasted_sample(replies_in(moment.series), moment.time, NOT_IN_METRICS)
+
+
+def evidence_of(looks: Sequence[Pasted]) -> EvidenceSet:
+    """The evidence of some looks, oldest first."""
+    looks = _with_deliveries(looks)
+    return with_unseen(assemble([look.sample for look in looks]), looks)
+
+
+def _with_deliveries(looks: Sequence[Pasted]) -> Sequence[Pasted]:
+    """A consumer that delivered a message between the looks is not paused, though no metric says so."""
+    if len(looks) < 2:
+        return looks
+    first, last = (_deliveries(look) for look in (looks[0], looks[-1]))
+    moved = {key for key, delivered in last.items() if 0 <= first.get(key, delivered) < delivered}
+    return [msgspec.structs.replace(look, found=tuple(_not_paused(one, moved) for one in look.found)) for look in looks]
+
+
+def _deliveries(look: Pasted) -> dict[Asset, int]:
+    """The highest consumer sequence that any server shows of each consumer."""
+    found: dict[Asset, int] = {}
+    for reply in look.found:
+        for account in reply.value.get("account_details") or ():
+            for stream in account.get("stream_detail") or ():
+                for consumer in stream.get("consumer_detail") or ():
+                    key = (account["name"], consumer["stream_name"], consumer["name"])
+                    delivered = (consumer.get("delivered") or {}).get("consumer_seq", 0)
+                    found[key] = max(found.get(key, 0), delivered)
+    return found
+
+
+def _not_paused(reply: Found, moved: Collection[Asset]) -> Found:
+    if reply.inside is None:
+        return reply
+    inside = {
+        key: unseen - {"paused", "pause_remaining_ns"} if key in moved else unseen
+        for key, unseen in reply.inside.items()
+    }
+    return msgspec.structs.replace(reply, inside=inside)
+
+
+def snapshot_of(look: Pasted) -> tuple[ClusterSnapshot, ClusterSnapshot] | None:
+    """Streams and consumers of one look, whole and as checks may read them; None where it shows none."""
+    series = assemble([look.sample]).get(SnapshotSeries)
+    if not isinstance(series, SnapshotSeries):
+        return None
+    return series.last, partial_snapshots(series.snapshots, [look])[-1]
+
+
+def lost_servers(earlier: Sequence[Pasted], now: Pasted) -> list[Gap]:
+    """Servers that had metrics a while ago and have none now: they, or their exporters, are down."""
+    if not earlier:
+        return []
+    known = {one.server for one in earlier[-1].found} - {one.server for one in now.found} - {""}
+    return [
+        Gap(
+            kind="server",
+            subject=Subject(kind="server", name=name),
+            reason=f"server {name} had metrics at {earlier[-1].sample.taken_at:%Y-%m-%d %H:%M}Z and has none now",
+            how_to_get="start the server or its exporter; if it was removed, give a shorter --prometheus-since",
+        )
+        for name in sorted(known)
+    ]

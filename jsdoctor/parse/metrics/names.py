@@ -1,0 +1,125 @@
+"""Which metric is which field: by the end of its name, as exporters put prefixes of the user's choice before it.
+
+Sources: prometheus-nats-exporter collector/jsz.go, collector/collector.go; nats-surveyor surveyor/collector_statz.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+Path = tuple[str, ...]
+
+OF_CONSUMER: Mapping[str, Path] = {
+    "consumer_num_pending": ("num_pending",),
+    "consumer_num_ack_pending": ("num_ack_pending",),
+    "consumer_num_redelivered": ("num_redelivered",),
+    "consumer_num_waiting": ("num_waiting",),
+    "consumer_delivered_consumer_seq": ("delivered", "consumer_seq"),
+    "consumer_delivered_stream_seq": ("delivered", "stream_seq"),
+    "consumer_ack_floor_consumer_seq": ("ack_floor", "consumer_seq"),
+    "consumer_ack_floor_stream_seq": ("ack_floor", "stream_seq"),
+}
+AGES_OF_CONSUMER: Mapping[str, Path] = {
+    "consumer_last_delivery_seconds": ("delivered", "last_active"),
+    "consumer_last_ack_seconds": ("ack_floor", "last_active"),
+}
+"""Seconds before the scrape at which the last one happened."""
+
+OF_STREAM: Mapping[str, Path] = {
+    "stream_total_messages": ("state", "messages"),
+    "stream_total_bytes": ("state", "bytes"),
+    "stream_first_seq": ("state", "first_seq"),
+    "stream_last_seq": ("state", "last_seq"),
+    "stream_consumer_count": ("state", "consumer_count"),
+    "stream_subject_count": ("state", "num_subjects"),
+    "stream_limit_bytes": ("config", "max_bytes"),
+    "stream_limit_messages": ("config", "max_msgs"),
+}
+OF_ACCOUNT: Mapping[str, Path] = {
+    "account_max_memory": ("reserved_memory",),
+    "account_max_storage": ("reserved_storage",),
+    "account_memory_used": ("memory",),
+    "account_storage_used": ("storage",),
+}
+OF_JETSTREAM: Mapping[str, Path] = {
+    "server_jetstream_disabled": ("disabled",),
+    "server_total_streams": ("streams",),
+    "server_total_consumers": ("consumers",),
+    "server_total_messages": ("messages",),
+    "server_total_message_bytes": ("bytes",),
+    "server_max_memory": ("config", "max_memory"),
+    "server_max_storage": ("config", "max_storage"),
+    "varz_jetstream_meta_cluster_size": ("meta_cluster", "cluster_size"),
+    "varz_jetstream_stats_memory": ("memory",),
+    "varz_jetstream_stats_storage": ("storage",),
+    "varz_jetstream_stats_reserved_memory": ("reserved_memory",),
+    "varz_jetstream_stats_reserved_storage": ("reserved_storage",),
+    "varz_jetstream_stats_accounts": ("accounts",),
+    "varz_jetstream_stats_ha_assets": ("ha_assets",),
+    "varz_jetstream_stats_api_total": ("api", "total"),
+    "varz_jetstream_stats_api_errors": ("api", "errors"),
+    "core_jetstream_memstore_used_bytes": ("memory",),
+    "core_jetstream_filestore_used_bytes": ("storage",),
+    "core_jetstream_memstore_reserved_bytes": ("reserved_memory",),
+    "core_jetstream_filestore_reserved_bytes": ("reserved_storage",),
+    "core_jetstream_accounts": ("accounts",),
+    "core_jetstream_ha_assets": ("ha_assets",),
+    "core_jetstream_api_requests": ("api", "total"),
+    "core_jetstream_api_errors": ("api", "errors"),
+}
+OF_VARZ: Mapping[str, Path] = {
+    **{
+        f"varz_{name}": (name,)
+        for name in (
+            *("mem", "cpu", "cores", "gomaxprocs", "gomemlimit", "connections", "total_connections", "subscriptions"),
+            *("max_connections", "max_payload", "max_subscriptions", "max_pending", "max_control_line"),
+            *("slow_consumers", "ping_interval", "write_deadline"),
+        )
+    },
+    **{
+        f"varz_slow_consumer_stats_{name}": ("slow_consumer_stats", name)
+        for name in ("clients", "routes", "gateways", "leafs")
+    },
+    "core_mem_bytes": ("mem",),
+    "core_cpu_percentage": ("cpu",),
+    "core_core_count": ("cores",),
+    "core_connection_count": ("connections",),
+    "core_total_connection_count": ("total_connections",),
+    "core_subs_count": ("subscriptions",),
+    "core_slow_consumer_count": ("slow_consumers",),
+}
+TIMES_OF_VARZ: Mapping[str, tuple[str, float]] = {
+    "varz_start": ("start", 1e-3),
+    "varz_config_load_time": ("config_load_time", 1e-3),
+    "core_start_time": ("start", 1e-9),
+}
+"""Times of the server, and how many seconds their unit has."""
+
+VERSIONS = {"varz_version": "value", "core_info": "server_version"}
+"""Metrics whose label names the server's version, and that label."""
+
+HEALTH = "healthz_status_value"
+HEALTH_OLD = "healthz_status"
+
+KNOWN = frozenset(
+    {
+        *OF_CONSUMER,
+        *AGES_OF_CONSUMER,
+        *OF_STREAM,
+        *OF_ACCOUNT,
+        *OF_JETSTREAM,
+        *OF_VARZ,
+        *TIMES_OF_VARZ,
+        *VERSIONS,
+        HEALTH,
+        HEALTH_OLD,
+    }
+)
+_KNOWN = re.compile("(?:^|_)(" + "|".join(sorted(KNOWN, key=len, reverse=True)) + ")$")
+
+
+def known_name(name: str) -> str:
+    """What a metric is without the prefix of its exporter; empty where it is none that is read."""
+    found = _KNOWN.search(name)
+    return found[1] if found else ""

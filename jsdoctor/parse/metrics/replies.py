@@ -1,0 +1,124 @@
+"""Series of one moment as the replies of servers that they were made from, with the fields that they do not show.
+
+An exporter flattens `/varz`, `/jsz` and `/healthz` into metrics. Here they become those replies again, one set for each
+server: followers' copies of an asset stay apart from the leader's, and accounts stay apart from each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.server import Varz
+from jsdoctor.parse.metrics import names
+from jsdoctor.parse.metrics.assets import AssetReplies, put
+from jsdoctor.parse.metrics.hidden import hidden_fields
+from jsdoctor.parse.metrics.series import Series
+from jsdoctor.parse.pasted.found import Found
+from jsdoctor.parse.replies import JszReply
+
+_JSZ_PARTS = ("config", "api", "meta_cluster")
+_VARZ_PARTS = ("slow_consumer_stats",)
+
+
+def replies_in(series: Iterable[Series]) -> list[Found]:
+    """The replies of every server. Each series must have one point: its value at the moment that is looked at.
+
+    A server that two exporters tell of is taken from the one with more series.
+    """
+    views: dict[tuple[str, str], list[tuple[str, Series]]] = {}
+    every = [(known, one) for one in series if (known := names.known_name(one.name)) and one.points]
+    by_id = {
+        (one.label("instance"), one.label("server_id")): one.label("server_name")
+        for _, one in every
+        if one.label("server_name") and one.label("server_id")
+    }
+    for known, one in every:
+        source = one.label("instance")
+        name = one.label("server_name") or by_id.get((source, one.label("server_id")), "") or one.label("server_id")
+        views.setdefault((name, source), []).append((known, one))
+    best: dict[str, list[tuple[str, Series]]] = {}
+    for (name, _), found in sorted(views.items()):
+        if len(found) > len(best.get(name, ())):
+            best[name] = found
+    return [reply for name, found in best.items() for reply in _ServerView(name, found).replies()]
+
+
+class _ServerView:
+    """What the series of one server say."""
+
+    def __init__(self, name: str, series: Sequence[tuple[str, Series]]) -> None:
+        self._name = name
+        self._at = datetime.fromtimestamp(max(one.points[-1][0] for _, one in series), UTC)
+        self._jsz: dict[str, Any] = {}
+        self._varz: dict[str, Any] = {}
+        self._health: dict[str, Any] = {}
+        self._ids: set[str] = set()
+        self._assets = AssetReplies(name, self._at)
+        for known, one in series:
+            value = one.points[-1][1]
+            if math.isfinite(value):
+                self._take(known, one, value)
+
+    def _take(self, known: str, one: Series, value: float) -> None:
+        if path := names.OF_JETSTREAM.get(known):
+            put(self._jsz, path, bool(value) if path == ("disabled",) else int(value))
+        elif path := names.OF_VARZ.get(known):
+            put(self._varz, path, value if path == ("cpu",) else int(value))
+        elif known in names.TIMES_OF_VARZ:
+            field, unit = names.TIMES_OF_VARZ[known]
+            if value > 0:
+                self._varz[field] = _time(value * unit)
+        elif known in names.VERSIONS:
+            self._varz["version"] = one.label(names.VERSIONS[known])
+        elif known == names.HEALTH and value == 1:
+            self._health["status"] = one.label("value")
+        elif known == names.HEALTH_OLD:
+            self._health.setdefault("status", "ok" if value == 0 else "unavailable")
+        else:
+            self._assets.take(known, one, value)
+        if known in names.OF_JETSTREAM or known in names.OF_STREAM:
+            self._take_meta(one)
+
+    def _take_meta(self, one: Series) -> None:
+        """The meta group's name and leader, where the labels have both: no `meta_leader` beside a cluster is none."""
+        if one.label("is_meta_leader") == "true" and not one.label("cluster", "meta_leader"):
+            self._jsz["meta_cluster"] = None  # a server outside of any cluster
+        elif one.label("is_meta_leader") and one.label("cluster"):
+            put(self._jsz, ("meta_cluster", "name"), one.label("cluster"))
+            put(self._jsz, ("meta_cluster", "leader"), one.label("meta_leader"))
+        if domain := one.label("domain"):
+            put(self._jsz, ("config", "domain"), domain)
+
+    def replies(self) -> Iterator[Found]:
+        """`/varz`, `/jsz` and `/healthz`, as far as there are metrics of them."""
+        started = self._varz.get("start")
+        server_id = f"{self._name}@{started}" if started else self._name
+        common = {"server_id": server_id, "now": self._at.isoformat()}
+        if self._varz:
+            varz = {**self._varz, **common, "server_name": self._name}
+            unseen = hidden_fields(Varz, varz, _VARZ_PARTS)
+            yield Found(Endpoint.VARZ, Access.PASTED, varz, self._name, unseen=unseen)
+        accounts = self._assets.accounts()
+        if self._jsz or accounts:
+            jsz = {"config": {}, **self._jsz, **common}
+            if accounts:
+                jsz["account_details"] = accounts
+            # A server outside a cluster has no meta group; where the labels cannot tell, nobody knows.
+            unseen = hidden_fields(JszReply, jsz, _JSZ_PARTS)
+            hidden = unseen if started else unseen | {"server_id"}
+            yield Found(
+                *(Endpoint.JSZ, Access.PASTED, jsz, self._name),
+                unseen=hidden,
+                inside=self._assets.hidden(),
+                shows_usage=self._assets.shows_usage,
+            )
+        if self._health.get("status") not in (None, "unreachable"):
+            yield Found(Endpoint.HEALTHZ, Access.PASTED, self._health, self._name)
+
+
+def _time(seconds: float) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).isoformat()

@@ -1,0 +1,94 @@
+"""Time series as Prometheus has them: from exposition text, and from replies of its HTTP API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from jsdoctor.parse.replies import ReplyError
+
+_LONGEST_LINE = 4_000
+_MOST_LINES = 200_000
+_LONGEST_LABEL = 256
+_LINE = re.compile(r"^([a-zA-Z_:][\w:]*)\{([^}]*)\} ([-+.\deE]{1,30})(?: \d+)?\s*$")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+Point = tuple[float, float]
+"""When (seconds since 1970) and the value."""
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One time series: the name of the metric, its labels without that name, and its points, oldest first."""
+
+    name: str
+    labels: Mapping[str, str]
+    points: tuple[Point, ...]
+
+    def label(self, *names: str) -> str:
+        """The first of these labels that is there; empty without any. Prometheus drops labels that are empty."""
+        return next((value for name in names if (value := self.labels.get(name, ""))), "")
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What one query gave. `warnings` say that it is not whole: a store behind Prometheus did not answer."""
+
+    series: tuple[Series, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class _Result(msgspec.Struct, frozen=True):
+    metric: dict[str, str] = {}
+    value: tuple[float, str] | None = None
+    values: tuple[tuple[float, str], ...] = ()
+
+
+class _Data(msgspec.Struct, frozen=True, rename={"kind": "resultType"}):
+    kind: str = ""
+    result: tuple[_Result, ...] = ()
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    status: str = ""
+    data: _Data | None = None
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def api_answer(body: bytes) -> Answer:
+    """The series in a reply of `/api/v1/query` or `/api/v1/query_range`. Raises ReplyError for anything else."""
+    try:
+        reply = msgspec.json.decode(body, type=_Reply)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ReplyError(f"it is no reply of the Prometheus API: {error}") from None
+    if reply.status != "success" or reply.data is None:
+        raise ReplyError(reply.error or "it is no reply of the Prometheus API")
+    if reply.data.kind not in ("vector", "matrix"):
+        raise ReplyError(f"the query gave a {reply.data.kind or 'nameless type'}, not series")
+    return Answer(tuple(_series(one) for one in reply.data.result), reply.warnings)
+
+
+def _series(result: _Result) -> Series:
+    raw = [*result.values, *([result.value] if result.value else [])]
+    labels = {key: value[:_LONGEST_LABEL] for key, value in result.metric.items() if key != "__name__"}
+    return Series(result.metric.get("__name__", ""), labels, tuple((at, float(value)) for at, value in raw))
+
+
+def is_exposition(text: str) -> bool:
+    """Whether it looks like the text that Prometheus scrapes from an exporter of NATS."""
+    return bool(re.search(r"^(?:# (?:HELP|TYPE) )?(?:nats_|gnatsd_|jetstream_)\w+[ {]", text, re.MULTILINE))
+
+
+def exposition_series(text: str, at: float) -> Iterator[Series]:
+    """Every series in exposition text. `at` is when it was scraped: exporters of NATS write no times."""
+    for line in text.splitlines()[:_MOST_LINES]:
+        match = _LINE.match(line[:_LONGEST_LINE])
+        if match is None:
+            continue
+        try:
+            value = float(match[3])
+        except ValueError:
+            continue
+        labels = {key: value[:_LONGEST_LABEL] for key, value in _LABEL.findall(match[2])}
+        yield Series(match[1], labels, ((at, value),))

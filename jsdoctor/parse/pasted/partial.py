@@ -1,0 +1,144 @@
+"""What replies leave open, as partial evidence: reading a field that nobody showed is an error, never a default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Endpoint
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.partial import hide
+from jsdoctor.model.server import Accounts, Server, Servers
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.topology import Topology
+from jsdoctor.model.trend import Trend
+from jsdoctor.parse.pasted.found import Found
+from jsdoctor.parse.pasted.sample import Pasted
+
+_STREAM_HOW = "give it whole: nats stream info STREAM --json"
+_CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
+_SERVER_HOW = "give the whole reply of the server: curl http://HOST:8222/varz or /jsz"
+_METRICS_HOW = "no exporter has a metric for it; look at the deployment: --context NAME or -s URL"
+_OF_THE_WHOLE = frozenset({"config", "state", "delivered", "ack_floor", "api", "meta_cluster", "slow_consumer_stats"})
+
+
+def with_unseen(evidence: EvidenceSet, looks: Sequence[Pasted]) -> EvidenceSet:
+    """The evidence of these looks, of which checks get what was shown."""
+    series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
+    if isinstance(series, SnapshotSeries):
+        snapshots = partial_snapshots(series.snapshots, looks)
+        evidence = evidence.partly_shown(SnapshotSeries(snapshots))
+        if len(snapshots) > 1:
+            evidence = evidence.partly_shown(Trend(snapshots))
+    found = [one for look in looks for one in look.found]
+    if isinstance(servers, Servers):
+        evidence = evidence.partly_shown(
+            msgspec.structs.replace(
+                servers,
+                servers=tuple(_server(one, found) for one in servers.servers),
+                earlier=tuple(tuple(_server(one, found) for one in look) for look in servers.earlier),
+            )
+        )
+    trend = evidence.get(ServerTrend)
+    if isinstance(trend, ServerTrend):
+        histories = (ServerHistory(tuple(_server(one, found) for one in of.readings)) for of in trend.servers)
+        evidence = evidence.partly_shown(ServerTrend(tuple(histories)))
+    return _without_unshown_kinds(evidence, found)
+
+
+def partial_snapshots(snapshots: Sequence[ClusterSnapshot], looks: Sequence[Pasted]) -> tuple[ClusterSnapshot, ...]:
+    """Each snapshot, of which checks get what the look of that time showed."""
+    of_look = {look.sample.taken_at: look.found for look in looks}
+    return tuple(_snapshot(one, of_look.get(one.taken_at, ())) for one in snapshots)
+
+
+def _without_unshown_kinds(evidence: EvidenceSet, found: Sequence[Found]) -> EvidenceSet:
+    """No metric shows configured links, and some exporters do not show the storage of accounts."""
+    if not any(one.inside is not None for one in found):
+        return evidence
+    evidence = evidence.without(Topology, _not_shown("links", "how servers are linked"))
+    if all(one.shows_usage for one in found):
+        return evidence
+    return evidence.without(Accounts, _not_shown("accounts", "the storage of each account"))
+
+
+def _not_shown(kind: str, words: str) -> Gap:
+    return Gap(kind, CLUSTER, f"no metric shows {words}", _METRICS_HOW.partition("; ")[2], requested=False)
+
+
+def _snapshot(snapshot: ClusterSnapshot, found: Sequence[Found]) -> ClusterSnapshot:
+    inside: dict[tuple[str, str, str], frozenset[str]] = {}
+    for one in found:
+        for key, unseen in (one.inside or {}).items():
+            inside[key] = inside.get(key, frozenset()) | unseen
+    if inside:
+        return msgspec.structs.replace(snapshot, streams=tuple(_of_metrics(one, inside) for one in snapshot.streams))
+    of_streams = {one.name: one.unseen for one in found if one.endpoint is Endpoint.STREAM_LIST}
+    of_consumers = {(one.stream, one.name): one.unseen for one in found if one.endpoint is Endpoint.CONSUMER_LIST}
+    unnamed = {one.stream for one in found if one.endpoint is Endpoint.CONSUMER_LIST} - of_streams.keys()
+    streams = tuple(
+        _partial_stream(
+            stream, None if stream.name in unnamed else of_streams.get(stream.name, frozenset()), of_consumers
+        )
+        for stream in snapshot.streams
+    )
+    return msgspec.structs.replace(snapshot, streams=streams)
+
+
+def _of_metrics(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]]) -> Stream:
+    # The name of an account gets its domain where several are seen; an asset's own name follows the first of them.
+    account = stream.account if (stream.account, stream.name, "") in inside else stream.account.rpartition("@")[0]
+    consumers = tuple(
+        _partial(one, inside.get((account, one.stream, one.name), frozenset()), _METRICS_HOW)
+        for one in stream.consumers
+    )
+    stream = msgspec.structs.replace(stream, consumers=consumers)
+    partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), _METRICS_HOW)
+    return partial
+
+
+def _partial_stream(
+    stream: Stream, unseen: frozenset[str] | None, of_consumers: dict[tuple[str, str], frozenset[str]]
+) -> Stream:
+    """`unseen` None: only consumers of the stream were given."""
+    consumers = tuple(
+        _partial(one, of_consumers.get((one.stream, one.name), frozenset()), _CONSUMER_HOW) for one in stream.consumers
+    )
+    stream = msgspec.structs.replace(stream, consumers=consumers)
+    if unseen is None:
+        names = {f"config.{field}" for field in stream.config.__struct_fields__ if field != "name"}
+        unseen = frozenset(names | {"state", "cluster", "mirror", "sources", "created"})
+    partial: Stream = _partial(stream, unseen, _STREAM_HOW)
+    return partial
+
+
+def _partial(value: Any, unseen: frozenset[str], how: str, subject: Subject | None = None) -> Any:
+    """A stream, consumer or part of a server of which some fields are not known."""
+    subject = subject or value.subject
+    parts = {}
+    for key in _OF_THE_WHOLE & set(value.__struct_fields__):
+        below = sorted(path.removeprefix(f"{key}.") for path in unseen if path.startswith(f"{key}."))
+        if below and key not in unseen and getattr(value, key) is not None:
+            parts[key] = hide(getattr(value, key), below, subject, how, f"{key}.")
+    changed = msgspec.structs.replace(value, **parts) if parts else value
+    tops = {path.partition(".")[0] for path in unseen if path.partition(".")[0] not in parts}
+    return hide(changed, sorted(tops), subject, how)
+
+
+def _server(server: Server, found: Sequence[Found]) -> Server:
+    subject = Subject(kind="server", name=server.name)
+    own = [one for one in found if one.server in ("", server.name)]
+    how = _METRICS_HOW if any(one.inside is not None for one in own) else _SERVER_HOW
+    of_varz = frozenset().union(*(one.unseen for one in own if one.endpoint is Endpoint.VARZ))
+    of_jsz = frozenset().union(*(one.unseen for one in own if one.endpoint is Endpoint.JSZ))
+    varz = _partial(server.varz, of_varz, how, subject) if server.varz is not None else None
+    jetstream = server.jetstream
+    if jetstream is not None:
+        jetstream = _partial(jetstream, of_jsz, how, subject)
+    server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
+    return hide(server, ["server_id"], subject, how) if "server_id" in of_jsz else server

@@ -1,0 +1,1 @@
+"""Real Prometheus with real exporters on real servers, and recordings of its replies."""

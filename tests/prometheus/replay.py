@@ -1,0 +1,78 @@
+"""Replies of a real Prometheus, recorded in order and served again on loopback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import httpx
+
+Answer = tuple[int, bytes]
+
+
+@contextmanager
+def serving(answer: Callable[[str, bytes, dict[str, str]], Answer]) -> Iterator[str]:
+    """An HTTP server for POST requests: its URL. `answer` gets path, body and headers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            status, content = answer(self.path, body, {key.lower(): value for key, value in self.headers.items()})
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def recording(prometheus: str, file: Path) -> Iterator[str]:
+    """A proxy before a real Prometheus that keeps each reply."""
+    kept: list[dict[str, str]] = []
+
+    def answer(path: str, body: bytes, _: dict[str, str]) -> Answer:
+        reply = httpx.post(
+            prometheus + path, content=body, headers={"Content-Type": "application/x-www-form-urlencoded"}
+        )
+        kept.append({"path": path, "query": parse_qs(body.decode())["query"][0], "reply": reply.text})
+        return reply.status_code, reply.content
+
+    with serving(answer) as url:
+        yield url
+    with gzip.GzipFile(file, "wb", mtime=0) as output:
+        output.write(json.dumps(kept, indent=0).encode())
+
+
+@contextmanager
+def replayed(file: Path) -> Iterator[str]:
+    """The recorded replies, in their order, each to the very query that it answered."""
+    left = json.loads(gzip.decompress(file.read_bytes()))
+
+    def answer(path: str, body: bytes, _: dict[str, str]) -> Answer:
+        expected = left.pop(0) if left else {"path": "", "query": "none more", "reply": ""}
+        asked = (path, parse_qs(body.decode())["query"][0])
+        if asked != (expected["path"], expected["query"]):
+            text = f"the recording has {expected['path']} {expected['query']} here, and was asked {asked}"
+            return 400, json.dumps({"status": "error", "error": text}).encode()
+        return 200, expected["reply"].encode()
+
+    with serving(answer) as url:
+        yield url

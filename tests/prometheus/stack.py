@@ -1,0 +1,86 @@
+"""Prometheus, with an exporter for each server of a cluster, on loopback.
+
+The programs are looked for in PATH and in `.cache/bin`: `prometheus` and `promtool` (Debian's package), and
+`prometheus-nats-exporter` and `nats-surveyor`, built with Go. Without them the test is skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from jsdoctor.demo.server import free_ports
+from tests.servers import ROOT, Cluster, wait_until
+
+SCRAPE_S = 1
+FAMILIES = ("-varz", "-healthz", "-connz", "-gatewayz", "-leafz", "-routez", "-jsz=all")
+
+
+def program(name: str) -> Path:
+    """Where a program is. Without it, the test is skipped."""
+    found = shutil.which(name) or shutil.which(name, path=str(ROOT / ".cache" / "bin"))
+    if found is None:
+        pytest.skip(f"{name} is neither in PATH nor in .cache/bin")
+    return Path(found)
+
+
+@contextmanager
+def prometheus(cluster: Cluster, directory: Path, exporter: str = "prometheus-nats-exporter") -> Iterator[str]:
+    """A running Prometheus that has scraped every server of the cluster at least twice: its URL."""
+    port, *ports = free_ports(1 + len(cluster.names))
+    with ExitStack() as stack:
+        if exporter == "nats-surveyor":
+            options = [
+                "--servers",
+                cluster.url("sys"),
+                "--count",
+                str(len(cluster.names)),
+                "--jsz",
+                "all",
+                "--accounts",
+            ]
+            options += ["--accounts", "--port", str(ports[0]), "--addr", "127.0.0.1"]
+            stack.enter_context(_running([str(program(exporter)), *options], directory / "surveyor.log"))
+            ports = ports[:1]
+        else:
+            for own, url in zip(ports, cluster.monitor_urls, strict=True):
+                options = ["-addr", "127.0.0.1", "-port", str(own), *FAMILIES, url]
+                stack.enter_context(_running([str(program(exporter)), *options], directory / f"exporter-{own}.log"))
+        config = directory / "prometheus.yml"
+        targets = ", ".join(f"'127.0.0.1:{own}'" for own in ports)
+        config.write_text(
+            f"global: {{scrape_interval: {SCRAPE_S}s}}\n"
+            f"scrape_configs: [{{job_name: nats, static_configs: [{{targets: [{targets}]}}]}}]\n"
+        )
+        options = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'tsdb'}"]
+        options += [f"--web.listen-address=127.0.0.1:{port}"]
+        stack.enter_context(_running([str(program("prometheus")), *options], directory / "prometheus.log"))
+        url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: scrapes(url) >= 3, "every server is scraped", timeout=60)
+        yield url
+
+
+def scrapes(url: str) -> int:
+    """How often the exporter that was scraped least often has been scraped in the last five minutes."""
+    try:
+        reply = httpx.get(f"{url}/api/v1/query", params={"query": "min(sum_over_time(up[5m]))"}).json()
+        known = httpx.get(f"{url}/api/v1/query", params={"query": 'count({__name__=~".*server_total_streams"})'}).json()
+    except (httpx.HTTPError, ValueError):
+        return 0
+    result = reply["data"]["result"]
+    return int(float(result[0]["value"][1])) if result and known["data"]["result"] else 0
+
+
+@contextmanager
+def _running(command: list[str], log: Path) -> Iterator[None]:
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+        try:
+            yield
+        finally:
+            process.terminate()

@@ -1,0 +1,145 @@
+"""What `check --prometheus` says of recorded replies of a real Prometheus, and how it gets in."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from jsdoctor.cli.app import run
+from tests.evidence import FIXTURES
+from tests.prometheus.replay import Answer, replayed, serving
+
+RECORDED = FIXTURES / "prometheus"
+
+
+class Done(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+Check = Callable[..., Done]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Check:
+    """`jsdoctor check` in this process, without this machine's contexts."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: str) -> Done:
+        code = run(["check", *arguments])
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return invoke
+
+
+def report_of(check: Check, file: Path, *options: str) -> dict[str, object]:
+    with replayed(file) as url:
+        done = check("--prometheus", url, "--prometheus-since", "30s", "--format", "json", *options)
+    assert done.stdout, done.stderr
+    report: dict[str, object] = json.loads(done.stdout)
+    return report
+
+
+def found(report: dict[str, object]) -> set[tuple[str, str]]:
+    return {
+        (one["code"], one["subject"]["stream"])
+        for one in report["results"]  # type: ignore[attr-defined]
+        if one["outcome"] == "fail" and one["subject"]["kind"] == "consumer"
+    }
+
+
+def outcome_of(report: dict[str, object]) -> dict[str, tuple[str, str]]:
+    return {one["code"]: (one["outcome"], one["reason"] or "") for one in report["rules"]}  # type: ignore[attr-defined]
+
+
+def test_faults_of_an_exporter_s_metrics_are_found(check: Check) -> None:
+    report = report_of(check, RECORDED / "exporter.json.gz")
+    assert found(report) == {("JSD401", "P401"), ("JSD408", "P408")}
+    outcomes = outcome_of(report)
+    assert outcomes["JSD205"][0] == outcomes["JSD802"][0] == outcomes["JSD801"][0] == "pass"
+    assert outcomes["JSD403"] == (
+        "not_evaluated",
+        "config.max_ack_pending of APP > P401 > worker is not shown in what was given",
+    )
+    assert outcomes["JSD714"][0] == "not_evaluated"
+
+
+def test_queries_are_shown_and_secrets_are_not(check: Check) -> None:
+    with replayed(RECORDED / "exporter.json.gz") as url:
+        done = check(
+            *("--prometheus", url, "--prometheus-since", "30s", "--show-queries"),
+            *("--prometheus-token", "s3cret", "--prometheus-header", "X-Scope-OrgID: t3nant"),
+        )
+    queries = [line for line in done.stderr.splitlines() if line.startswith("query: ")]
+    assert len(queries) == 6
+    assert "step" in queries[-1]
+    assert "s3cret" not in done.stdout + done.stderr
+    assert "t3nant" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "login", "header"),
+    [
+        (["--prometheus-token", "s3cret"], "", ("authorization", "Bearer s3cret")),
+        ([], "me:s3cret@", ("authorization", "Basic " + base64.b64encode(b"me:s3cret").decode())),
+        (["--prometheus-header", "X-Scope-OrgID: s3cret"], "", ("x-scope-orgid", "s3cret")),
+    ],
+    ids=["bearer", "basic", "tenant"],
+)
+def test_every_way_in_is_used_and_a_refusal_is_one_sentence(
+    check: Check, options: list[str], login: str, header: tuple[str, str]
+) -> None:
+    seen: list[dict[str, str]] = []
+
+    def refuse(_: str, __: bytes, headers: dict[str, str]) -> Answer:
+        seen.append(headers)
+        return 401, b"Unauthorized"
+
+    with serving(refuse) as url:
+        done = check("--prometheus", url.replace("://", f"://{login}"), *options)
+    assert done.exit_code == 3
+    assert seen[0][header[0]] == header[1]
+    assert "refuses this login (HTTP 401)" in done.stderr
+    assert "s3cret" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"<html>", "is no reply of the Prometheus API"),
+        (422, b'{"status":"error","error":"query processing would load too many samples"}', "too many samples"),
+        (200, b'{"status":"success","data":{"resultType":"vector","result":[]}}', "has no metrics of"),
+    ],
+)
+def test_what_cannot_be_judged_is_no_pass(check: Check, status: int, body: bytes, said: str) -> None:
+    with serving(lambda *_: (status, body)) as url:
+        done = check("--prometheus", url)
+    assert done.exit_code == 3
+    assert said in done.stderr
+
+
+def test_a_store_that_did_not_answer_is_a_gap(check: Check) -> None:
+    count = {"metric": {"__name__": "jetstream_stream_last_seq"}, "value": [1, "0"]}
+    body = {"status": "success", "data": {"resultType": "vector", "result": [count]}, "warnings": ["store x failed"]}
+    with serving(lambda *_: (200, json.dumps(body).encode())) as url:
+        done = check("--prometheus", url, "--format", "json")
+    assert done.exit_code == 3
+    assert any("store x failed" in gap["reason"] for gap in json.loads(done.stdout)["gaps"])
+
+
+@pytest.mark.parametrize(
+    "options", [["--show-queries"], ["--prometheus", "ftp://x"], ["--prometheus", "h", "--prometheus-header", "s3cret"]]
+)
+def test_options_that_mean_nothing_are_refused(check: Check, options: list[str]) -> None:
+    done = check(*options)
+    assert done.exit_code == 2
+    assert "s3cret" not in done.stderr
