@@ -25,12 +25,13 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
 from jsdoctor.parse.bundle import MANIFEST
-from jsdoctor.parse.logs.line import read_line
 from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.pasted.kinds import PEEK, Kind, of_bytes, of_text
+from jsdoctor.parse.logs.paste.rewrite import Rewriter
+from jsdoctor.parse.pasted.kinds import PEEK, IsLog, Kind, of_bytes, of_text
 
 STDIN = "-"
 _LONGEST = 8 << 20
+_YEAR = 2000  # for times that have none, which play no part in what a file is
 _MOST_FILES = 20_000
 
 
@@ -53,11 +54,11 @@ def files_and_options(paths: Sequence[str], wanted: EvidenceRequest) -> Evidence
 
 def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
     """Every piece that was given. Raises `UsageProblem` for a path that is not there."""
-    known = _known_lines(rules)
+    is_log = _log_recogniser(rules)
     pieces: list[Piece] = []
     for path in paths:
         if path == STDIN:
-            pieces.append(_of_stdin(known))
+            pieces.append(_of_stdin(is_log))
             continue
         if "://" in path:
             pieces.append(Piece(path, path, (Kind.LOG,)))
@@ -66,7 +67,7 @@ def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
             raise UsageProblem(
                 f"cannot read {path}: no such file or directory", "give an existing file, or - for stdin"
             )
-        pieces.extend(_of_directory(path, known) if Path(path).is_dir() else [_of_file(path, known)])
+        pieces.extend(_of_directory(path, is_log) if Path(path).is_dir() else [_of_file(path, is_log)])
     return pieces
 
 
@@ -95,26 +96,24 @@ def _with_logs(wanted: EvidenceRequest, paths: tuple[str, ...]) -> LogRequest | 
     return replace(wanted.logs, paths=(*wanted.logs.paths, *paths)) if wanted.logs else LogRequest(paths=paths)
 
 
-def _known_lines(rules: Sequence[Rule]) -> Callable[[bytes], bool]:
+def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
+    """Tells texts of logs from others. What it needs is made when the first text is asked about."""
+
     @cache
-    def matcher() -> Matcher:
-        return Matcher([one for rule in rules for one in rule.signatures])
+    def rewriter() -> Rewriter:
+        return Rewriter(Matcher([one for rule in rules for one in rule.signatures]), _YEAR)
 
-    def known(line: bytes) -> bool:
-        texts = dict.fromkeys((read_line(line, 2000).text, line))
-        return any(matcher().match(server, "", text) for text in texts for server in (True, False))
-
-    return known
+    return lambda text: rewriter().is_log(text)
 
 
-def _of_stdin(known: Callable[[bytes], bool]) -> Piece:
+def _of_stdin(is_log: IsLog) -> Piece:
     content = sys.stdin.buffer.read(_LONGEST + 1)
     if len(content) > _LONGEST:
         # More than a paste: it goes to a file whole, and is read there as a log.
         path = _spooled(content, sys.stdin.buffer.read)
         return Piece("stdin", path, (Kind.LOG,))
     path = _spooled(content, lambda _: b"")
-    return replace(_of_file(path, known), name="stdin")
+    return replace(_of_file(path, is_log), name="stdin")
 
 
 def _spooled(content: bytes, more: Callable[[int], bytes]) -> str:
@@ -128,7 +127,7 @@ def _spooled(content: bytes, more: Callable[[int], bytes]) -> str:
     return str(path)
 
 
-def _of_directory(directory: str, known: Callable[[bytes], bool]) -> Iterator[Piece]:
+def _of_directory(directory: str, is_log: IsLog) -> Iterator[Piece]:
     """The files of a directory; where all of them are logs, the directory itself, as logs of it belong together."""
     files = [
         str(Path(place) / name)
@@ -138,13 +137,13 @@ def _of_directory(directory: str, known: Callable[[bytes], bool]) -> Iterator[Pi
     ]
     if len(files) > _MOST_FILES:
         return iter([Piece(directory, directory, (Kind.LOG,))])
-    found = [_of_file(path, known) for path in files]
+    found = [_of_file(path, is_log) for path in files]
     if not found or all(piece.kinds == (Kind.LOG,) for piece in found):
         return iter([Piece(directory, directory, (Kind.LOG,) if found else (), why="" if found else "it is empty")])
     return iter(found)
 
 
-def _of_file(path: str, known: Callable[[bytes], bool]) -> Piece:
+def _of_file(path: str, is_log: IsLog) -> Piece:
     try:
         with Path(path).open("rb") as file:
             head = file.read(PEEK)
@@ -166,7 +165,7 @@ def _of_file(path: str, known: Callable[[bytes], bool]) -> Piece:
     except OSError as error:
         return Piece(path, path, (), why=error.strerror or str(error))
     text = _decoded(content)
-    kinds = of_text(text, known)
+    kinds = of_text(text, is_log)
     return Piece(path, path, kinds, text, "it is text that no rule reads" if not kinds else "", at)
 
 

@@ -12,6 +12,7 @@ from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.symptom import ApiError, Symptom
 from jsdoctor.parse.logs.line import read_line
 from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.paste.rewrite import Rewriter
 
 LONGEST_TEXT = 64 * 1024
 """So many characters of a text are looked at, from its end: the error is what was logged last."""
@@ -74,6 +75,7 @@ class Recogniser:
         self._book = book
         self._by_signature = book.by_signature(rules)
         self._matcher = Matcher([one for rule in rules for one in rule.signatures if self._by_signature[one.name]])
+        self._rewriter = Rewriter(self._matcher, _YEAR)
         self._endings = {name for rule in rules for one in rule.signatures for name in one.resolved_by}
 
     def text(self, text: str) -> Recognition:
@@ -123,7 +125,8 @@ class Recogniser:
 
     def _signatures(self, text: str) -> Iterator[Signature]:
         """Signatures of rules that a symptom names, whoever may have logged the lines."""
-        for line in text.splitlines():
+        written = self._rewriter.lines_of(text)
+        for line in dict.fromkeys((*text.splitlines(), *written)):
             raw = line.encode(errors="replace")
             for message in dict.fromkeys((read_line(raw, _YEAR).text, raw)):
                 for server in (True, False):

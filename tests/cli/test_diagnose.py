@@ -129,6 +129,15 @@ def test_a_line_on_stdin(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["symptom"] == "no-responders"
 
 
+def test_logs_on_stdin_are_read_once() -> None:
+    """The same evidence tells the symptom and decides its causes: standard input cannot be read again."""
+    command = [sys.executable, "-m", "jsdoctor", "diagnose", "--isolated", "--logs", "-"]
+    line = b"[7] JetStream cluster no metadata leader\n"
+    done = subprocess.run(command, input=line, capture_output=True, check=False)
+    assert b"confirmed  JSD701" in done.stdout, done.stdout
+    assert done.returncode == 1
+
+
 def test_logs_alone_decide_what_they_can(say: Say, tmp_path: Path) -> None:
     line = "2026-11-21 16:04:5{} ERROR publish failed: nats: wrong last sequence: 5\n"
     (tmp_path / "app.log").write_text("".join(line.format(second) for second in range(4)))

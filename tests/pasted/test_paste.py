@@ -112,3 +112,19 @@ def test_kinds_are_told_by_content_whatever_the_names(tmp_path: Path) -> None:
     assert wanted(tmp_path / "file2").bundle
     assert wanted(tmp_path / "file3").logs
     assert wanted(tmp_path / "file4").manifests
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[7] JetStream cluster no metadata leader",
+        "nats-0: [7] JetStream cluster no metadata leader",
+        "> - JetStream cluster no metadata leader",
+    ],
+)
+def test_a_single_line_in_whatever_form_is_a_log(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "line"
+    path.write_text(line + "\n", "utf-8")
+    assert faults(judged(path)) == {"JSD701"}
+    path.write_text("word\n" * 20_000 + line + "\n", "utf-8")
+    assert wanted(path).logs, "its place in a file plays no part"

@@ -19,40 +19,48 @@ from jsdoctor.engine.symptom_of import symptom_of
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.probe import Probe
 from jsdoctor.model.stored import ScanTarget, StoredMessages
 from jsdoctor.remedy.offer import with_offers
 
 
 def diagnose_collected(
-    request: DiagnoseRequest, question: Question, actual_seq: int | None, probed: Probe | None
+    request: DiagnoseRequest, question: Question, told: Told, collected: Collected | None
 ) -> tuple[Collected, Diagnosis]:
-    """Collect, evaluate the rules of the causes, and say what that means. Raises what `cli.errors` can say."""
+    """Collect, evaluate the rules of the causes, and say what that means. Raises what `cli.errors` can say.
+
+    `collected` is what was collected already, for all rules: it is not read again.
+    """
     judging = open_judging(request.judge(question.symptom.causes))
     wanted = _with_scan(request.wanted, judging, request.narrowing)
-    collected = collect(wanted, judging)
+    if collected is None or wanted != request.wanted:
+        collected = collect(wanted, judging)
     if collected.problem is not None and collected.saw_nothing:
         say(collected.problem.message, collected.problem.hint)
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
-    told = told_by_person(Told(request.narrowing, actual_seq, probed), wanted, judging, collected.evidence)
+    results = told_by_person(told, wanted, judging, collected.evidence)
     offered = with_offers(evaluation.results, judging.rulebook.actions)
-    looked = Looked(collected.evidence, msgspec.structs.replace(evaluation, results=offered), told)
+    looked = Looked(collected.evidence, msgspec.structs.replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
 
 
-def recognised_by_evidence(request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition) -> Recognition:
-    """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding."""
+def recognised_by_evidence(
+    request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition
+) -> tuple[Recognition, Collected | None]:
+    """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding.
+
+    With what was collected, if anything was.
+    """
     if request.offline or not (request.wanted.beside or request.wanted.pasted or request.wanted.bundle):
-        return by_lines
+        return by_lines, None
     judging = open_judging(request.judge())
     collected = collect(request.wanted, judging)
     evaluation = evaluate(collected.judging.selection, judging.rulebook.checks, collected.evidence, judging.values)
     grave = symptom_of(evaluation.results, book, Severity.ERROR)
     if grave.symptom or by_lines.symptom:
-        return grave if grave.symptom else by_lines
-    return symptom_of(evaluation.results, book, Severity.WARNING)
+        return grave if grave.symptom else by_lines, collected
+    return symptom_of(evaluation.results, book, Severity.WARNING), collected
 
 
 def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:

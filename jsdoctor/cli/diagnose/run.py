@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from jsdoctor import __version__
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
@@ -21,6 +22,9 @@ from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.options import RenderOptions
 
+if TYPE_CHECKING:
+    from jsdoctor.cli.collecting import Collected
+
 _RENDERERS = {"text": render_diagnosis, "json": render_diagnosis_json}
 
 
@@ -30,12 +34,14 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
     started = datetime.now(UTC)
     book = open_symptoms(rulebook := open_rulebook())
     recognition = _recognise(request, book, rulebook)
+    collected: Collected | None = None
     if recognition.symptom is None and not (request.text or request.code):
         from jsdoctor.cli.diagnose.collect import recognised_by_evidence
 
-        recognition = recognised_by_evidence(request, book, Recogniser(book, rulebook.rules).text(request.told))
+        by_lines = Recogniser(book, rulebook.rules).text(request.told)
+        recognition, collected = recognised_by_evidence(request, book, by_lines)
     question = Question(recognition.symptom, recognition.by, request.narrowing) if recognition.symptom else None
-    probed, collected, diagnosis = None, None, None
+    probed, diagnosis = None, None
     if request.probe:
         from jsdoctor.cli.diagnose.told import run_probe
 
@@ -44,8 +50,10 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
         diagnosis = undiagnosed(question, rulebook.rules, rulebook.checks)
     elif question is not None:
         from jsdoctor.cli.diagnose.collect import diagnose_collected
+        from jsdoctor.cli.diagnose.told import Told
 
-        collected, diagnosis = diagnose_collected(request, question, recognition.actual_seq, probed)
+        told = Told(request.narrowing, recognition.actual_seq, probed)
+        collected, diagnosis = diagnose_collected(request, question, told, collected)
     consultation = Consultation(
         version=__version__,
         started=started,

@@ -111,6 +111,10 @@ class Matcher:
             self._memo[key] = known
         return known
 
+    def holds_literal(self, text: bytes) -> bool:
+        """Whether the words of any signature stand anywhere in a text. Without them, nothing matches it."""
+        return bool(self._search.present(text))
+
     def opening(self, text: bytes) -> bool:
         """Whether a message begins as one of a server's does, so that it needs no header to be known as one."""
         text = text[:TEXT_CAP]

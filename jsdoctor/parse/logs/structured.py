@@ -7,7 +7,7 @@ under a name that means message. What is known of single collectors is only what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,6 +29,7 @@ _NAME = (
     *("_HOSTNAME", "hostname", "host", "Computer", "host.name", "container_name", "logStream", "instance"),
 )
 _LEVEL = ("level", "severity", "log.level", "levelname", "lvl", "severityText", "status", "LogLevel")
+_NAMES = frozenset((*_MESSAGE, *_TIME, *_NAME, *_LEVEL))
 _LEVELS = {
     **dict.fromkeys(("info", "inf", "information", "notice", "default"), "INF"),
     **dict.fromkeys(("warn", "wrn", "warning"), "WRN"),
@@ -91,18 +92,22 @@ def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Struct
         raw = line or msgspec.json.encode(entry)
         return Structured(raw, wraps=False, label="", stamp=epoch_us(entry.get("timestamp"), year), kind="json")
     fields = list(_fields(entry))
+    named: dict[str, list[object]] = {}
+    for field in fields:
+        if field.name in _NAMES:
+            named.setdefault(field.name, []).append(field.value)
     headed = next((text for field in fields if (text := _headed(field.value))), "")
-    first = headed or _first(entry, fields)
+    first = headed or _first(entry, named)
     wraps = bool(headed) or any(name in entry for name in _WRAPPED)
     causes = [] if wraps else [cause for cause in _causes(entry, _CAUSES_DEPTH) if cause]
     kind = "docker" if "log" in entry and "stream" in entry else "journal" if "MESSAGE" in entry else "json"
     return Structured(
         "\n".join([first, *causes]).encode(errors="replace"),
         wraps,
-        next((str(field.value) for name in _NAME for field in fields if _is(field, name)), ""),
-        _time(entry, fields, year),
+        next(_texts(_NAME, named), ""),
+        _time(entry, named, year),
         kind,
-        next((level for name in _LEVEL for field in fields if _is(field, name) and (level := _level(field.value))), ""),
+        next((level for text in _texts(_LEVEL, named) if (level := _level(text))), ""),
     )
 
 
@@ -133,28 +138,30 @@ def _headed(value: object) -> str:
     return value if STAMPED.search(head) or UNSTAMPED.match(head.lstrip()) else ""
 
 
-def _first(entry: Mapping[str, Any], fields: list[_Field]) -> str:
+def _first(entry: Mapping[str, Any], named: Mapping[str, list[object]]) -> str:
     """The message by its name: at the top, else the outermost one."""
-    known = next((text for name in _MESSAGE if (text := _text(entry.get(name)))), "")
-    return known or next(
-        (text for name in _MESSAGE for field in fields if field.name == name and (text := _text(field.value))), ""
-    )
+    known = next((text for name in _MESSAGE if name in entry and (text := _text(entry[name]))), "")
+    return known or next((text for value in _values(_MESSAGE, named) if (text := _text(value))), "")
 
 
-def _time(entry: Mapping[str, Any], fields: list[_Field], year: int) -> Stamp | None:
-    known = next((stamp for name in _TIME if (stamp := epoch_us(entry.get(name), year))), None)
+def _time(entry: Mapping[str, Any], named: Mapping[str, list[object]], year: int) -> Stamp | None:
+    known = next((stamp for name in _TIME if name in entry and (stamp := epoch_us(entry[name], year))), None)
     if known is not None:
         return known
-    named = [(name, field) for name in _TIME for field in fields if field.name == name]
-    return next((stamp for _, field in named if (stamp := epoch_us(field.value, year))), None)
+    return next((stamp for value in _values(_TIME, named) if (stamp := epoch_us(value, year))), None)
 
 
-def _is(field: _Field, name: str) -> bool:
-    return field.name == name and isinstance(field.value, str) and bool(field.value)
+def _values(names: Sequence[str], named: Mapping[str, list[object]]) -> Iterator[object]:
+    """Values of fields, in the order of the names."""
+    return (value for name in names if name in named for value in named[name])
 
 
-def _level(value: object) -> str:
-    return _LEVELS.get(str(value).lower(), "")
+def _texts(names: Sequence[str], named: Mapping[str, list[object]]) -> Iterator[str]:
+    return (value for value in _values(names, named) if isinstance(value, str) and value)
+
+
+def _level(text: str) -> str:
+    return _LEVELS.get(text.lower(), "")
 
 
 def _cut_docker(line: bytes, year: int) -> Structured | None:

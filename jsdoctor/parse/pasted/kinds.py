@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 
 from jsdoctor.parse.logs.line import read_line
 from jsdoctor.parse.metrics.replies import replies_in
@@ -22,6 +23,7 @@ PEEK = 256 * 1024
 _YEAR = 2000
 _ANY_TIME = datetime(_YEAR, 1, 1, tzinfo=UTC)
 _LINES = 400
+IsLog = Callable[[str], bool]
 _MANIFEST = re.compile(
     r"^\s*(?:apiVersion:\s*\S|\"?(?:terraform_version|planned_values)\"?:?"
     r"|(?:jetstream|accounts|cluster|leafnodes|gateway|authorization|mqtt|websocket|operator|resolver)\s*[:=]?\s*\{"
@@ -60,26 +62,22 @@ def pasted_replies(text: str, at: datetime) -> list[Found | Refused]:
     return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
 
 
-def of_text(text: str, known_line: Callable[[bytes], bool]) -> tuple[Kind, ...]:
-    """Every kind of evidence in a text. `known_line`: whether a line has a signature of a rule."""
+def of_text(text: str, is_log: IsLog) -> tuple[Kind, ...]:
+    """Every kind of evidence in a text. `is_log`: whether a server wrote a line of it, or a rule knows one."""
     kinds = []
     if pasted_replies(text, _ANY_TIME):
         kinds.append(Kind.REPLY)
-    if not kinds and (_MANIFEST.search(text) or _DECLARED.search(text)) and not _is_log(text, known_line):
+    if not kinds and (_MANIFEST.search(text) or _DECLARED.search(text)) and not _is_log(text, is_log):
         return (Kind.MANIFEST,)
-    if _is_log(text, known_line, dates=not kinds):
+    if _is_log(text, is_log, dates=not kinds):
         kinds.append(Kind.LOG)
     return tuple(kinds)
 
 
-def _is_log(text: str, known_line: Callable[[bytes], bool], dates: bool = True) -> bool:
-    """Whether nats-server wrote a line of it, a rule knows one, or (`dates`) most lines begin with a time."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    dated = 0
-    for line in lines[:_LINES]:
-        raw = line.encode(errors="replace")
-        read = read_line(raw, _YEAR)
-        if read.server or known_line(raw):
-            return True
-        dated += read.us is not None
-    return dates and dated * 2 > len(lines[:_LINES]) > 0
+def _is_log(text: str, is_log: IsLog, dates: bool = True) -> bool:
+    """Whether its first lines have a server's line, one that a rule knows, or (`dates`) most begin with a time."""
+    lines = [line for line in islice(text.splitlines(), 4 * _LINES) if line.strip()][:_LINES]
+    read = [read_line(line.encode(errors="replace"), _YEAR) for line in lines]
+    if any(line.server for line in read) or is_log(text):
+        return True
+    return dates and sum(line.us is not None for line in read) * 2 > len(lines) > 0

@@ -85,8 +85,7 @@ def begins_with_time(line: str, year: int) -> bool:
 
 
 def undressed(line: str, year: int, knows: Knows) -> str:
-    """The line that a server wrote, in a pasted one; the line as it is when there is none in it."""
-    line = plain(line)
+    """The line that a server wrote, in a `plain` one; the line as it is when there is none in it."""
     if knows(line):
         return _TICKS.sub("", _without_note(line, knows))
     for probe, candidate in _candidates(line, year):

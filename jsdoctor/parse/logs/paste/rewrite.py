@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from jsdoctor.model.log_line import DATED_US
-from jsdoctor.parse.logs.line import read_line
+from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines, one_record_a_line
 from jsdoctor.parse.logs.paste.dressing import begins_with_time, plain, undressed
@@ -25,6 +25,16 @@ _ORDINARY = re.compile(rb"^(?:\[\d{1,10}\] )?\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{
 _MOST_LINES = 0.9
 _DRESSED = (b"\xe2\x80\x98", b"\xe2\x80\x99", b"\xe2\x80\x9c", b"\xc2\xa0", b"&gt;", b"&quot;", b"&#", b"<-")
 """Typographic quotes, HTML and notes: no server writes these."""
+
+REWRITTEN_LINES = 250_000
+"""A text of more lines is read as it is, for the same reason."""
+
+_TELLING = re.compile(r"\[(?:\x1b\[[\d;]*m)?(?:INF|WRN|ERR|FTL|DBG|TRC)|nats-server")
+_FRUITLESS = 5_000
+"""After so many lines with a server's words in an unknown form, only as many more as could be read are tried."""
+
+_LOOKED_AT = 64 << 10
+"""So many characters are read with all that is around them to tell what a text is; of the rest, line by line."""
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*$")
 _LONGEST = 4096
@@ -47,6 +57,8 @@ class Rewriter:
     def __init__(self, matcher: Matcher, year: int) -> None:
         self._matcher, self._year = matcher, year
         self._knows = lru_cache(maxsize=4096)(self._known)
+        self._parsed = lru_cache(maxsize=4096)(self._parse)
+        self._read_lines = self._fruitless = 0
 
     def lines(self, head: bytes, whole: Callable[[], bytes]) -> bytes | None:
         """See `rewritten`. `head` are the first `HEAD_BYTES`, `whole` gives all.
@@ -62,30 +74,69 @@ class Rewriter:
 
     def rewritten(self, data: bytes) -> bytes | None:
         """The lines of a text as servers wrote them; None when it is better read as it is."""
-        text = data.decode(errors="replace")
-        plain = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
-        lines = plain if one_record_a_line(plain) else None
-        lines = lines or document_lines(text) or table_lines(text) or self._pasted(plain)
-        lines = oldest_first(lines, self._time) or lines
-        changed = "\n".join(lines).encode(errors="replace") + b"\n"
+        if data.count(b"\n") > REWRITTEN_LINES:
+            return None
+        changed = "\n".join(self.lines_of(data.decode(errors="replace"))).encode(errors="replace") + b"\n"
         return None if changed.rstrip() == data.rstrip() else changed
 
+    def lines_of(self, text: str) -> list[str]:
+        """The lines of a text as servers wrote them, oldest first. A line that nobody knows stays as it is."""
+        given = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
+        self._read_lines = self._fruitless = 0
+        lines = given if one_record_a_line(given) else None
+        lines = lines or document_lines(text) or table_lines(text) or self._pasted(given)
+        return oldest_first(lines, self._time) or lines
+
+    def is_log(self, text: str) -> bool:
+        """Whether there is a line of a server in a text, or a message that some signature knows, in whatever form."""
+        if self._any_known(self.lines_of(text[:_LOOKED_AT])):
+            return True
+        rest = text[_LOOKED_AT:]
+        if not (_TELLING.search(rest) or self._holds(rest)):
+            return False
+        telling = (line for line in rest.splitlines() if _TELLING.search(line, 0, _LONGEST) or self._holds(line))
+        return self._any_known(self._undressed(plain(line)) for line in islice(telling, _FRUITLESS))
+
+    def _any_known(self, lines: Iterable[str]) -> bool:
+        for line in lines:
+            read = self._parse(line)
+            if read.server or any(self._matcher.match(server, "", read.text) for server in (True, False)):
+                return True
+        return False
+
+    def _parse(self, line: str) -> LogLine:
+        return read_line(line[:_LONGEST].encode(errors="replace"), self._year)
+
     def _known(self, line: str) -> bool:
-        raw = line[:_LONGEST].encode(errors="replace")
-        read = read_line(raw, self._year)
+        read = self._parse(line)
         return read.server or bool(self._matcher.opening(read.text))
 
     def _time(self, line: str) -> int | None:
-        us = read_line(line[:_LONGEST].encode(errors="replace"), self._year).us
+        us = self._parse(line).us
         return None if us is None or us < DATED_US else us
 
     def _pasted(self, lines: Sequence[str]) -> list[str]:
         """Each line without what is around it; the pieces of a wrapped one joined, and an empty line for each piece."""
-        clean = ["" if _FENCE.match(line) else undressed(line, self._year, self._knows) for line in lines]
+        clean = ["" if _FENCE.match(line) else self._undressed(plain(line)) for line in lines]
         at = 0
         while at < len(clean):
             at += self._join(clean, lines, at)
         return clean
+
+    def _undressed(self, line: str) -> str:
+        """See `undressed`. Lines that cannot hold anything known are left as they are, which is most of many texts."""
+        front = line[:LINE_CAP]
+        if self._fruitless > _FRUITLESS + self._read_lines or not (_TELLING.search(front) or self._holds(front)):
+            return line
+        found = undressed(front, self._year, self._knows)
+        if not self._knows(found):
+            self._fruitless += 1
+            return line
+        self._read_lines += 1
+        return found if len(line) <= LINE_CAP or found != front else line
+
+    def _holds(self, line: str) -> bool:
+        return self._matcher.holds_literal(line.encode(errors="replace"))
 
     def _join(self, clean: list[str], lines: Sequence[str], at: int) -> int:
         """Join what was wrapped behind a line, where that makes a message that is known. How many lines it took."""
@@ -95,12 +146,15 @@ class Rewriter:
             return 1
         for spaced in (False, True):
             text = plain(lines[at])
+            following = map(plain, lines[at : at + _WRAPPED_LINES])
+            if not self._holds(" ".join(map(str.strip, following)) if spaced else "".join(following)):
+                continue
             for count in range(1, _WRAPPED_LINES):
                 if at + count >= len(lines) or not lines[at + count].strip() or self._headed(clean[at + count]):
                     break
                 more = plain(lines[at + count])
                 text = f"{text.rstrip()} {more.strip()}" if spaced else text + more
-                message = undressed(text, self._year, self._knows)
+                message = self._undressed(text)
                 if self._told(message):
                     clean[at] = message
                     clean[at + 1 : at + count + 1] = [""] * count
@@ -109,9 +163,9 @@ class Rewriter:
 
     def _told(self, line: str) -> bool:
         """Whether some signature knows the message of a line."""
-        read = read_line(line[:_LONGEST].encode(errors="replace"), self._year)
+        read = self._parse(line)
         return bool(self._matcher.match(True, read.level, read.text))
 
     def _headed(self, line: str) -> bool:
-        read = read_line(line[:_LONGEST].encode(errors="replace"), self._year)
+        read = self._parse(line)
         return read.server or read.us is not None

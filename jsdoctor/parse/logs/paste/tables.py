@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from jsdoctor.parse.logs.header import STAMPED, UNSTAMPED
 
@@ -73,10 +74,14 @@ def _cells(line: str) -> list[str]:
 def _row(names: Sequence[str], cells: Sequence[str]) -> str:
     """A row as an object. Without names the cell with a server's header is the message."""
     if names:
-        return json.dumps({name.strip(): cell for name, cell in zip(names, cells, strict=False)}, ensure_ascii=False)
+        return _encoded({name.strip(): cell for name, cell in zip(names, cells, strict=False)})
     message = next((cell for cell in cells if _headed(cell)), max(cells, key=len, default=""))
     time = next((cell for cell in cells if cell is not message and cell[:4].strip('"').isdigit()), "")
-    return json.dumps({"time": time, "message": message}, ensure_ascii=False)
+    return _encoded({"time": time, "message": message})
+
+
+def _encoded(row: Mapping[str, str]) -> str:
+    return msgspec.json.encode(row).decode()
 
 
 def _headed(cell: str) -> bool:
