@@ -52,11 +52,11 @@ def test_sites_whose_names_repeat_those_of_the_hub(tmp_path: Path, version: str)
         asyncio.run(stream(land.url(*HUB), replicas=3))
         for key in ("own", "same-name"):
             asyncio.run(stream(land.url(key)))
-        # Only now: with the domain and the system account of the hub, it would answer for the hub.
+        # Only now: with the domain and the system account of the hub, it answers for the hub.
         land.start("same-domain", server("h2", domain="hub") + leaf_remotes(land, HUB, ("sys",)))
         land.wait_leafs("same-domain", 1)
-        code, report = check("--server", land.url(*HUB, user="sys"))
-        assert (code, loud(report)) == (0, [])
+        code, report = check("--server", land.url(*HUB, user="sys"), "--set", "JSD721.start_up=0s")
+        assert (code, [line.split(":")[0] for line in loud(report)]) == (1, ["JSD721 error  hub/h2"])
         monitored = [word for key in (*HUB, "own", "same-name") for word in ("--monitor", land.node(key).monitor_url)]
         code, report = check(*monitored)
         assert (code, loud(report)) == (0, [])

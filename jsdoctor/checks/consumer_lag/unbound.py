@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jsdoctor.checks.consumer_lag.absence import Absence, Limits, absence
 from jsdoctor.checks.consumer_lag.progress import (
     histories,
     is_full,
@@ -29,10 +30,6 @@ _KEPT_LONG_NS = 3_600_000_000_000
 """A consumer that is no durable and is deleted sooner than this without clients clears itself away."""
 
 
-_LATE = 2
-"""Clients are late when they stay away for so many times as long as they ever did."""
-
-
 @check("consumer_lag.unbound")
 def unbound(
     snapshots: SnapshotSeries, trend: Trend | None, history: History | None, params: Params
@@ -40,10 +37,11 @@ def unbound(
     """One look proves nothing of a pull consumer: clients that fetch in batches have no request open in between.
 
     So it must be quiet for longer than its workers may take over what they hold, and messages must have waited as long.
-    Workers that come once a minute and jobs that come at night look the same as dead ones: until `absent_for`, or until
-    they are late by the rhythm that earlier looks show, the finding is an info.
+    Workers that come once a minute and jobs that come at night look the same as dead ones: until their absence is past
+    what configuration, state and earlier looks allow (`absence`), the finding is an info.
     """
     idle_ns, enough = params.integer("idle_for"), params.integer("unproven_pending")
+    limits = Limits(params.integer("absent_for"), params.integer("left_for"))
     seen, usual = histories(trend), rhythms(history)
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.paused or is_full(consumer) or _comes_and_goes(stream, consumer):
@@ -60,8 +58,8 @@ def unbound(
         old = quiet >= long_ns and (consumer.num_pending >= enough or _waited_ns(stream, consumer, recent) >= long_ns)
         if consumer.config.is_push or old:
             rhythm = usual.get(key(consumer))
-            absent_ns = max(long_ns, params.integer("absent_for") if rhythm is None else _LATE * rhythm)
-            yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, absent_ns, rhythm))
+            limit = absence(stream, consumer, quiet, rhythm, limits)
+            yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, limit, rhythm))
         elif quiet < long_ns and quiet_ns(consumer) is not None:
             never = consumer.delivered.consumer_seq == 0
             if (never or quiet >= idle_ns) and stands_still_ns(consumer, recent) is not None:
@@ -95,31 +93,32 @@ def _waited_ns(stream: Stream, consumer: Consumer, history: ConsumerHistory | No
 
 
 class _Quiet(NamedTuple):
-    """For how long nothing was delivered, and what that is compared with, all in nanoseconds.
+    """For how long nothing was delivered, and what that is compared with, in nanoseconds.
 
-    `old`: it is past `long_ns`. From `absent_ns` on no job that comes at intervals explains it; `rhythm_ns` is the
-    longest time that clients stayed away before, None where earlier looks do not tell.
+    `old`: it is past `long_ns`. `rhythm_ns` is the longest time that clients stayed away before, None where earlier
+    looks do not tell.
     """
 
     quiet_ns: int
     long_ns: int
     old: bool
-    absent_ns: int
+    limit: Absence
     rhythm_ns: int | None
 
     @property
     def absent(self) -> bool:
         """Whether clients have stayed away for too long."""
-        return self.old and self.quiet_ns >= self.absent_ns
+        return self.old and self.quiet_ns >= self.limit.after_ns
 
     def what_decides(self, push: bool) -> str:
         """How the reader can tell an absent client from one that comes at intervals."""
-        if self.absent and self.rhythm_ns is not None:
-            return f"; in the looks of --history its clients were never away for longer than {span(self.rhythm_ns)}"
-        if self.absent or push:
+        if self.absent:
+            return f"; {self.limit.why}" if self.limit.why else ""
+        if push:
             return ""
         before = f"; its clients were away for up to {span(self.rhythm_ns)} before" if self.rhythm_ns else ""
-        return f"{before}; a worker that comes at intervals looks the same until it is away for {span(self.absent_ns)}"
+        away = max(self.long_ns, self.limit.after_ns)
+        return f"{before}; a worker that comes at intervals looks the same until it is away for {span(away)}"
 
 
 def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Finding:
@@ -148,6 +147,12 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
     )
 
 
+def _severity(seen: _Quiet, push: bool, piles_up: bool) -> Severity | None:
+    if seen.absent and seen.limit.expected and piles_up:
+        return Severity.ERROR
+    return None if push or seen.absent else Severity.INFO
+
+
 def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
     push = consumer.config.is_push
     never = consumer.delivered.consumer_seq == 0
@@ -161,7 +166,7 @@ def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
     )
     return Finding(
         subject=consumer.subject,
-        severity=Severity.ERROR if piles_up and seen.absent else None if push or seen.absent else Severity.INFO,
+        severity=_severity(seen, push, piles_up),
         message=f"{who} and {since}: {counted(consumer.num_pending, 'message')} waiting"
         + (", and the stream keeps them until this consumer acknowledges them" if piles_up else "")
         + seen.what_decides(push),

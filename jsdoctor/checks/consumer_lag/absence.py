@@ -1,0 +1,54 @@
+"""From when on a consumer's clients count as absent, by its configuration, its state and earlier looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.wording import counted, span
+
+_LATE = 2
+"""Clients are late when they stay away for so many times as long as they ever did."""
+
+
+class Limits(NamedTuple):
+    """Parameters of JSD405 in nanoseconds: how long clients may stay away, and if they left work behind."""
+
+    absent_for_ns: int
+    left_for_ns: int
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """After how long without clients they count as absent, in nanoseconds, and what says so; `why` is empty by default.
+
+    `expected`: earlier looks or the parameter say it, and no job that comes at intervals explains more. Otherwise the
+    configuration or the state says it, and a job may come at longer intervals that its owner has not provided for.
+    """
+
+    after_ns: int
+    why: str = ""
+    expected: bool = True
+
+
+def absence(stream: Stream, consumer: Consumer, quiet_ns: int, rhythm_ns: int | None, limits: Limits) -> Absence:
+    """What decides about clients that have been away for `quiet_ns`; `rhythm_ns` is the longest they were before."""
+    usual = Absence(limits.absent_for_ns)
+    if rhythm_ns is not None:
+        why = f"in the looks of --history its clients were never away for longer than {span(rhythm_ns)}"
+        usual = Absence(_LATE * rhythm_ns, why)
+    if quiet_ns >= usual.after_ns:
+        return usual
+    return min((usual, *_provided_for(stream, consumer, limits.left_for_ns)), key=lambda found: found.after_ns)
+
+
+def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[Absence]:
+    expiry_ns = stream.config.max_age_ns
+    if expiry_ns > 0:
+        why = f"messages that nobody fetches expire after {span(expiry_ns)}"
+        yield Absence(max(expiry_ns, left_for_ns), why, expected=False)
+    if consumer.num_ack_pending > 0:
+        left = counted(consumer.num_ack_pending, "message")
+        yield Absence(left_for_ns, f"its clients left {left} unacknowledged that are due again", expected=False)
