@@ -22,6 +22,9 @@ Json = dict[str, Any]
 
 _NOT_READY = (10059, 10008, 10014, 10005, 10049)
 """Stream not found, no leader, consumer not found, no suitable peers, no store."""
+_EXISTS = (10058, 10148)
+"""The name of the stream or of the consumer is in use. Seen again when the first reply was lost: the server has then
+added its defaults to the configuration that it compares with ours."""
 
 
 async def api(client: Client, subject: str, body: Json | None = None, attempts: int = 40) -> Json:
@@ -32,17 +35,22 @@ async def api(client: Client, subject: str, body: Json | None = None, attempts: 
     """
     answer: Json = {}
     waits = 2
+    target = subject
     while True:
         attempts -= 1
         try:
-            reply = await client.request(f"$JS.API.{subject}", json.dumps(body or {}).encode(), timeout=10)
+            reply = await client.request(f"$JS.API.{target}", json.dumps(body or {}).encode(), timeout=10)
         except nats.errors.TimeoutError:
             waits -= 1
             if not waits:
                 raise
             continue
         answer = json.loads(reply.data)
-        if answer.get("error", {}).get("err_code") not in _NOT_READY or attempts <= 0:
+        refusal = answer.get("error", {}).get("err_code")
+        if refusal in _EXISTS and waits == 1:
+            target, body = subject.replace(".CREATE.", ".INFO."), None
+            continue
+        if refusal not in _NOT_READY or attempts <= 0:
             break
         await asyncio.sleep(0.1)
     if "error" in answer:

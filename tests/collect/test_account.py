@@ -17,7 +17,7 @@ from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ask import Asker
 from jsdoctor.collect.live.haul import Haul
 from jsdoctor.demo.server import free_ports
-from jsdoctor.model.exchange import Endpoint
+from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.server import Accounts
 from jsdoctor.parse.assemble import assemble
@@ -39,7 +39,7 @@ from tests.collect.looking import (
 )
 from tests.deployment import add_consumer, add_stream
 from tests.deployment import streams as furniture
-from tests.servers import Cluster, ClusterFactory
+from tests.servers import Cluster, ClusterFactory, wait_until
 
 pytestmark = pytest.mark.real
 
@@ -103,7 +103,7 @@ def test_streams_of_a_killed_server_are_silent_assets(cluster_factory: ClusterFa
     for sample in samples:
         lists = [e.target for e in sample.exchanges if e.endpoint == "CONSUMER.LIST"]
         assert sorted(lists) == [f"$JS.API.CONSUMER.LIST.{name}" for name in sorted(led.keys() - lost)]
-    assert {asset.subject.name for asset in seen(assemble(samples)).silent} == lost
+    assert _silent(samples) == lost
     assert {("stream", f"APP > {name}") for name in lost} == set(missing(samples))
     assert streams(samples).keys() == led.keys() - lost
 
@@ -113,10 +113,11 @@ def test_streams_of_a_stopped_server_keep_their_name_and_are_not_judged(cluster_
     led = asyncio.run(_six_r1(cluster))
     meta = cluster.meta_leader()
     victim = next(leader for leader in led.values() if leader != meta)
-    cluster.stop(victim)  # a clean shutdown is known at once: the list then has its streams, with an empty state
-    samples = look(_survivors(cluster, victim), plan=ONCE)
+    cluster.stop(victim)  # a clean shutdown is soon known: the list then has its streams, with an empty state
     lost = {name for name, leader in led.items() if leader == victim}
-    assert {asset.subject.name for asset in seen(assemble(samples)).silent} == lost
+    wait_until(lambda: _silent(look(_survivors(cluster, victim), plan=ONCE)) == lost, "the stop to be known")
+    samples = look(_survivors(cluster, victim), plan=ONCE)
+    assert _silent(samples) == lost
     for name, stream in streams(samples).items():
         assert (stream.from_leader, stream.consumers_seen) == (name not in lost, name not in lost)
 
@@ -318,6 +319,11 @@ async def _six_r1(cluster: Cluster) -> dict[str, str]:
         return await leaders(client)
     finally:
         await client.close()
+
+
+def _silent(samples: tuple[Sample, ...]) -> set[str]:
+    """The names of the assets that no server answered for."""
+    return {asset.subject.name for asset in seen(assemble(samples)).silent}
 
 
 def _survivors(cluster: Cluster, victim: str) -> str:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 import nats
@@ -20,6 +19,7 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.redact import redact
 from tests.collect.looking import look
+from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Json, Site, run_check
 from tests.ruleset import run_all
 from tests.servers import Cluster, ClusterFactory
@@ -117,7 +117,7 @@ async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> V
 def visit(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPathFactory) -> object:
     """One visit per deployment."""
 
-    @cache
+    @once
     def at(version: str, topology: str) -> Visit:
         cluster = shared_cluster(version, TOPOLOGIES[topology], extra_config="# bundles\n")
         return asyncio.run(_visit(cluster, version, topology, tmp_path_factory.mktemp("bundles")))

@@ -239,7 +239,8 @@ def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_pa
         with_client(cluster, lambda client: fill(client, "FULL", "n2", is_stuck))
         code, report = check("--server", cluster.url("sys"))
         assert said(report, "JSD713") == {"APP/FULL": "error"}
-        assert said(report, "JSD704") == {"APP/FULL": "warning"}
+        # On a slow machine its leader may have waited for more than ten seconds already: then it counts as missing.
+        assert {**said(report, "JSD704"), **said(report, "JSD703")} in ({"APP/FULL": "warning"}, {"APP/FULL": "error"})
         assert code == 1
         wait_until(
             lambda: peers_of(cluster, "FULL").get("n2", {}).get("active", 0) > SILENCE_NS,

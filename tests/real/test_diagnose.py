@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from jsdoctor.cli.app import run
 from tests.diagnosis.book import book
 from tests.diagnosis.run import confirmed, diagnosed, with_verdict
+from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
 
@@ -64,7 +64,7 @@ def marks(scenario: Scenario) -> Any:
 def bundles(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPathFactory) -> object:
     """What was captured of a deployment with faults in it, once for each version, topology and choice of faults."""
 
-    @cache
+    @once
     def captured(version: str, topology: str, few: bool) -> Path:
         cluster = shared_cluster(version, TOPOLOGIES[topology], extra_config="\n# faults of test_diagnose\n")
         path = tmp_path_factory.mktemp("captured") / f"{version}-{topology}.zip"

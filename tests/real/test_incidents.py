@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_consumer, add_stream, api
+from tests.once import once
 from tests.real.incident_faults import FAULTS, Fault
 from tests.real.outage import fill, peers_of, small_disk, with_client
 from tests.real.test_cluster_health import SILENCE_NS, _halt, _is_missed, _quiet_ns
@@ -78,7 +78,7 @@ def first_is(report: Json, cause: str, *codes: str, place: int = 0) -> None:
 def planted(shared_cluster: ClusterFactory) -> object:
     """The report on all faults, by version, made when the first of its tests asks."""
 
-    @cache
+    @once
     def at(version: str) -> Json:
         cluster = shared_cluster(version, 3, extra_config="\n\n")
         return asyncio.run(_planted(cluster, version))

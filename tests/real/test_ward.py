@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
+from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Visit, failures, visit
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
 
@@ -31,7 +30,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
 def ward(shared_cluster: ClusterFactory) -> object:
     """A visit per version and topology, made when the first of its tests asks."""
 
-    @cache
+    @once
     def at(version: str, topology: str) -> Visit:
         return visit(shared_cluster(version, TOPOLOGIES[topology], extra_config="\n"), version, topology)
 
