@@ -28,9 +28,12 @@ def cluster_factory(tmp_path: Path) -> Iterator[ClusterFactory]:
         yield launch
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterFactory]:
-    """Launch a deployment once per set of arguments and hand the same one out again. Never harm its nodes."""
+    """Launch a deployment once per set of arguments and hand the same one out again. Never harm its nodes.
+
+    They end with the module: idle servers exchange heartbeats, and twenty clusters of them use a whole processor.
+    """
     with cluster_factories(tmp_path_factory.mktemp("shared"), reuse=True) as launch:
         yield launch
 

@@ -15,7 +15,7 @@ from tests.diagnosis.book import book
 from tests.diagnosis.run import confirmed, diagnosed, with_verdict
 from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
-from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
 
@@ -60,17 +60,18 @@ def marks(scenario: Scenario) -> Any:
     return () if quick and scenario.plant.work.__name__ in IN_CI else pytest.mark.nightly
 
 
-@pytest.fixture(scope="session")
-def bundles(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPathFactory) -> object:
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> object:
     """What was captured of a deployment with faults in it, once for each version, topology and choice of faults."""
 
     @once
     def captured(version: str, topology: str, few: bool) -> Path:
-        cluster = shared_cluster(version, TOPOLOGIES[topology], extra_config="\n# faults of test_diagnose\n")
-        path = tmp_path_factory.mktemp("captured") / f"{version}-{topology}.zip"
+        home = tmp_path_factory.mktemp("captured")
         fitting = [one for one in PLANTS if one.fits(version, topology)]
-        asyncio.run(capture(cluster, version, [one for one in fitting if not few or one.work.__name__ in IN_CI], path))
-        return path
+        chosen = [one for one in fitting if not few or one.work.__name__ in IN_CI]
+        with Cluster.launch(home, version, TOPOLOGIES[topology]) as cluster:
+            asyncio.run(capture(cluster, version, chosen, home / "captured.zip"))
+        return home / "captured.zip"
 
     return captured
 

@@ -74,14 +74,14 @@ def first_is(report: Json, cause: str, *codes: str, place: int = 0) -> None:
 # --- faults of streams and consumers, all on one cluster ------------------------------------------------------------
 
 
-@pytest.fixture(scope="session")
-def planted(shared_cluster: ClusterFactory) -> object:
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> object:
     """The report on all faults, by version, made when the first of its tests asks."""
 
     @once
     def at(version: str) -> Json:
-        cluster = shared_cluster(version, 3, extra_config="\n\n")
-        return asyncio.run(_planted(cluster, version))
+        with Cluster.launch(tmp_path_factory.mktemp("planted"), version, 3) as cluster:
+            return asyncio.run(_planted(cluster, version))
 
     return at
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Visit, failures, visit
-from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster
 
 LOUD = {"warning", "error", "critical"}
 CASES = [
@@ -26,13 +26,14 @@ CASES = [
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
 
 
-@pytest.fixture(scope="session")
-def ward(shared_cluster: ClusterFactory) -> object:
-    """A visit per version and topology, made when the first of its tests asks."""
+@pytest.fixture(scope="module")
+def ward(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """A visit per version and topology, made when the first of its tests asks. Its servers end with it."""
 
     @once
     def at(version: str, topology: str) -> Visit:
-        return visit(shared_cluster(version, TOPOLOGIES[topology], extra_config="\n"), version, topology)
+        with Cluster.launch(tmp_path_factory.mktemp("ward"), version, TOPOLOGIES[topology]) as cluster:
+            return visit(cluster, version, topology)
 
     return at
 

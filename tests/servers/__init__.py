@@ -8,7 +8,7 @@ Fixtures (tests/conftest.py), all of them available without an import::
     cluster_factory(version=DEFAULT_VERSION, nodes=1, **options) -> Cluster
         A fresh deployment for this test alone: break it as you like. Function scope.
     shared_cluster(version=DEFAULT_VERSION, nodes=1, **options) -> Cluster
-        Session scope: the same arguments give the same running deployment again. For tests that only read, or
+        Module scope: the same arguments give the same running deployment again. For tests that only read, or
         that use streams with names of their own. Never kill a node of it and never leave it unhealthy.
     server_version: str
         Parametrised: the test runs once for every version in VERSIONS.
