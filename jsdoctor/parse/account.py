@@ -64,11 +64,17 @@ class AccountReplies:
         if repeated:
             again = AccountReplies(self.name)
             again._take(repeated)
-            self.again = again._as_repeated(self._streams)
+            self.again = again._as_repeated(self)
 
-    def _as_repeated(self, known: Mapping[str, tuple[datetime, StreamReply]]) -> Repeated:
-        """These replies as an answer to what was torn; `known` are the streams of the sample itself."""
+    def _as_repeated(self, sample: AccountReplies) -> Repeated:
+        """These replies as an answer to what was torn in the sample itself.
+
+        The meta leader lists the consumers of a stream whose servers are down. The stream has not responded by that.
+        """
         asked = {stream for _, stream in self.consumers} | self._totals.keys() | self._streams.keys() | self._gone
+        unanswered = asked - self._streams.keys() - self._gone
+        self.silent += [a for a in sample.silent if a.subject.kind == "stream" and a.subject.name in unanswered]
+        known = sample._streams
         self._streams = {name: known[name] for name in asked if name in known} | self._streams
         silent = frozenset(asset.subject for asset in self.silent)
         streams = merge_streams(self.streams, self.consumers)
