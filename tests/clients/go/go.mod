@@ -1,0 +1,14 @@
+// The client nats.go as it is, for tests of what captures show of it.
+module jsdoctor.test/wireclient
+
+go 1.26.0
+
+require github.com/nats-io/nats.go v1.52.0
+
+require (
+	github.com/klauspost/compress v1.18.5 // indirect
+	github.com/nats-io/nkeys v0.4.15 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
+	golang.org/x/crypto v0.49.0 // indirect
+	golang.org/x/sys v0.42.0 // indirect
+)
