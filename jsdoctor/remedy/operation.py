@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -92,7 +92,8 @@ class Run(msgspec.Struct, frozen=True):
     """What `write` and `undo` may use.
 
     `note` returns once its words are on the disk: an operation of several writes notes each before doing it. `notes`
-    are those of earlier runs of the same step, oldest first, and `needed` those of the steps that this one needs.
+    are those of earlier runs of the same step, oldest first, `written` those of this run so far, and `needed` those of
+    the steps that this one needs.
     `directory` is where the journal lies: for backups. `on_request` is whether a person asked for the rollback: only
     then may an undo delete a stream to put it back from its backup.
     """
@@ -101,6 +102,7 @@ class Run(msgspec.Struct, frozen=True):
     api: Api
     note: Callable[[str, Json], None]
     notes: tuple[Note, ...] = ()
+    written: Sequence[Note] = ()
     needed: tuple[Note, ...] = ()
     directory: Path = Path()
     say: Callable[[str], None] = lambda _: None

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.journal import Event, Journal
-from jsdoctor.remedy.operation import Api, ApiError, DeniedError, LostError, Operation, RefusedError, Run, SilentError
+from jsdoctor.remedy.operation import (
+    Api,
+    ApiError,
+    DeniedError,
+    LostError,
+    Note,
+    Operation,
+    RefusedError,
+    Run,
+    SilentError,
+)
 from jsdoctor.remedy.operations.former import is_putting_back
 from jsdoctor.remedy.outcome import Ending, Outcome
 from jsdoctor.remedy.patience import Patience, is_transient, look
@@ -24,9 +34,11 @@ class Undoer:
 
     def run_of(self, step: Step, *, on_request: bool = False) -> Run:
         """What an operation gets."""
+        written: list[Note] = []
 
         def note(kind: str, data: Json) -> None:
             self._journal.append(Event.NOTE, step, kind=kind, data=data)
+            written.append(Note(kind, data))
 
         needed = [other for other in self._journal.plan.steps if other.id in step.needs]
         return Run(
@@ -34,6 +46,7 @@ class Undoer:
             self._api,
             note,
             notes=self._journal.past(step).notes,
+            written=written,
             needed=tuple(one for other in needed for one in self._journal.past(other).notes),
             directory=self._journal.path.parent,
             say=self._say,

@@ -134,7 +134,8 @@ async def delete_message(place: Place) -> Json:
 
 
 async def restore(place: Place) -> Json:
-    await place.orders()
+    await place.orders(0)
+    await place.publish(150, 2000)  # as for a backup
     good = place.directory / "good"
     good.mkdir()
     await take(place.to, "ORDERS", good)

@@ -36,7 +36,7 @@ LOOKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The blocks that a login has, and the command that it runs, for each block of the page that this is about."""
 APPLY = ("fix", "--isolated", "--plan", "plan.json", "--apply", "--yes", "--allow", "destructive", "--format", "json")
-IN_CI = ("fix-backup",)
+IN_CI = ("fix-backup", "fix-restore")
 
 
 def subjects(block: str, what: str) -> list[str]:

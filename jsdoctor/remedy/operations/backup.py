@@ -142,9 +142,9 @@ class Restore(Operation):
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
                     return _told(directory, await compared(run.api, directory))
-                if not ours and await not_covered(run, stream, now):
+                if not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == _TRIES - 1:
-                        raise RefusedError(f"stream {stream} changes while it is backed up: stop its clients first")
+                        raise RefusedError(f"stream {stream} changes while it is backed up ({moved}): stop its clients")
                     await back_up(run, stream, again=True)
                     continue
                 run.note(_DELETING, {"created": now.get("created")})

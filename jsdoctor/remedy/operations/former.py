@@ -61,7 +61,7 @@ def former_backup(run: Run) -> tuple[Path, Verified, Json]:
     Raises RefusedError where there is none that can be used.
     """
     problem: BackupProblem | None = None
-    for note in reversed((*run.needed, *run.notes)):
+    for note in reversed((*run.needed, *run.notes, *run.written)):
         if note.kind == TAKEN:
             directory = Path(str(note.data["directory"]))
             try:
