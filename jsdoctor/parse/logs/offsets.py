@@ -132,12 +132,6 @@ class CommonTime:
                         queue.append(pair.other)
         return roots
 
-    def between(self, server: str, other: str, zoned: bool, other_zoned: bool) -> int | None:
-        """What to add to a time of `other` to compare it with one of `server`, or None: they cannot be compared."""
-        if server == other:
-            return 0 if zoned == other_zoned else None
-        if zoned and other_zoned:
-            return 0
-        if zoned != other_zoned or self._group.get(server) is None or self._group.get(server) != self._group.get(other):
-            return None
-        return self.shift_us[other] - self.shift_us[server]
+    def clock(self, server: str, zoned: bool) -> tuple[tuple[bool, str], int]:
+        """The clock that times of a server can be compared on, and what to add to a time to be on it."""
+        return ((True, ""), 0) if zoned else ((False, self._group.get(server, server)), self.shift_us.get(server, 0))

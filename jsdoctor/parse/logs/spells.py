@@ -24,54 +24,79 @@ class _Line(NamedTuple):
     signature: str
 
 
-class _Ending(NamedTuple):
-    """What may end a trouble: a signature, its buckets with their last times, and what to add to be on its clock."""
+_Key = tuple[str, tuple[str, ...], tuple[bool, str]]
+"""A signature, what it has in common with the trouble, and the clock it is on."""
 
-    signature: str
-    buckets: Histogram
-    lasts: list[int]
-    shift: int
+
+class _Endings:
+    """Lines of one signature, of all servers on one clock, that may end a trouble: buckets by both their times."""
+
+    def __init__(self, signature: str) -> None:
+        self.signature = signature
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        self._sorted = True
+
+    def add(self, buckets: Histogram, shift: int) -> None:
+        """`shift`: what to add to be on the common clock."""
+        for first, last, _ in buckets.spans():
+            self._firsts.append(first + shift)
+            self._lasts.append(last + shift)
+        self._sorted = False
+
+    def after(self, us: int) -> int | None:
+        """The first known time at or after `us`: that of a first line, or of the last one of a bucket around `us`."""
+        if not self._sorted:
+            self._firsts.sort()
+            self._lasts.sort()
+            self._sorted = True
+        times = [
+            times[index] for times in (self._firsts, self._lasts) if (index := bisect_left(times, us)) < len(times)
+        ]
+        return min(times, default=None)
 
 
 class _Resolvers:
-    """Lines that end one trouble, by what they and the trouble have in common: subjects, else who logged them."""
+    """Lines that end one trouble, by what they and the trouble have in common: subjects, else who logged them.
 
-    def __init__(self, trouble: Signature, common: Mapping[str, tuple[str, ...]], found: Sequence[Occurrence]) -> None:
-        self._common = common
-        self._by_subject: dict[tuple[str, tuple[str, ...]], list[tuple[Occurrence, list[int]]]] = defaultdict(list)
-        self._names = trouble.resolved_by
-        for occurrence in found:
-            if occurrence.signature in common:
-                values = tuple(occurrence.value(field) for field in common[occurrence.signature])
-                who = values if common[occurrence.signature] else (occurrence.logged_by,)
-                self._by_subject[occurrence.signature, who].append((occurrence, occurrence.histogram.lasts()))
-
-    def of(self, trouble: Occurrence, time: CommonTime) -> list[_Ending]:
-        """What may end this trouble."""
-        endings = []
-        for name in self._names:
-            fields = self._common.get(name, ())
-            who = tuple(trouble.value(field) for field in fields) or (trouble.logged_by,)
-            for occurrence, lasts in self._by_subject.get((name, who), ()):
-                shift = time.between(trouble.logged_by, occurrence.logged_by, trouble.zoned, occurrence.zoned)
-                if shift is not None:
-                    endings.append(_Ending(name, occurrence.histogram, lasts, shift))
-        return endings
-
-
-def _after(endings: Sequence[_Ending], us: int) -> _Line | None:
-    """The first line at or after `us` (of the trouble's clock) that ends it.
-
-    Of a bucket that `us` falls into that is the last line; else the first one.
+    They are joined by the clock they are on, so that a subject that thousands of servers name costs no more than its
+    lines.
     """
+
+    def __init__(
+        self,
+        trouble: Signature,
+        common: Mapping[str, tuple[str, ...]],
+        found: Iterable[Occurrence],
+        time: CommonTime,
+    ) -> None:
+        self._common, self._time = common, time
+        self._names = trouble.resolved_by
+        self._endings: dict[_Key, _Endings] = {}
+        for one in found:
+            if one.signature in common:
+                key, shift = self._key(one.signature, one)
+                self._endings.setdefault(key, _Endings(one.signature)).add(one.histogram, shift)
+
+    def _key(self, name: str, one: Occurrence) -> tuple[_Key, int]:
+        clock, shift = self._time.clock(one.logged_by, one.zoned)
+        fields = self._common.get(name, ())
+        return (name, tuple(map(one.value, fields)) or (one.logged_by,), clock), shift
+
+    def of(self, trouble: Occurrence) -> tuple[list[_Endings], int]:
+        """What may end this trouble, and what to add to its times to be on their clock."""
+        keys = [self._key(name, trouble) for name in self._names]
+        found = [self._endings[key] for key, _ in keys if key in self._endings]
+        return found, keys[0][1] if keys else 0
+
+
+def _after(endings: Sequence[_Endings], us: int, shift: int) -> _Line | None:
+    """The first line at or after `us` (of the trouble's clock) that ends it."""
     best: _Line | None = None
-    for name, buckets, lasts, shift in endings:
-        index = bisect_left(lasts, us - shift)
-        if index < len(lasts):
-            first = buckets[index].first_us + shift
-            at = first if first >= us else lasts[index] + shift
-            if best is None or at < best.us:
-                best = _Line(at, name)
+    for one in endings:
+        at = one.after(us + shift)
+        if at is not None and (best is None or at - shift < best.us):
+            best = _Line(at - shift, one.signature)
     return best
 
 
@@ -97,12 +122,12 @@ def spells(
         if not signature.resolved_by or signature.name not in by_name:
             continue
         common = {name: _common(signature, fields.get(name, set())) for name in signature.resolved_by}
-        resolvers = _Resolvers(signature, common, [one for name in common for one in by_name.get(name, ())])
+        resolvers = _Resolvers(signature, common, (one for name in common for one in by_name.get(name, ())), time)
         doubtful = any(cut.get(name) for name in signature.resolved_by)
         mine = _Chosen(doubtful)
         for occurrence in by_name[signature.name]:
             end_us = ends.get((occurrence.logged_by, occurrence.zoned))
-            mine.add(_of(occurrence, resolvers.of(occurrence, time), end_us))
+            mine.add(_of(occurrence, *resolvers.of(occurrence), end_us))
         chosen = mine.most_important()
         omitted += mine.count - len(chosen)
         kept.extend(chosen)
@@ -135,19 +160,19 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 
-def _of(occurrence: Occurrence, endings: Sequence[_Ending], end_us: int | None) -> Iterator[Spell]:
+def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int, end_us: int | None) -> Iterator[Spell]:
     """Its spells: a pause, or an end between two of its lines, and the later one begins another."""
     began = last = count = 0
     for first_us, last_us, lines in occurrence.histogram.spans():
         if count:
-            ended = _after(endings, last)
+            ended = _after(endings, last, shift)
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
                 yield _spell(occurrence, (began, last, count), ended, end_us)
                 count = 0
         began = began if count else first_us
         last, count = max(last, last_us) if count else last_us, count + lines
     if count:
-        yield _spell(occurrence, (began, last, count), _after(endings, last), end_us)
+        yield _spell(occurrence, (began, last, count), _after(endings, last, shift), end_us)
 
 
 def _spell(occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | None, end_us: int | None) -> Spell:
