@@ -15,10 +15,10 @@ SECONDS ?= 60
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page man peers lock clean
+.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page man peers screenshots lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, editable
 
@@ -85,6 +85,12 @@ man: setup ## write docs/man: a manual page for each command
 
 peers: setup ## write docs/peers.md: what other tools look at, and what answers it
 	$(BIN)/python -m tests.peers_page
+
+# Needs Chromium. The pictures lie outside of the repository: they are to be looked at, not kept.
+screenshots: setup ## write pictures of the HTML report: make screenshots SHOTS=/tmp/jsdoctor-screenshots
+	$(BIN)/python -m tests.html.screenshots $(SHOTS)
+
+SHOTS ?= /tmp/jsdoctor-screenshots
 
 # The lock is resolved for every platform and every Python from 3.11 on.
 lock: ## resolve requirements/*.txt anew

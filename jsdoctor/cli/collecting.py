@@ -48,6 +48,8 @@ class Collected:
 
 def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
+    if request.window is not None and request.logs is None and request.history is None:
+        raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
         collected = _in_metrics(request, judging)
     elif request.names_a_deployment:
@@ -129,7 +131,7 @@ def _before(request: EvidenceRequest, collected: Collected, show: Callable[[str]
         return []
     from jsdoctor.cli.history_reading import earlier_looks
 
-    return [earlier_looks(request.history, collected.evidence, show)]
+    return [earlier_looks(request.history, collected.evidence, show, request.window)]
 
 
 def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], None]) -> list[BesideRead]:

@@ -13,6 +13,7 @@ from jsdoctor.cli.logs.options import LogRequest, log_options
 from jsdoctor.cli.option_values import split
 from jsdoctor.cli.packets.options import PacketRequest, packet_options
 from jsdoctor.cli.prometheus.options import PrometheusRequest, prometheus_options
+from jsdoctor.cli.window import window_of
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import Evidence
@@ -20,6 +21,7 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.stored import ScanTarget
+from jsdoctor.model.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class EvidenceRequest:
     bundle: Path | None = None
     history: Path | None = None
     prometheus: PrometheusRequest | None = None
+    window: Window | None = None
     monitor: tuple[str, ...] = ()
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
@@ -100,6 +103,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         ),
         bundle=given.get("bundle"),
         history=given.get("history"),
+        window=window_of(given.get("since"), given.get("until")),
         monitor=tuple(given["monitor"] or ()),
         ntp=split(given["ntp"]),
         scan=tuple(given["scan"] or ()),

@@ -13,11 +13,14 @@ from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.history import History, is_same_deployment
 from jsdoctor.model.report import Source
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 
 
-def earlier_looks(directory: Path, evidence: EvidenceSet, show: Callable[[str], None]) -> BesideRead:
+def earlier_looks(
+    directory: Path, evidence: EvidenceSet, show: Callable[[str], None], window: Window | None = None
+) -> BesideRead:
     """What the bundles there showed, together with what was seen now; only gaps where there is nothing to compare.
 
     Raises `UsageProblem` for a directory that is none or has no bundles.
@@ -30,6 +33,8 @@ def earlier_looks(directory: Path, evidence: EvidenceSet, show: Callable[[str], 
     looks: list[ClusterSnapshot] = []
     sources: list[Source] = []
     for earlier in found:
+        if window is not None and not window.holds(earlier.taken_at):
+            continue
         snapshot = _snapshot(earlier)
         if snapshot is not None and is_same_deployment(snapshot, series.last):
             looks.append(snapshot)
@@ -37,10 +42,12 @@ def earlier_looks(directory: Path, evidence: EvidenceSet, show: Callable[[str], 
         else:
             gaps.append(_unlike(earlier))
     if not looks:
-        reason = f"no bundle in {directory} shows this deployment at an earlier time"
+        within = f" {window.words}" if window else ""
+        reason = f"no bundle in {directory} shows this deployment at an earlier time{within}"
         gaps.append(Gap("history", CLUSTER, reason, "name the directory that its bundles are written to"))
         return BesideRead(Gaps(()), tuple(gaps), (), "")
     told = f"{counted(len(looks), 'earlier bundle')}, the first of {looks[0].taken_at:%Y-%m-%d %H:%M}Z"
+    told += f"; only {window.words}" if window else ""
     return BesideRead(History((*looks, series.last)), tuple(gaps), tuple(sources), told)
 
 

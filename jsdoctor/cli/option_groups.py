@@ -72,6 +72,8 @@ def spark(
     conf: opt.SparkConf = None,
     timezone: opt.Timezone = None,
     server_name: opt.ServerName = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
 ) -> None:
     """Where and how logs are read."""
 

@@ -269,6 +269,16 @@ ServerName = Annotated[
         help="Name of the server that wrote logs without a name, optionally per file PATTERN. Can be repeated.",
     ),
 ]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="Read logs and history from here on: 2h (ago), or an ISO time (local zone)."
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Read logs and history up to here: 30m (ago), or an ISO time."),
+]
 Events = Annotated[
     str | None,
     typer.Option("--events", metavar="DIR", help="Write every event to this directory as Parquet, by date and server."),

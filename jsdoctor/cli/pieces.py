@@ -93,7 +93,8 @@ def routed(wanted: EvidenceRequest, pieces: Sequence[Piece]) -> EvidenceRequest:
 def _with_logs(wanted: EvidenceRequest, paths: tuple[str, ...]) -> LogRequest | None:
     if not paths:
         return wanted.logs
-    return replace(wanted.logs, paths=(*wanted.logs.paths, *paths)) if wanted.logs else LogRequest(paths=paths)
+    known = wanted.logs or LogRequest(paths=(), window=wanted.window)
+    return replace(known, paths=(*known.paths, *paths))
 
 
 def _log_recogniser(rules: Sequence[Rule]) -> IsLog:

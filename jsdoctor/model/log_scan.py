@@ -23,6 +23,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     `zone` is an IANA name, a fixed offset (`+02:00`) or empty: unknown. `server` is the name the user gave.
     `mtime_us` is when the file was last written: it gives the year to times without one. `named`: asked for by name.
     `form` is `paste` where the lines were made from a pasted or exported text.
+    `lines_before` lines of the file are left out, because a time window begins later.
     `problem` tells why the input cannot be read at all; such a part yields its file row only.
     """
 
@@ -40,6 +41,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     named: bool = False
     problem: str = ""
     form: str = ""
+    lines_before: int = 0
 
 
 class Row(NamedTuple):

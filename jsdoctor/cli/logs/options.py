@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jsdoctor.cli.logs.engine import Engine
+from jsdoctor.cli.window import window_of
 from jsdoctor.collect.logs.spark.session import SparkChoice
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.window import Window
 
 _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
@@ -23,6 +25,7 @@ class LogRequest:
     zones: tuple[tuple[str, str], ...] = ()
     servers: tuple[tuple[str, str], ...] = ()
     events: str | None = None
+    window: Window | None = None
     batch: bool = False
 
 
@@ -47,5 +50,6 @@ def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogR
         zones=tuple(params["timezone"] or ()),
         servers=tuple(params["server_name"] or ()),
         events=params.get("events"),
+        window=window_of(params.get("since"), params.get("until")),
         batch=batch,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from jsdoctor.cli.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import Plan, discover
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.collect.logs.split import split
+from jsdoctor.collect.logs.window import Narrowed, narrowed
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
@@ -22,8 +23,10 @@ from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.model.log_scan import Part, ScanSettings
 from jsdoctor.model.report import Source
 from jsdoctor.model.rule import Rule
+from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
 from jsdoctor.render.units import quantity
+from jsdoctor.render.wording import listed
 
 if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
@@ -36,14 +39,16 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     started = datetime.now(UTC)
     show("looking for logs")
     plan = discover(request.paths, request.zones, request.servers)
+    cut = narrowed(plan, request.window) if request.window else None
+    plan = cut.plan if cut else plan
     choice = choose_engine(request.engine, request.spark, plan.text, request.batch)
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, place = _read(request, choice, settings, plan, show)
     return BesideRead(
         evidence,
-        tuple(_gap(file) for file in evidence.files if file.problem),
+        (*(_gap(file) for file in evidence.files if file.problem), *_window_gaps(request, cut)),
         tuple(Source("logs", path, started) for path in request.paths),
-        _headline(evidence, f"{place}: {choice.why}"),
+        _headline(evidence, f"{place}: {choice.why}") + (_window_words(request.window, cut) if cut else ""),
     )
 
 
@@ -112,6 +117,25 @@ def _gap(file: LogFile) -> Gap:
         how_to_get="mend the file or fetch it again, then run again",
         requested=file.named,
     )
+
+
+def _window_words(window: Window | None, cut: Narrowed) -> str:
+    """What the window is, and what it left out; files that were not cut are named, as their other lines count, too."""
+    window = window or Window()
+    left = f", {counted(cut.outside, 'file')} outside of it" if cut.outside else ""
+    whole = f"; read whole, lines outside of it count, too: {listed(cut.whole, 3)}" if cut.whole else ""
+    return f"; only {window.words}, log times without a zone taken as {window.local_zone}{left}{whole}"
+
+
+def _window_gaps(request: LogRequest, cut: Narrowed | None) -> Iterator[Gap]:
+    """A window without any line is no evidence of health."""
+    if cut is not None and not cut.plan.files and request.window is not None:
+        yield Gap(
+            kind="log",
+            subject=Subject(kind="file", name=request.paths[0]),
+            reason=f"no log line lies in the time window, {request.window.words}",
+            how_to_get="widen --since and --until; --timezone sets the zone of log times without one",
+        )
 
 
 def _headline(evidence: LogEvidence, how: str) -> str:

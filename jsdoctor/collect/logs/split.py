@@ -17,11 +17,11 @@ def split(files: Sequence[Part], size: int = PART_BYTES) -> list[Part]:
     """Plain files are cut into ranges of `size` bytes; compressed files and archives stay whole."""
     parts = []
     for file in files:
-        if file.codec or file.problem or file.size <= size:
+        if file.codec or file.problem or file.end - file.start <= size:
             parts.append(file)
             continue
-        for start in range(0, file.size, size):
-            end = min(start + size, file.size)
+        for start in range(file.start, file.end, size):
+            end = min(start + size, file.end)
             parts.append(msgspec.structs.replace(file, start=start, end=end, weight=end - start))
     return parts
 

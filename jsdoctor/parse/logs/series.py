@@ -30,7 +30,7 @@ class File:
         self._zone = Zone(self.part.zone) if self.part.zone else None
         self._first_line: dict[int, int] = {}
         self._section: dict[int, str] = {}
-        line, section = 1, ""
+        line, section = 1 + self.part.lines_before, ""
         for part in parts:
             self._first_line[part.part.start] = line
             self._section[part.part.start] = section

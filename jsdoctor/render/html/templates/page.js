@@ -146,10 +146,13 @@
     const tall = { run: 4, silence: 8, down: 10, finding: 20, outage: 13, log: 15 }[e.k] || 11;
     const left = x(e.s), width = Math.max(x(e.e) - left, e.k === "log" || e.k === "finding" ? 2.5 : 3);
     if (e.b) draw(group, "rect", { class: "bound", x: x(e.s - e.b), width: Math.max(x(e.e + e.b) - x(e.s - e.b), 1), y: middle - 12, height: 24 });
+    const several = e.k === "log" && width > 5; // log lines that span time are a pale band between two strokes
+    if (several) for (const end of [e.s, e.e]) draw(group, "rect", { class: "log" + (e.v ? " " + e.v : ""), x: x(end) - 1, width: 2.5, y: middle - 7.5, height: 15, rx: 1 });
     const kind = "ev " + e.k + (e.v ? " " + e.v : "") + (e === chosen ? " chosen" : "");
     const made = e.k === "state" || e.k === "leader" || e.k === "step"
       ? draw(group, "path", { class: kind, d: "M" + left + " " + (middle - 6) + "l6 6l-6 6l-6 -6z" })
       : draw(group, "rect", { class: kind, x: left, y: middle - tall / 2 + (e.k === "run" ? 11 : 0), width, height: tall, rx: e.k === "log" ? 1 : 2.5 });
+    if (several) made.classList.add("several");
     if (e.o && e.k !== "run") draw(group, "path", { class: "ev " + e.k + (e.v ? " " + e.v : ""), d: "M" + (left + width + 2) + " " + (middle - 6) + "l7 6l-7 6z" });
     draw(made, "title", {}, e.l + (e.o ? ", not ended" : ""));
     made.addEventListener("click", (event) => { event.stopPropagation(); lane = number; choose(e); });
