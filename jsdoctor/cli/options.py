@@ -46,6 +46,7 @@ class DiagnosisFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    HTML = "html"
 
 
 class CatalogueFormat(StrEnum):

@@ -183,4 +183,4 @@ def test_diagnose_writes_its_formats_and_names_them(tmp_path: Path) -> None:
     assert "jsdoctor" in done.stdout
     done = jsdoctor("diagnose", "--offline", "duplicate orders", "-o", "a.sarif", cwd=tmp_path)
     assert done.returncode == 2
-    assert "it writes text, json" in done.stderr
+    assert "it writes text, json, html" in done.stderr

@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.model.report import Report
+from tests.cli.invoke import jsdoctor
 from tests.html.pages import HOSTILE, hostile, html, large, report_of_logs
 from tests.render import reports
 
@@ -180,3 +181,17 @@ def starts(report: Report) -> dict[tuple[str, str, str, int], tuple[int, int | N
             same = sum(1 for key in found if key[:3] == (lane.name, event.kind, event.label))
             found[lane.name, event.kind, event.label, same] = (event.start_us, event.bound_us)
     return found
+
+
+def test_a_diagnosis_is_a_page_too(tmp_path: Path) -> None:
+    asked = f"nats: wrong last sequence: 5123 {HOSTILE}"
+    done = jsdoctor("diagnose", "--offline", asked, "-o", "diagnosis.html", "-o", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = Outline((tmp_path / "diagnosis.html").read_text(encoding="utf-8"))
+    assert not page.mistakes
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == 2
+    identities = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    assert {"verdict", "causes", "rules"} <= identities
+    links = [attributes["href"] or "" for tag, attributes in page.elements if tag == "a"]
+    assert not [link for link in links if link.startswith("#") and link[1:] not in identities]
+    assert "undecided" in " ".join(page.inside("span"))

@@ -25,7 +25,14 @@ from jsdoctor.render.options import RenderOptions
 if TYPE_CHECKING:
     from jsdoctor.cli.collecting import Collected
 
-_RENDERERS = {"text": render_diagnosis, "json": render_diagnosis_json}
+
+def _render_html(consultation: Consultation, options: RenderOptions) -> str:
+    from jsdoctor.render.html.diagnosis import render_diagnosis_html
+
+    return render_diagnosis_html(consultation, options)
+
+
+_RENDERERS = {"text": render_diagnosis, "json": render_diagnosis_json, "html": _render_html}
 
 
 def run_diagnose(request: DiagnoseRequest) -> ExitCode:

@@ -11,6 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from jsdoctor.render.escape import printable, shortened
+from jsdoctor.render.findings import lead
+from jsdoctor.render.plain import compact
 from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import to_the_second
 
@@ -28,7 +30,14 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"quantity": quantity, "second": to_the_second, "moment": _moment, "brief": shortened}
+    made.filters |= {
+        "quantity": quantity,
+        "second": to_the_second,
+        "moment": _moment,
+        "brief": shortened,
+        "compact": compact,
+        "lead": lead,
+    }
     return made
 
 

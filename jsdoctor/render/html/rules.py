@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -29,7 +30,11 @@ class RulePage(msgspec.Struct, frozen=True):
 
 def rule_pages(report: Report) -> list[RulePage]:
     """Of the rules that found something, by code."""
-    found = {result.rule.code: result.rule for result in report.failures()}
+    return pages_of({result.rule.code: result.rule for result in report.failures()})
+
+
+def pages_of(found: Mapping[str, Rule]) -> list[RulePage]:
+    """The pages of these rules, by code; of very many only the first."""
     shown = dict(sorted(found.items())[:_PAGES_SHOWN])
     return [_page(rule, frozenset(shown)) for rule in shown.values()]
 
