@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 
 from jsdoctor.model.server import HealthError, Server
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
 NOT_ENABLED = "JetStream not enabled"
 """The server has a jetstream block in its configuration, and JetStream is off (server: monitor.go healthz)."""
@@ -13,6 +15,8 @@ NOT_ENABLED = "JetStream not enabled"
 _OF_ASSETS = ("STREAM", "CONSUMER")
 _WRITE_ERROR = "stream write error"
 _SHOWN = 3
+_NEW = timedelta(seconds=10)
+"""An asset that was made so shortly before may still be on its way to all of its servers."""
 
 
 def uptime_ns(server: Server) -> int | None:
@@ -35,6 +39,30 @@ def lasting_reasons(server: Server, earlier: Sequence[Sequence[Server]]) -> tupl
         known = {_asset(error) for error in reasons(before)}
         kept = tuple(error for error in kept if not only_lagging_assets((error,)) or _asset(error) in known)
     return kept
+
+
+def settled_reasons(errors: Sequence[HealthError], series: SnapshotSeries | None) -> tuple[HealthError, ...]:
+    """The reasons without streams and consumers that were made or deleted while we looked, or just before."""
+    if series is None or not any(error.stream for error in errors):
+        return tuple(errors)
+    looks = [{stream.key: stream for stream in snapshot.streams} for snapshot in series.snapshots]
+    return tuple(e for e in errors if not (e.stream and only_lagging_assets((e,)) and _is_changing(e, looks)))
+
+
+def _is_changing(error: HealthError, looks: Sequence[Mapping[tuple[str, str], Stream]]) -> bool:
+    """Two samples may meet two assets of one name, each of them new and not current yet: identity is name and time."""
+    found = [_found(error, look) for look in looks]
+    if len({asset.created if asset else None for asset in found}) > 1:
+        return True
+    last = found[-1]
+    return last is not None and last.created is not None and last.at - last.created < _NEW
+
+
+def _found(error: HealthError, look: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:
+    stream = look.get((error.account, error.stream))
+    if stream is None or not error.consumer:
+        return stream
+    return next((consumer for consumer in stream.consumers if consumer.name == error.consumer), None)
 
 
 def _asset(error: HealthError) -> tuple[str, ...]:

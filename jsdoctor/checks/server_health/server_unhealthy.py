@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import lasting_reasons, only_lagging_assets, reasons, summary, uptime_ns
+from jsdoctor.checks.server_health.health import (
+    lasting_reasons,
+    only_lagging_assets,
+    reasons,
+    settled_reasons,
+    summary,
+    uptime_ns,
+)
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
 
 @check("server_health.server_unhealthy")
-def server_unhealthy(servers: Servers, params: Params) -> Iterator[Finding]:
+def server_unhealthy(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
     """The health check is local: it tells of this server and of its own replicas (server: monitor.go healthz)."""
     for server in servers.servers:
         if server.health is None:
@@ -22,7 +30,8 @@ def server_unhealthy(servers: Servers, params: Params) -> Iterator[Finding]:
         if server.health.status == "ok":
             yield passed(server.subject)
             continue
-        errors, uptime = lasting_reasons(server, servers.earlier), uptime_ns(server)
+        errors = settled_reasons(lasting_reasons(server, servers.earlier), snapshots)
+        uptime = uptime_ns(server)
         if not errors and reasons(server):
             yield passed(server.subject)
             continue

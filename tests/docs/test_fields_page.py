@@ -1,0 +1,39 @@
+"""docs/fields.md answers for every configuration field that jsdoctor knows, and for every advisory of the server."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from tests.servers import ROOT
+
+PAGE = (ROOT / "docs" / "fields.md").read_text("utf-8")
+ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| (.+) \|$", re.MULTILINE)
+
+
+def answers(heading: str) -> dict[str, str]:
+    """The answer to each field or type of one table."""
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = ROW.findall(section)
+    assert len({name for name, _ in rows}) == len(rows)
+    return dict(rows)
+
+
+def test_every_field_of_streams_and_consumers_has_an_answer() -> None:
+    for heading, model in (("Stream configuration", StreamConfig), ("Consumer configuration", ConsumerConfig)):
+        known = {field.encode_name for field in msgspec.structs.fields(model)}
+        assert answers(heading).keys() == known, heading
+
+
+def test_every_answer_is_a_rule_or_a_reason() -> None:
+    for heading in ("Stream configuration", "Consumer configuration", "Advisories and metrics"):
+        for name, answer in answers(heading).items():
+            assert "JSD" in answer or ": " in answer, name
+            for page in re.findall(r"\]\(\.\./(rules/[^)]+)\)", answer):
+                assert (ROOT / page).exists(), (name, page)
+
+
+def test_every_advisory_has_an_answer() -> None:
+    assert len(answers("Advisories and metrics")) == 29
