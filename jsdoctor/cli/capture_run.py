@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jsdoctor import __version__
 from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.connection import resolve_logins
 from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import gather_live
 from jsdoctor.cli.evidence_request import EvidenceRequest
@@ -48,22 +48,22 @@ def run_capture(request: CaptureRequest) -> ExitCode:
     require_place(request.output, request.force)
     config = load_configuration(request.config, request.isolated)
     wanted = request.wanted
-    settings = resolve_connection(wanted.connection, config)
+    logins = resolve_logins(wanted.connection, config)
     monitor = wanted.monitor or config.monitor or ()
     samples, interval_s = pace(wanted.samples, wanted.interval_s, config)
     ntp = wanted.ntp or config.ntp or ()
     plan = CollectionPlan(
         samples=samples,
         interval_s=interval_s,
-        timeout_s=settings.timeout_s,
+        timeout_s=logins[0].timeout_s,
         ntp=ntp,
         scan=wanted.scan,
         scan_ids=bool(wanted.scan),
         scan_contents=wanted.digests,
     )
-    secrets = known_secrets(settings, monitor)
+    secrets = tuple(dict.fromkeys(secret for login in logins for secret in known_secrets(login, monitor)))
     with progress(request.quiet) as show:
-        gathered = gather_live(settings, monitor, plan, show)
+        gathered = gather_live(logins, monitor, plan, show)
         if gathered.problem is not None:
             say(gathered.problem.message, gathered.problem.hint)
         if not any(sample.exchanges for sample in gathered.samples):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import msgspec
 
-from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.connection import resolve_connection, resolve_logins
 from jsdoctor.cli.console import progress
 from jsdoctor.cli.evidence import BesideRead, Gathered, gather_bundle, gather_live
 from jsdoctor.cli.evidence_request import EvidenceRequest
@@ -111,13 +111,13 @@ def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
             show(f"reading {request.bundle}")
             return gather_bundle(request.bundle)
     config = judging.config
-    settings = resolve_connection(request.connection, config)
+    logins = resolve_logins(request.connection, config)
     needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
     paced = pace(request.samples, request.interval_s, config)
-    plan = plan_collection(needed, *paced, settings.timeout_s, request.ntp or config.ntp or ())
+    plan = plan_collection(needed, *paced, logins[0].timeout_s, request.ntp or config.ntp or ())
     plan = plan_scan(plan, needed, request.scan, request.digests)
     with progress(quiet) as show:
-        return gather_live(settings, request.monitor or config.monitor or (), plan, show)
+        return gather_live(logins, request.monitor or config.monitor or (), plan, show)
 
 
 def _before(request: EvidenceRequest, collected: Collected, show: Callable[[str], None]) -> list[BesideRead]:

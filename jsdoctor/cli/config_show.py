@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.connection import connection_options, resolve_connection
+from jsdoctor.cli.connection import connection_options, resolve_connection, resolve_logins
 from jsdoctor.cli.judging import DEFAULT_MAX_EXAMPLES
 from jsdoctor.cli.pace import pace
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
@@ -59,14 +59,15 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Set
     options = connection_options(given)
     settings = resolve_connection(options, config)
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
-    file = {} if named else {"servers": config.server, "context_name": config.context}
+    file = {} if named else {"servers": config.server, "context_name": config.contexts}
     file["timeout_s"] = None if options.timeout is not None or os.environ.get("NATS_TIMEOUT") else config.timeout_ns  # type: ignore[assignment]
 
     def row(name: str, field: str, value: object) -> Setting:
         return Setting(name, str(value), config.origin if file.get(field) else settings.origins[field])
 
     yield row("server", "servers", ", ".join(settings.servers))
-    yield row("context", "context_name", settings.context_name or "none")
+    contexts = [one.context_name or "none" for one in resolve_logins(options, config)]
+    yield row("context", "context_name", ", ".join(contexts))
     yield row("login", "login", "none" if settings.origins["login"] == _DEFAULT else "given, not shown")
     for name in ("tls_cert", "tls_key", "tls_ca"):
         if getattr(settings, name):

@@ -9,19 +9,44 @@ from typing import Any
 
 from jsdoctor.collect.connect.contexts import config_home
 from jsdoctor.collect.connect.settings import ConnectionOptions, ConnectionSettings, resolve
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.configuration import Configuration
+
+_OF_ONE_LOGIN = ("server", "user", "password", "token", "creds", "nkey")
 
 
 def connection_options(given: Mapping[str, Any]) -> ConnectionOptions:
     """The connection's share of a command's parameters, which have the names of its fields. A flag not set is None."""
     names = (field.name for field in fields(ConnectionOptions) if field.name in given)
-    options = ConnectionOptions(**{name: given[name] for name in names})
+    values = {name: given[name] for name in names}
+    contexts = values.get("context") or ()
+    values |= {"context": next(iter(contexts), None), "more_contexts": tuple(contexts[1:]) or None}
+    options = ConnectionOptions(**values)
     return replace(options, tlsfirst=options.tlsfirst or None)
 
 
 def resolve_connection(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:
     """The settings to connect with. Raises UsageProblem as `resolve` does."""
     return resolve(_with_configured(options, config), os.environ, config_home(os.environ))
+
+
+def resolve_logins(options: ConnectionOptions, config: Configuration) -> tuple[ConnectionSettings, ...]:
+    """The settings of every login to look with, the first as `resolve_connection` has it. Raises UsageProblem."""
+    options = _with_configured(options, config)
+    if options.more_contexts:
+        given = [f"--{name}" for name in _OF_ONE_LOGIN if getattr(options, name)]
+        if given:
+            raise UsageProblem(f"{' and '.join(given)} cannot be given with several contexts", "put it into a context")
+    every = (options, *(replace(options, context=name) for name in dict.fromkeys(options.more_contexts or ())))
+    return tuple(resolve(one, os.environ, config_home(os.environ)) for one in every)
+
+
+def resolve_only_login(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:
+    """The settings of the one login that writes. Raises UsageProblem where several were given."""
+    if (names := _with_configured(options, config)).more_contexts:
+        several = ", ".join((names.context or "", *(names.more_contexts or ())))
+        raise UsageProblem(f"this command uses one login, and there are several contexts: {several}", "give one")
+    return resolve_connection(options, config)
 
 
 def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
@@ -32,4 +57,6 @@ def _with_configured(options: ConnectionOptions, config: Configuration) -> Conne
         timeout = config.timeout_ns / 1e9
     if named:
         return replace(options, timeout=timeout)
-    return replace(options, server=config.server, context=config.context, timeout=timeout)
+    contexts = config.contexts or ()
+    more, first = contexts[1:] or None, next(iter(contexts), None)
+    return replace(options, server=config.server, context=first, more_contexts=more, timeout=timeout)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.settings import ConnectionSettings
@@ -19,6 +21,7 @@ from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
+from jsdoctor.parse.logins import of_several_logins
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,11 @@ class BesideRead:
 
 
 def gather_live(
-    settings: ConnectionSettings, monitor: Sequence[str], plan: CollectionPlan, progress: Callable[[str], None]
+    logins: Sequence[ConnectionSettings], monitor: Sequence[str], plan: CollectionPlan, progress: Callable[[str], None]
 ) -> Gathered:
-    """Collect from a live deployment. With monitoring endpoints and no server named anywhere, only those are asked.
+    """Collect from a live deployment with each login at the same time.
+
+    With monitoring endpoints and no server named anywhere, only those are asked.
 
     Raises UsageProblem for an NTP host or a monitoring URL that is none.
     """
@@ -56,26 +61,39 @@ def gather_live(
     from jsdoctor.collect.connect.tls import plan_tls
     from jsdoctor.collect.live.gather import gather
 
+    settings = logins[0]
     only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
-    names = [*(() if only_monitor else settings.servers), *_shown(monitor)]
+    named = dict.fromkeys(server for login in logins for server in login.servers)
+    names = [*(() if only_monitor else named), *_shown(monitor)]
     live = (Source("live", name, started) for name in names)
     sources = (*live, *(Source("ntp", parse_ntp_host(host).text, started) for host in plan.ntp))
     tls = plan_tls(settings).context if monitor else None
-    ask = partial(gather, monitor_urls=monitor, plan=plan, progress=progress, monitor_tls=tls)
+    problems: list[Problem] = []
+    # Clocks and true time are measured once.
+    further = msgspec.structs.replace(plan, clocks=False, ntp=())
 
-    async def collect() -> Gathered:
+    async def look(number: int, login: ConnectionSettings) -> tuple[Sample, ...]:
+        """All samples of a login; the first one's have what the monitoring endpoints show."""
+        ask = partial(gather, plan=further if number else plan, progress=progress, monitor_tls=tls)
+        asked = () if number else monitor
         if only_monitor:
-            return Gathered(await ask(None), sources)
+            return await ask(None, asked)
         try:
-            progress(f"connecting to {', '.join(settings.servers)}")
-            async with connect(settings) as connection:
-                return Gathered(await ask(connection, js_api_prefix=settings.js_api_prefix), sources)
+            progress(f"connecting to {', '.join(login.servers)}")
+            async with connect(login) as connection:
+                return await ask(connection, asked, js_api_prefix=login.js_api_prefix)
         except ConnectProblem as problem:
+            problems.append(problem)
             unconnected = Sample(taken_at=started, exchanges=(), gaps=(_gap("connection", problem),))
-            return Gathered((*(await ask(None) if monitor else ()), unconnected), sources, problem)
+            return (*(await ask(None, asked) if asked else ()), unconnected)
 
-    return asyncio.run(collect())
+    async def collect() -> list[tuple[Sample, ...]]:
+        return await asyncio.gather(*(look(number, login) for number, login in enumerate(logins)))
+
+    looks = asyncio.run(collect())
+    samples = of_several_logins(looks) if len(looks) > 1 else looks[0]
+    return Gathered(samples, sources, problems[0] if problems else None)
 
 
 def _shown(monitor: Sequence[str]) -> list[str]:

@@ -65,7 +65,10 @@ def _text(*names: str, help: str, metavar: str, env: str | None = None) -> objec
 Server = Annotated[
     str | None, _text("--server", "-s", help="Server URLs, comma-separated.", metavar="URL", env="NATS_URL")
 ]
-Context = Annotated[str | None, _text("--context", help="nats context to use.", metavar="NAME", env="NATS_CONTEXT")]
+Context = Annotated[
+    list[str] | None,
+    _text("--context", help="nats context to use; repeat to add logins.", metavar="NAME", env="NATS_CONTEXT"),
+]
 User = Annotated[str | None, _text("--user", help="User name, or a token.", metavar="USER", env="NATS_USER")]
 Password = Annotated[str | None, _text("--password", help="Password.", metavar="PASS", env="NATS_PASSWORD")]
 Token = Annotated[str | None, _text("--token", help="Token.", metavar="TOKEN", env="NATS_TOKEN")]

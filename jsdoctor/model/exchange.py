@@ -60,7 +60,7 @@ class Exchange(msgspec.Struct, frozen=True):
     """One request and one raw reply to it (a request to all servers makes one exchange per answering server).
 
     `target` is the subject or URL asked; `asked_at` our clock when asking; `round_trip_ns` until this reply came.
-    `body` is the reply as received: valid JSON is not assumed.
+    `body` is the reply as received: valid JSON is not assumed. `login` numbers the logins of a run, from 0.
     """
 
     access: Access
@@ -69,6 +69,7 @@ class Exchange(msgspec.Struct, frozen=True):
     asked_at: datetime
     round_trip_ns: int
     body: bytes
+    login: int = 0
 
     def __repr__(self) -> str:
         # Not the body, which may be megabytes: asyncio.run spells out what its coroutine returned, to throw it away.

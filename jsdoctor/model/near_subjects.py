@@ -44,6 +44,10 @@ class NearSubjects(msgspec.Struct, frozen=True):
     filters: tuple[FilterSubjects, ...]
     too_many: tuple[tuple[str, str, int], ...] = ()
 
+    def joined(self, other: NearSubjects) -> NearSubjects:
+        """These and those of another login."""
+        return NearSubjects((*other.filters, *self.filters), (*other.too_many, *self.too_many))
+
     def of(self, account: str, stream: str, filter_: str) -> FilterSubjects | None:
         """What was seen for a filter, None where the stream was not asked."""
         wanted = (account, stream, filter_)

@@ -9,23 +9,23 @@ import msgspec
 from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.exchange import Access, Endpoint, Sample
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.links import Links
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups, RaftMember
-from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers
+from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.topology import Topology, topology_of
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.absence import why_absent
-from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.account_claims import account_claims
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
+from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities
@@ -38,13 +38,11 @@ from jsdoctor.parse.unseen import leaderless, silent_asset, unheard, unreadable
 
 
 class _Known:
-    """What an earlier sample told and later ones do not: who answers at a monitoring address; our own account."""
+    """What an earlier sample told and later ones do not: who answers at a monitoring address, and as whom we look."""
 
     def __init__(self) -> None:
         self.identities = Identities()
-        self.account = ""
-        self.domain = ""
-        self.usage: Account | None = None
+        self.logins: dict[int, KnownLogin] = {}
         self.raft: list[tuple[RaftMember, ...]] = []
 
 
@@ -57,6 +55,8 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     known = _Known()
     for sample in samples:
         gaps.extend(sample.gaps)
+        for number in (0, *(exchange.login for exchange in sample.exchanges)):
+            known.logins.setdefault(number, KnownLogin())
         _connected(sample, known, present, gaps)
         unseen.append([])
         snapshot = _snapshot(sample, known, present, gaps, unseen[-1])
@@ -77,8 +77,10 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         present[ServerTrend] = trend
     _topology(present)
     _clocks(samples, known, present, gaps)
-    _stored(samples, known.account, present, gaps)
-    _heard(samples, known.account, present, gaps)
+    for number, login in known.logins.items():
+        own = [exchange for sample in samples for exchange in sample.exchanges if exchange.login == number]
+        _stored(own, login.account, present, gaps)
+        _heard(own, login.account, present, gaps)
     present[Gaps] = Gaps(_distinct(gaps))
     absent = why_absent(samples, len(snapshots))
     return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
@@ -88,26 +90,21 @@ def _snapshot(
     sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap], unseen: list[Gap]
 ) -> ClusterSnapshot | None:
     """What the sample shows of assets. `unseen` takes the gaps of single assets, `gaps` all others."""
-    servers, account = ServerReplies(), AccountReplies(known.account)
+    servers = ServerReplies()
     servers.add_all(sample.exchanges, known.identities)
-    account.add_all(sample.exchanges)
-    known.account, known.usage = account.name, account.account() or known.usage
+    accounts = account_replies(sample.exchanges, known.logins)
     if found := servers.servers():
         present[Servers] = _joined(present.get(Servers), found)
     if usage := _usage(servers, known):
         present[Accounts] = usage
-    gaps.extend((*servers.gaps, *account.gaps, *servers.silent_servers()))
-    if not (account.answered or servers.showed_assets):
-        unseen.extend(map(silent_asset, account.silent))
+    gaps.extend((*servers.gaps, *(gap for one in accounts.values() for gap in one.gaps), *servers.silent_servers()))
+    by_system = any(exchange.access is Access.SYSTEM for exchange in sample.exchanges)
+    assets = joined_assets(servers, accounts, known.logins, by_system)
+    if not (servers.showed_assets or any(one.answered for one in accounts.values())):
+        unseen.extend(map(silent_asset, assets.silent))
         return None
-    # The API answers from leaders and covers the account whole; jsz covers every account of the servers asked.
-    copies, consumers = servers.streams, servers.consumers
-    if account.answered:
-        ours = servers.names_of(account.name, known.domain)
-        copies = [copy for copy in copies if copy.account not in ours] + account.streams
-        consumers = {key: value for key, value in consumers.items() if key[0] not in ours} | account.consumers
-    streams, silent = merge_streams(copies, consumers), tuple(account.silent)
-    for again in filter(None, (servers.again, account.again)):
+    streams, silent = merge_streams(assets.copies, assets.consumers), assets.silent
+    for again in filter(None, (servers.again, *(one.again for one in accounts.values()))):
         streams, silent = settled(streams, silent, again)
     unseen.extend((*map(silent_asset, silent), *(g for s in streams for g in unheard(s, servers.asked_all))))
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
@@ -135,7 +132,7 @@ def _topology(present: dict[type[Evidence], Evidence]) -> None:
 
 
 def _clocks(samples: Sequence[Sample], known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
-    exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    exchanges = [exchange for sample in samples for exchange in sample.exchanges if not exchange.login]
     clocks, unread = clocks_of(exchanges, known.identities)
     true_time, disbelieved = ntp_time(exchanges)
     if clocks is not None:
@@ -145,20 +142,24 @@ def _clocks(samples: Sequence[Sample], known: _Known, present: dict[type[Evidenc
     gaps.extend((*unread, *disbelieved))
 
 
-def _heard(samples: Sequence[Sample], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
-    times, unread = ack_times((exchange for sample in samples for exchange in sample.exchanges), account)
+def _heard(own: Sequence[Exchange], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    times, unread = ack_times(own, account)
     if times is not None:
-        present[AckTimes] = times
-    near, unreadable_near = near_subjects((exchange for sample in samples for exchange in sample.exchanges), account)
+        before = present.get(AckTimes)
+        present[AckTimes] = AckTimes((*(before.consumers if isinstance(before, AckTimes) else ()), *times.consumers))
+    near, unreadable_near = near_subjects(own, account)
     if near is not None:
-        present[NearSubjects] = near
+        earlier = present.get(NearSubjects)
+        present[NearSubjects] = near.joined(earlier) if isinstance(earlier, NearSubjects) else near
     gaps.extend((*unread, *unreadable_near))
 
 
-def _stored(samples: Sequence[Sample], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
-    stored, unread = stored_messages((exchange for sample in samples for exchange in sample.exchanges), account)
+def _stored(own: Sequence[Exchange], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    stored, unread = stored_messages(own, account)
     if stored is not None:
-        present[StoredMessages] = stored
+        before = present.get(StoredMessages)
+        streams = before.streams if isinstance(before, StoredMessages) else ()
+        present[StoredMessages] = StoredMessages((*streams, *stored.streams))
     gaps.extend(unread)
 
 
@@ -179,10 +180,12 @@ def _is_fresh(readings: Sequence[Server]) -> bool:
 
 def _usage(servers: ServerReplies, known: _Known) -> Accounts | None:
     """All accounts that servers tell of; of our own account the API knows more."""
-    found, own = servers.accounts(), known.usage
-    ours = servers.names_of(own.name, known.domain) if own else set()
-    rows = [row for row in (found.accounts if found else ()) if row.name not in ours]
-    rows += [own] if own else []
+    found = servers.accounts()
+    rows = list(found.accounts) if found else []
+    for login in known.logins.values():
+        if login.usage:
+            ours = servers.names_of(login.usage.name, login.domain)
+            rows = [row for row in rows if row.name not in ours] + [login.usage]
     return Accounts(tuple(sorted(rows, key=lambda row: row.name))) if rows else None
 
 
@@ -213,9 +216,12 @@ def _connected(sample: Sample, known: _Known, present: dict[type[Evidence], Evid
     for exchange in sample.exchanges:
         if exchange.access is Access.CLIENT and exchange.endpoint is Endpoint.CONNECT_INFO:
             try:
-                greeting = present[ConnectedServer] = decode(exchange.body, ConnectedServer)
-                known.domain = greeting.domain
-                known.account = decode(exchange.body, GreetingReply).remote_account
+                greeting = decode(exchange.body, ConnectedServer)
+                if exchange.login == 0 or ConnectedServer not in present:
+                    present[ConnectedServer] = greeting
+                login = known.logins[exchange.login]
+                login.domain = greeting.domain
+                login.account = decode(exchange.body, GreetingReply).remote_account
             except ReplyError as error:
                 gaps.append(unreadable(exchange, error))
 

@@ -22,6 +22,7 @@ MANIFEST = "manifest.json"
 MAJOR = 1
 FORMAT = f"jsdoctor.bundle/v{MAJOR}"
 _FORMAT = re.compile(r"jsdoctor\.bundle/v(\d{1,9})", re.ASCII)
+_LOGIN = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 YEARS = range(2000, 2200)
 """Times outside of these are mistakes, and would overflow where a duration is taken from them."""
 
@@ -160,7 +161,7 @@ def _member(name: str, sample: int, exchange: Exchange) -> Member:
         sha256=sha256(exchange.body).hexdigest(),
         size=len(exchange.body),
         sample=sample,
-        access=exchange.access.value,
+        access=_access(exchange),
         endpoint=exchange.endpoint.value,
         target=exchange.target,
         asked_at=exchange.asked_at,
@@ -168,12 +169,20 @@ def _member(name: str, sample: int, exchange: Exchange) -> Member:
     )
 
 
+def _access(exchange: Exchange) -> str:
+    """`account`, and `account#1` of a second login: versions that know of one login must not mix the two."""
+    return f"{exchange.access.value}#{exchange.login}" if exchange.login else exchange.access.value
+
+
 def _exchange(member: Member, body: bytes) -> Exchange | None:
+    name, _, number = member.access.partition("#")
     try:
-        access, endpoint = Access(member.access), Endpoint(member.endpoint)
+        access, endpoint = Access(name), Endpoint(member.endpoint)
     except ValueError:
         return None
-    return Exchange(access, endpoint, member.target, member.asked_at, member.round_trip_ns, body)
+    if number and not _LOGIN.fullmatch(number):
+        return None
+    return Exchange(access, endpoint, member.target, member.asked_at, member.round_trip_ns, body, int(number or 0))
 
 
 def _gap(member: Member, reason: str, how_to_get: str) -> Gap:

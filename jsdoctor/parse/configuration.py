@@ -41,7 +41,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     extend_select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     fail_on: Severity | None = None
-    context: str | None = None
+    contexts: tuple[str, ...] | None = None
     server: str | None = None
     monitor: tuple[str, ...] | None = None
     ntp: tuple[str, ...] | None = None
@@ -153,6 +153,13 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _text_or_texts(value: object) -> tuple[str, ...]:
+    texts = _texts(value) if isinstance(value, list) else (_text(value),)
+    if not texts:
+        raise ValueError("must name one at least")
+    return texts
+
+
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("must be a whole number, 0 or more")
@@ -181,7 +188,7 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "extend-select": ("extend_select", _texts),
     "ignore": ("ignore", _texts),
     "fail-on": ("fail_on", _severity),
-    "context": ("context", _text),
+    "context": ("contexts", _text_or_texts),
     "server": ("server", _text),
     "monitor": ("monitor", _texts),
     "ntp": ("ntp", _texts),

@@ -14,6 +14,7 @@ from nats.aio.client import Client
 
 from tests.deployment import add_consumer, add_stream, api
 from tests.once import once
+from tests.real.contexts import contexts
 from tests.real.incident_faults import FAULTS, Fault
 from tests.real.outage import fill, peers_of, small_disk, with_client
 from tests.real.test_cluster_health import SILENCE_NS, _halt, _is_missed, _quiet_ns
@@ -176,8 +177,8 @@ def _look(cluster: Cluster, user: str) -> Json:
 
 @pytest.mark.nightly
 @EVERY_VERSION
-def test_dead_server(cluster_factory: ClusterFactory, version: str) -> None:
-    """Five expectations on one deployment: both logins, a second fault beside it, then no quorum, then all is back."""
+def test_dead_server(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Expectations on one deployment: each login, both together, a second fault beside it, then no quorum."""
     cluster = cluster_factory(version, 3)
     dead = _furnish(cluster)
     cluster.kill(dead)
@@ -186,7 +187,11 @@ def test_dead_server(cluster_factory: ClusterFactory, version: str) -> None:
     first_is(system, f"JSD703 {dead}", "JSD901", place=1)  # refused publishers of JOBS come before redundancy
     plain = _look(cluster, "app")
     first_is(plain, f"JSD703 {dead}", "JSD702")
-    for report in (system, plain):
+    with contexts(cluster, "sys", "app", at=tmp_path) as words:
+        both = run_check(*words)[1]
+    first_is(both, f"JSD703 {dead}", "JSD702", "JSD901")
+    assert "JSD702 APP/SOLO" in beneath(both["incidents"][0]), shown(both)  # the login of the account names it
+    for report in (system, plain, both):
         worker = next(i for i in report["incidents"] if "JSD405 APP/JOBS/worker" in causes(i))
         assert "JSD603 APP/JOBS" in beneath(worker), shown(report)
     second = next(name for name in cluster.names if name != dead)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from nats.aio.client import Client
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.real.contexts import contexts
 from tests.real.outage import with_client
 from tests.real.ward import Json, failures, run_check
 from tests.servers import ClusterFactory
@@ -19,7 +24,7 @@ def subjects_asked(report: Json) -> list[str]:
 
 
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
-def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, version: str) -> None:
+def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: Path, version: str) -> None:
     cluster = shared_cluster(version, 1)
 
     async def plant(client: Client) -> None:
@@ -38,6 +43,16 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, version: s
     _, system = run_check("--server", cluster.url("sys"), *words)
     assert failures(system, "APP/P429/typo") == {}
     assert subjects_asked(system), "a login that cannot ask for subjects must not call the filter right"
+
+    with contexts(cluster, "sys", "app", at=tmp_path) as both:
+        _, joined = run_check(*both, *words)
+        capture = [sys.executable, "-m", "jsdoctor", "capture", *both, "--samples=1", "-o", str(tmp_path / "both.zip")]
+        subprocess.run(capture, check=True, capture_output=True, timeout=120)
+    _, captured = run_check("--bundle", str(tmp_path / "both.zip"), "--select=JSD429,JSD416")
+    for report in (joined, captured):
+        assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}
+        assert not subjects_asked(report)
+        assert not [gap for gap in report["gaps"] if gap["requested"]]
 
     async def cure(client: Client) -> None:
         await api(client, "CONSUMER.DELETE.P429.typo")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.connection import resolve_only_login
 from jsdoctor.cli.console import Color, say
 from jsdoctor.cli.fix.api import LiveApi
 from jsdoctor.cli.fix.options import PlanFormat
@@ -42,7 +42,7 @@ class RollbackRequest:
 
 def run_rollback(request: RollbackRequest) -> ExitCode:
     """Put back what a journal tells of. Raises the problems that `cli.errors` can say."""
-    settings = resolve_connection(request.connection, load_configuration(request.config, request.isolated))
+    settings = resolve_only_login(request.connection, load_configuration(request.config, request.isolated))
     try:
         journal = Journal.reopen(request.journal)
     except JournalError as error:

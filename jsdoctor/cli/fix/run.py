@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from jsdoctor.cli.connection import resolve_connection
+from jsdoctor.cli.connection import resolve_only_login
 from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.fix.api import LiveApi
 from jsdoctor.cli.fix.evidence import Look, examiner
@@ -38,7 +38,7 @@ def run_fix(request: FixRequest) -> ExitCode:
     """Plan, and on request carry it out. Raises the problems that `cli.errors` can say."""
     check_options(request)
     judging = open_judging(request.judge)
-    settings = resolve_connection(request.wanted.connection, judging.config)
+    settings = resolve_only_login(request.wanted.connection, judging.config)
     look = Look(judging, request.wanted, settings, judging.values, lambda _: None)
     if request.resume:
         return _resume(request, look)

@@ -34,7 +34,10 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """What the command line said about the connection. None: not given. `timeout` is in seconds."""
+    """What the command line said about the connection. None: not given. `timeout` is in seconds.
+
+    `more_contexts` are further logins to look with.
+    """
 
     server: str | None = field(default=None, repr=False)
     context: str | None = None
@@ -52,6 +55,7 @@ class ConnectionOptions:
     inbox_prefix: str | None = None
     timeout: float | None = None
     no_context: bool = False
+    more_contexts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

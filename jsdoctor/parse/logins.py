@@ -1,0 +1,127 @@
+"""Several logins of one deployment: the samples of each as one, and what the accounts add to what servers show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+
+import msgspec
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.server import Account
+from jsdoctor.model.snapshot import SilentAsset
+from jsdoctor.parse.account import AccountReplies
+from jsdoctor.parse.merge import ConsumerCopies, StreamCopy
+from jsdoctor.parse.system import ServerReplies
+
+
+class KnownLogin:
+    """What an earlier sample told of a login and later ones do not: its account, domain and usage."""
+
+    def __init__(self) -> None:
+        self.account = ""
+        self.domain = ""
+        self.usage: Account | None = None
+
+
+class Assets(msgspec.Struct, frozen=True):
+    """Streams and consumers as servers and accounts show them, and those of which only the name is known."""
+
+    copies: list[StreamCopy]
+    consumers: ConsumerCopies
+    silent: tuple[SilentAsset, ...]
+
+
+def of_several_logins(looks: Sequence[Sequence[Sample]]) -> tuple[Sample, ...]:
+    """The samples of all logins side by side, each exchange with the number of its login.
+
+    Only the first login of the system account counts: a second one is told the same. What the scan of one login could
+    not read is no gap where another one read it.
+    """
+    scanned = any(_has(samples, Endpoint.STORED_MESSAGES) for samples in looks)
+    system = next((number for number, samples in enumerate(looks) if _is_system(samples)), None)
+    kept = []
+    for number, samples in enumerate(looks):
+        if number != system and _is_system(samples):
+            continue
+        lacks = scanned and not _has(samples, Endpoint.STORED_MESSAGES)
+        kept.append([_of_login(sample, number, "scan" if lacks else "") for sample in samples])
+    return tuple(_side_by_side([one for one in row if one is not None]) for row in zip_longest(*kept))
+
+
+def _is_system(samples: Iterable[Sample]) -> bool:
+    return any(exchange.access is Access.SYSTEM for sample in samples for exchange in sample.exchanges)
+
+
+def _has(samples: Iterable[Sample], endpoint: Endpoint) -> bool:
+    return any(exchange.endpoint is endpoint for sample in samples for exchange in sample.exchanges)
+
+
+def _of_login(sample: Sample, number: int, no_gaps_of: str) -> Sample:
+    exchanges = tuple(msgspec.structs.replace(exchange, login=number) for exchange in sample.exchanges)
+    gaps: tuple[Gap, ...] = tuple(gap for gap in sample.gaps if gap.kind != no_gaps_of)
+    return Sample(sample.taken_at, exchanges, gaps)
+
+
+def _side_by_side(samples: Sequence[Sample]) -> Sample:
+    return Sample(
+        taken_at=min(sample.taken_at for sample in samples),
+        exchanges=tuple(exchange for sample in samples for exchange in sample.exchanges),
+        gaps=tuple(gap for sample in samples for gap in sample.gaps),
+    )
+
+
+def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogin]) -> dict[int, AccountReplies]:
+    """What each login of an account was told in a sample. Two logins of one account tell the same: the first counts."""
+    found: dict[int, AccountReplies] = {}
+    names: set[str] = set()
+    for number, login in sorted(known.items()):
+        replies = AccountReplies(login.account)
+        replies.add_all(exchange for exchange in exchanges if exchange.login == number)
+        login.account, login.usage = replies.name, replies.account() or login.usage
+        if replies.name and replies.name in names and replies.answered:
+            continue
+        names |= {replies.name} if replies.answered else set()
+        found[number] = replies
+    return found
+
+
+def joined_assets(
+    servers: ServerReplies, accounts: Mapping[int, AccountReplies], known: Mapping[int, KnownLogin], by_system: bool
+) -> Assets:
+    """What servers show and what accounts show.
+
+    The API answers from leaders and covers its account whole; JSZ covers every account of the servers asked. A login of
+    the system account (`by_system`) has asked all servers that run, so that accounts only add what is on none of them.
+    """
+    copies, consumers = servers.streams, dict(servers.consumers)
+    silent: list[SilentAsset] = []
+    for number, account in accounts.items():
+        ours = servers.names_of(account.name, known[number].domain)
+        if by_system and servers.showed_assets:
+            shown = {copy.stream.config.name: copy.account for copy in copies if copy.account in ours}
+            label = next(iter(shown.values()), account.name)
+            copies = copies + [_under(copy, label) for copy in account.streams if copy.stream.config.name not in shown]
+            consumers |= {(label, s): of for (_, s), of in account.consumers.items() if s not in shown}
+            silent += [_silent_under(one, label) for one in account.silent if _stream_of(one) not in shown]
+            continue
+        silent += account.silent
+        if account.answered:
+            copies = [copy for copy in copies if copy.account not in ours] + account.streams
+            consumers = {key: value for key, value in consumers.items() if key[0] not in ours}
+            consumers |= account.consumers
+    return Assets(copies, consumers, tuple(silent))
+
+
+def _under(copy: StreamCopy, account: str) -> StreamCopy:
+    return msgspec.structs.replace(copy, account=account)
+
+
+def _silent_under(asset: SilentAsset, account: str) -> SilentAsset:
+    subject = msgspec.structs.replace(asset.subject, account=account)
+    return msgspec.structs.replace(asset, subject=subject)
+
+
+def _stream_of(asset: SilentAsset) -> str:
+    return asset.subject.stream or asset.subject.name
