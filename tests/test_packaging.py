@@ -70,6 +70,18 @@ def test_wheel_holds_every_rule_page(wheel: Path) -> None:
     assert pages <= shipped
 
 
+def test_wheel_holds_the_templates_of_the_html_report(wheel: Path) -> None:
+    shipped = {entry for entry in zipfile.ZipFile(wheel).namelist() if "/render/html/templates/" in entry}
+    files = (ROOT / "jsdoctor" / "render" / "html" / "templates").iterdir()
+    assert shipped == {str(file.relative_to(ROOT)) for file in files}
+    assert len(shipped) > 5
+
+
+def test_installed_command_writes_html(installed: Path, tmp_path: Path) -> None:
+    run(installed / "jsdoctor", "diagnose", "--offline", "duplicate orders", "-o", tmp_path / "page.html", cwd=tmp_path)
+    assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_installed_command_runs_from_its_own_files(installed: Path) -> None:
     where = run(installed / "python", "-c", "import jsdoctor; print(jsdoctor.__file__)", cwd=Path("/"))
     assert Path(where.strip()).is_relative_to(installed.parent)

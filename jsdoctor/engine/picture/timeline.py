@@ -26,6 +26,8 @@ def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     found: dict[tuple[str, str], list[Event]] = defaultdict(list)
     for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):
         found[key].append(event)
+    if len({moment for events in found.values() for one in events for moment in (one.start_us, one.end_us)}) < 2:
+        return Timeline()  # a single moment is no story
     kept = sorted(found, key=lambda key: (-_gravity(found[key]), _rank(key[0]), -len(found[key]), key[1]))[:MOST_LANES]
     kept.sort(key=lambda key: (_rank(key[0]), key[0], 0 if key[0] == "server" else -_gravity(found[key]), key[1]))
     most = max(60, MOST_EVENTS // max(1, len(kept)))

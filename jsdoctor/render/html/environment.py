@@ -14,6 +14,7 @@ from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.findings import lead
 from jsdoctor.render.plain import compact
 from jsdoctor.render.units import quantity
+from jsdoctor.render.unseen import is_command
 from jsdoctor.render.wording import to_the_second
 
 _TEMPLATES = PackageLoader("jsdoctor.render.html")
@@ -37,6 +38,7 @@ def environment() -> Environment:
         "brief": shortened,
         "compact": compact,
         "lead": lead,
+        "is_command": is_command,
     }
     return made
 
