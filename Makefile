@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page man peers screenshots lock clean
+.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page man peers kit screenshots lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ man: setup ## write docs/man: a manual page for each command
 
 peers: setup ## write docs/peers.md: what other tools look at, and what answers it
 	$(BIN)/python -m tests.peers_page
+
+kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
+	$(BIN)/python -m tests.kit
 
 # Needs Chromium. The pictures lie outside of the repository: they are to be looked at, not kept.
 screenshots: setup ## write pictures of the HTML report: make screenshots SHOTS=/tmp/jsdoctor-screenshots

@@ -1,0 +1,1 @@
+"""Generates deploy/prometheus and deploy/grafana from the rule pages: `make kit`."""
