@@ -83,7 +83,7 @@ def _run(
     found: list[Finding] = []
     for check in able:
         try:
-            found.extend(findings_of_shown(partial(_findings, rule, check, overrides), evidence))
+            found.extend(findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds))
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))

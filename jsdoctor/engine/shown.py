@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import Finding, Subject, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.partial import NotShownError
@@ -19,8 +19,13 @@ _MOST = 32
 """After so many subjects with missing fields the rest of a check is not evaluated as a whole."""
 
 
-def findings_of_shown(run: Callable[[EvidenceSet], Iterable[Finding]], evidence: EvidenceSet) -> list[Finding]:
-    """What a check says of all subjects that are shown well enough, and `unknown` for each of the others."""
+def findings_of_shown(
+    run: Callable[[EvidenceSet], Iterable[Finding]], evidence: EvidenceSet, kinds: Collection[type[Evidence]]
+) -> list[Finding]:
+    """What a check says of all subjects that are shown well enough, and `unknown` for each of the others.
+
+    `kinds` is the evidence that the check takes: a history of many looks is not rewritten for a check without it.
+    """
     missing: dict[Subject, Finding] = {}
     while True:
         found: list[Finding] = []
@@ -30,15 +35,15 @@ def findings_of_shown(run: Callable[[EvidenceSet], Iterable[Finding]], evidence:
             if error.subject in missing or len(missing) >= _MOST:
                 return [*found, *missing.values()]
             missing[error.subject] = unknown(error.subject, f"{error}", error.how_to_get)
-            evidence = _without(evidence, error.subject)
+            evidence = _without(evidence, error.subject, kinds)
         else:
             return [*found, *missing.values()]
 
 
-def _without(evidence: EvidenceSet, subject: Subject) -> EvidenceSet:
-    """The evidence without a subject, in every kind that a look at a deployment gives."""
+def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evidence]]) -> EvidenceSet:
+    """The evidence without a subject, in every kind that a look at a deployment gives and the check takes."""
     for kind in (Servers, ServerTrend) if subject.kind == "server" else (SnapshotSeries, Trend, History):
-        known = evidence.get(kind)
+        known = evidence.get(kind) if kind in kinds else None
         if isinstance(known, Servers):
             kept = tuple(server for server in known.servers if server.name != subject.name)
             evidence = evidence.joined(msgspec.structs.replace(known, servers=kept))

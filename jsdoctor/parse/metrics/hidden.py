@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,14 +15,19 @@ def hidden_fields(shape: type[Any], shown: Mapping[str, Any], parts: Collection[
     `parts` are fields with fields of their own of which only some may be shown: `config.max_bytes`.
     """
     hidden: set[str] = set()
-    for field in msgspec.structs.fields(shape):
-        inner = shown.get(field.encode_name)
-        if field.encode_name not in shown:
-            hidden.add(field.name)
-        elif field.name in parts and isinstance(inner, Mapping):
-            below = msgspec.structs.fields(_struct_of(field.type))
-            hidden |= {f"{field.name}.{one.name}" for one in below if one.encode_name not in inner}
+    for name, key, kind in _fields(shape):
+        inner = shown.get(key)
+        if key not in shown:
+            hidden.add(name)
+        elif name in parts and isinstance(inner, Mapping):
+            hidden |= {f"{name}.{below}" for below, key_below, _ in _fields(_struct_of(kind)) if key_below not in inner}
     return frozenset(hidden)
+
+
+@cache
+def _fields(shape: Any) -> tuple[tuple[str, str, Any], ...]:
+    """Name, key in JSON and type of each field. msgspec evaluates all annotations anew at each call."""
+    return tuple((one.name, one.encode_name, one.type) for one in msgspec.structs.fields(shape))
 
 
 def _struct_of(kind: Any) -> Any:
