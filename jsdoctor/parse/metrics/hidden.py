@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 
-def hidden_fields(shape: type[Any], shown: Mapping[str, Any], parts: Collection[str]) -> frozenset[str]:
+def hidden_fields(shape: Any, shown: Mapping[str, Any], parts: Collection[str]) -> frozenset[str]:
     """The fields of a shape, by the names of its attributes, that are not among those shown.
 
     `parts` are fields with fields of their own of which only some may be shown: `config.max_bytes`.
