@@ -73,6 +73,7 @@ PLAY: tuple[Step, ...] = (
     _consumer("ORDERS", "NAKS", max_deliver=2),
     _fetch("ORDERS", "NAKS", 20, "nak"),
     _fetch("ORDERS", "NAKS", 20, "nak"),
+    {"test": WAIT, "seconds": 0.5},
     _fetch("ORDERS", "NAKS", 1, "ack"),
     _consumer("ORDERS", "TERMS"),
     _fetch("ORDERS", "TERMS", 20, "term"),

@@ -49,6 +49,9 @@ def _tag_text(tag: int) -> str:
 
 def base(key: bytes) -> bytes:
     """The same for both directions of a connection and for every place."""
+    if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs asks for each packet
+        other = key[4:8] + key[:4] + key[10:] + key[8:10]
+        return min(key, other)
     one = addresses(key)
     return min(one, reverse(one))
 

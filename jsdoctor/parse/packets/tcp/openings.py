@@ -7,7 +7,7 @@ answered, is only counted, by server.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from jsdoctor.model.packets import Attempts, Endpoint
 from jsdoctor.parse.packets.keys import addresses, endpoints, reverse
@@ -30,6 +30,10 @@ class Waiting(NamedTuple):
     block: bytes
 
 
+_Packet: TypeAlias = tuple[Segment, int, int, bytes]
+"""A packet that waits: segment, frame, time, bytes from its TCP header on. A plain tuple: floods have many."""
+
+
 class _Server:
     """What became of attempts to connect to one address and port."""
 
@@ -45,7 +49,7 @@ class Openings:
     """Waiting handshakes by the addresses of the SYN, and the tally of those that came to nothing."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[bytes, list[Waiting]] = OrderedDict()
+        self._waiting: OrderedDict[bytes, list[_Packet]] = OrderedDict()
         self._servers: dict[bytes, _Server] = {}
 
     def take(self, segment: Segment, frame: int, at: int, block: bytes) -> list[Waiting] | None:
@@ -62,13 +66,13 @@ class Openings:
             return []
         if flags & SYN:
             return self._add(name, segment, frame, at, block)
-        if flags & RST and len(known) <= _MOST_PACKETS and not any(one.segment[3] & ACK for one in known):
+        if flags & RST and len(known) <= _MOST_PACKETS and not _is_answered(known):
             del self._waiting[name]
             self._tally(name, known, "refused")
             return None
         del self._waiting[name]
         self._tally(name, known, "")
-        return known
+        return [_moved(one) for one in known]
 
     def finish(self) -> list[list[Waiting]]:
         """The end: handshakes that were tried more than once are worth a look, all are counted."""
@@ -76,7 +80,7 @@ class Openings:
         for name, known in self._waiting.items():
             self._give_up(name, known)
             if len(known) > 1 and len(kept) < _MOST_KEPT:
-                kept.append(known)
+                kept.append([_moved(one) for one in known])
         self._waiting.clear()
         return kept
 
@@ -91,44 +95,56 @@ class Openings:
         return tuple(sorted(found, key=lambda one: (-one.failed, one.server)))
 
     def _add(self, name: bytes, segment: Segment, frame: int, at: int, block: bytes) -> list[Waiting] | None:
-        begins = segment[5] - _HEADER
-        kept = block[begins : segment[6] + segment[7]]
-        moved = (*segment[:5], _HEADER, segment[6] - begins, *segment[7:])
+        kept = block[segment[5] - _HEADER : segment[6] + segment[7]]
         known = self._waiting.get(name)
         if known is None:
             if len(self._waiting) >= _MOST_WAITING:
                 self._give_up(*self._waiting.popitem(last=False))
             known = self._waiting[name] = []
-        elif known[0].segment[1] != segment[1] and not segment[3] & ACK:
+        elif known[0][0][1] != segment[1] and not segment[3] & ACK:
             self._give_up(name, known)
             known.clear()
         if segment[8] or len(known) >= _MOST_PACKETS:  # fast open, or a handshake that goes on and on
             del self._waiting[name]
             self._tally(name, known, "")
-            return known
-        known.append(Waiting(moved, frame, at, kept))
+            return [_moved(one) for one in known]
+        known.append((segment, frame, at, kept))
         return None
 
-    def _give_up(self, name: bytes, known: list[Waiting]) -> None:
-        answered = any(one.segment[3] & ACK for one in known)
-        self._tally(name, known, "unfinished" if answered else "unanswered")
+    def _give_up(self, name: bytes, known: list[_Packet]) -> None:
+        self._tally(name, known, "unfinished" if _is_answered(known) else "unanswered")
 
-    def _tally(self, name: bytes, known: list[Waiting], what: str) -> None:
+    def _tally(self, name: bytes, known: list[_Packet], what: str) -> None:
         half = (len(name) - 4) // 2
         target = name[half : 2 * half] + name[-2:]
         server = self._servers.get(target)
         if server is None:
             if len(self._servers) >= _MOST_SERVERS:
                 return
-            at = known[0].at if known else 0
+            at = known[0][2] if known else 0
             server = self._servers[target] = _Server(at)
         server.tried += 1
         if known:
-            server.last_at = max(server.last_at, known[-1].at)
+            server.last_at = max(server.last_at, known[-1][2])
         if what:
-            setattr(server, what, getattr(server, what) + 1)
+            if what == "unanswered":  # as those of a flood are
+                server.unanswered += 1
+            else:
+                setattr(server, what, getattr(server, what) + 1)
             if len(server.clients) < _MOST_CLIENTS:
                 server.clients.add(name[:half])
+
+
+def _is_answered(known: list[_Packet]) -> bool:
+    """Whether the server has said anything."""
+    return len(known) > 1 and any(one[0][3] & ACK for one in known)
+
+
+def _moved(packet: _Packet) -> Waiting:
+    """The packet by itself: the segment's places refer to the bytes that were kept."""
+    segment, frame, at, kept = packet
+    begins = segment[5] - _HEADER
+    return Waiting((*segment[:5], _HEADER, segment[6] - begins, *segment[7:]), frame, at, kept)
 
 
 def _endpoint(target: bytes) -> Endpoint:
