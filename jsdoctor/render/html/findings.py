@@ -13,7 +13,7 @@ from jsdoctor.render.incidents import IMPACT_WORDS, blocks, explanation, first_c
 from jsdoctor.render.plain import compact
 from jsdoctor.render.wording import listed, to_the_second
 
-ROWS_SHOWN = 2000
+ROWS_SHOWN = 1500
 """More rows make a page of megabytes; what is left out is counted, and the JSON report has it."""
 
 _CARDS_SHOWN = 200
