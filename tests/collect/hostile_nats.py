@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -88,6 +90,15 @@ def pong(**more: Any) -> bytes:
     return json.dumps({"server": server, "statsz": {"active_servers": 1}, "data": {}} | more).encode()
 
 
+def wrong_then_reset(talk: Talk) -> None:
+    talk.send(b"PANG\r\n")
+    time.sleep(0.3)
+    talk.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    talk.sock.shutdown(socket.SHUT_RD)
+    talk.file.close()
+    talk.sock.close()
+
+
 def huge_line(talk: Talk) -> None:
     for _ in range(HUGE // 1_000_000):
         talk.send(b"x" * 1_000_000)
@@ -170,6 +181,7 @@ NATS_SCENARIOS: dict[str, Handler] = {
     "PINGs without end": greeted(lambda talk: forever(talk, b"PING\r\n" * 100)),
     "PONGs without end": greeted(lambda talk: forever(talk, b"PONG\r\n" * 100)),
     "wrong PONG": greeted(lambda talk: talk.serve(ignore, b"PANG\r\n")),
+    "wrong PONG, then a reset": greeted(wrong_then_reset),
     "-ERR without end": greeted(lambda talk: forever(talk, b"-ERR 'x'\r\n" * 100)),
     "-ERR with control characters": greeted(lambda talk: talk.serve(ignore, b"-ERR '\x1b[31m\x00'\r\n")),
     "PONGs without end after the login": flooding(b"PONG\r\n"),

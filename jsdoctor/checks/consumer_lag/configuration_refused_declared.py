@@ -20,10 +20,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 
 @check("consumer_lag.configuration_refused_declared")
 def configuration_refused_declared(
-    manifests: Manifests,
-    snapshots: SnapshotSeries | None,
-    servers: Servers | None,
-    connected: ConnectedServer | None,
+    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
     """Alone and with its declared stream by what servers do not take; beside a deployment also by what cannot be
     changed. One finding for each consumer, with all reasons.
@@ -33,10 +30,8 @@ def configuration_refused_declared(
         release = release_for(deployed.stream(consumer.stream), servers, connected)
         refusals = list(_refusals(consumer, declared, deployed, release))
         dropped = [] if refusals else list(consumer_refusals.dropped_fields(consumer.config, release))
-        if found := verdict(consumer, refusals, dropped, release):
+        if found := verdict(consumer, refusals, dropped, release) or deployed.doubt(consumer, consumer.stream):
             yield found
-        elif unsure := deployed.doubt(consumer, consumer.stream):
-            yield unsure
         elif _stream(consumer, declared, deployed) is None and consumer.stream:
             how = "give the manifest of its stream too, or name the deployment (-s URL or --bundle FILE)"
             yield unknown(consumer.subject, f"its stream {consumer.stream} is in no manifest", how)

@@ -21,10 +21,7 @@ from jsdoctor.model.subjects import subjects_overlap
 
 @check("stream_limits.configuration_refused_declared")
 def configuration_refused_declared(
-    manifests: Manifests,
-    snapshots: SnapshotSeries | None,
-    servers: Servers | None,
-    connected: ConnectedServer | None,
+    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
     """Alone by what servers do not take; beside a deployment also by what cannot be changed, and by whose subjects are
     taken. One finding for each stream, with all reasons.
@@ -35,10 +32,8 @@ def configuration_refused_declared(
         release = release_for(deployed.stream(stream.name), servers, connected)
         refusals = list(_refusals(stream, declared, deployed, account, release))
         dropped = [] if refusals else list(stream_refusals.dropped_fields(stream.config, release))
-        if found := verdict(stream, refusals, dropped, release):
+        if found := verdict(stream, refusals, dropped, release) or deployed.doubt(stream, stream.name):
             yield found
-        elif unsure := deployed.doubt(stream, stream.name):
-            yield unsure
         elif deployed.seen and account is None:
             says = "several accounts have streams: whether its subjects are taken in its own cannot be told"
             yield unknown(stream.subject, says, "use a login of the account that it is for")

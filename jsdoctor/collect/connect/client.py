@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
@@ -50,6 +52,10 @@ class InfoClient(Client):
             await tap(subject, reply, headers or b"")
         else:
             await super()._process_msg(sid, subject, reply, data, headers)
+
+    async def _read_loop(self) -> None:
+        with contextlib.suppress(errors.Error, OSError):  # of a login that is given up: nobody waits for this task
+            await super()._read_loop()
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         asked = {"auth_required": self.info.get("auth_required", False)} if self.info else {}
