@@ -25,6 +25,7 @@ _COLD, _WARM = "jsdoctor, Spark, no class archive", "jsdoctor, Spark"
 _FINDINGS = (0, 1, 3)
 _LOCAL_BYTES, _SPARK_BYTES = 150 * MEGABYTE, 1000 * MEGABYTE
 _SPARK_JUDGED_FROM = 4000
+_SMALL_FILES = 1000
 _PEER_S = 60
 """Processor time after which a peer is given up: DuckDB takes minutes for so many patterns at once."""
 
@@ -56,6 +57,7 @@ def measure(site: Site) -> Table:
                 growth.setdefault(name, []).append((megabytes, Spread.of([run.seconds for run in taken]).middle))
             shutil.rmtree(archive)
         rows += _storm(Path(place), site.settings.log_megabytes[0], site.settings.rounds)
+        rows += _small_files(Path(place), min(_SMALL_FILES, 50 * site.settings.log_megabytes[0]), site.settings.rounds)
     for name, points in growth.items():
         if name.startswith("jsdoctor") and len(points) > 1:
             rows.append(Row(f"growth of {name}: exponent", f"{exponent(points):.2f}"))
@@ -173,6 +175,31 @@ def _storm(place: Path, megabytes: int, rounds: int) -> Iterator[Row]:
     yield from _ratio("a third of lines hit / ordinary, one process", taken[storm], taken[calm], 3.0)
     memory = max(run.peak_bytes for run in taken[storm])
     yield Row("a third of lines hit, peak memory", f"{memory / MEGABYTE:.0f} MB")
+
+
+def _small_files(place: Path, count: int, rounds: int) -> Iterator[Row]:
+    """Files of thousands of servers that all name one stream: what they share must not make the cost grow faster."""
+    check: list[str | Path] = [JSDOCTOR, "check", "--isolated", "--engine", "local", "--logs"]
+    some, twice = place / "some", place / "twice"
+    taken: dict[Path, list[TreeRun]] = {some: [], twice: []}
+    for directory, files in ((some, count), (twice, 2 * count)):
+        directory.mkdir()
+        for number in range(files):
+            (directory / f"nats-{number}.log").write_text(_small_log(number), encoding="utf-8")
+    for _ in range(rounds):
+        for directory, runs in taken.items():
+            runs.append(run_tree([*check, directory], _FINDINGS, cores=1))
+    yield from _ratio(f"{2 * count:,} small files / {count:,}, one process", taken[twice], taken[some], 2.2)
+    cpu = Spread.of([run.cpu_s for run in taken[twice]]).middle
+    yield Row("a small file, processor time with the start", f"{1000 * cpu / (2 * count):.1f} ms")
+
+
+def _small_log(number: int) -> str:
+    minute = f"2026/11/21 10:{number % 60:02}"
+    lost = f"{minute}:00.000000 [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled"
+    led = f"{minute}:30.000000 [INF] JetStream cluster new stream leader for 'APP > ORDERS'"
+    routes = [f"{minute}:31.{rid:06} [INF] 10.0.0.9:52828 - rid:{rid} - Route connection created" for rid in range(40)]
+    return "\n".join([lost, led, *routes]) + "\n"
 
 
 def _median(taken: Sequence[TreeRun]) -> float:

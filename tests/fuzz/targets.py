@@ -30,6 +30,8 @@ from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.configuration import ConfigurationError, parse_configuration
 from jsdoctor.parse.duration import format_duration, parse_duration
 from jsdoctor.parse.front_matter import PageError
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.container import Damaged, Foreign
@@ -46,6 +48,7 @@ from jsdoctor.render.options import RenderOptions
 from tests.evidence import FIXTURES, base_names, samples_of
 from tests.fuzz.manifests import check_manifest, manifests, mutate_manifest
 from tests.fuzz.mutation import Mutate, mutate_bytes, mutate_json, mutate_text, mutate_zip, pack
+from tests.logs.shapes import SHAPES, dressed
 from tests.ruleset import actions, checks, rules
 from tests.servers.binaries import ROOT
 
@@ -248,7 +251,28 @@ def check_paste(data: bytes) -> None:
     with_unseen(assemble((pasted.sample,)), [pasted])
 
 
+@cache
+def pasted_logs() -> list[bytes]:
+    """Lines of servers, in every form that they are pasted and exported in."""
+    lines = (FIXTURES / "logs" / "2.15.1" / "c2-n1.log").read_text("utf-8").splitlines()[:12]
+    native = "\n".join(line for line in lines if line.startswith("["))
+    return [dressed(shape, native).encode() for shape in SHAPES]
+
+
+@cache
+def rewriter() -> Rewriter:
+    """Knows the signatures of all rules."""
+    return Rewriter(Matcher([signature for rule in rules() for signature in rule.signatures]), NOW.year)
+
+
+def check_pasted_log(data: bytes) -> None:
+    """Whatever is pasted becomes lines, and what a text is gets an answer."""
+    rewriter().rewritten(data)
+    rewriter().is_log(data.decode(errors="replace"))
+
+
 TARGETS: dict[str, Target] = {
+    "pasted log": Target(pasted_logs, mutate_text, check_pasted_log),
     "paste": Target(pastes, mutate_text, check_paste),
     "bundle": Target(bundles, mutate_zip, check_bundle, (Problem,)),
     "archive": Target(archives, mutate_zip, check_bundle, (Problem,)),

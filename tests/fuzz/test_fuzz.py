@@ -19,7 +19,16 @@ from tests.fuzz.targets import TARGETS, Target
 from tests.ruleset import checks
 
 SEED = 20261121
-ROUNDS = {"manifest": 300, "bundle": 25, "archive": 25, "reply": 40, "page": 300, "configuration": 300, "paste": 100}
+ROUNDS = {
+    "pasted log": 40,
+    "manifest": 300,
+    "bundle": 25,
+    "archive": 25,
+    "reply": 40,
+    "page": 300,
+    "configuration": 300,
+    "paste": 100,
+}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime
 
 _HEADER = re.compile(r"^(\[\d+\] )?(\d{4}/\d\d/\d\d) (\d\d:\d\d:\d\d\.\d{6}) ", re.MULTILINE)
 
@@ -126,8 +127,20 @@ LINES: dict[str, Shape] = {
 def enveloped(name: str, text: str) -> str:
     """Each line of a text in an envelope of that name."""
     if name in LINES:
-        return "\n".join(map(LINES[name], text.splitlines()))
-    return "\n".join(_json(ENVELOPES[name](line)) for line in text.splitlines())
+        return "\n".join(_timed(LINES[name](line), line) for line in text.splitlines())
+    return "\n".join(_timed(_json(ENVELOPES[name](line)), line) for line in text.splitlines())
+
+
+def _timed(enveloped_line: str, line: str) -> str:
+    """The envelope with the time of its line: collectors write it as lines come."""
+    found = _NATIVE.match(line)
+    if found is None:
+        return enveloped_line
+    year, month, day, time, us, _, _ = found.groups("")
+    at = datetime.fromisoformat(f"{year}-{month}-{day}T{time}.{us}+00:00")
+    at_ms = int(at.timestamp() * 1000)
+    written = enveloped_line.replace(_AT, f"{at:%Y-%m-%dT%H:%M:%S.%f}Z")
+    return written.replace(str(_AT_MS), str(at_ms)).replace(str(_AT_MS / 1000), str(at_ms / 1000))
 
 
 _PODS = ("nats-0", "nats-1", "nats-2")
@@ -250,7 +263,7 @@ DRESSED: dict[str, Shape] = {
     "pod in front": _each(lambda _, line: f"nats-0: {line}"),
     "pod in brackets": _each(lambda _, line: f"[nats-0] {line}"),
     "pod and tab": _each(lambda _, line: f"nats-0\t{line}"),
-    "several pods": _each(lambda number, line: f"{_PODS[number % 3]} | {line}"),
+    "several pods": _each(lambda _, line: "\n".join(f"{pod} | {line}" for pod in _PODS)),
     "message alone": _each(_message),
     "process id and message": _each(lambda number, line: f"[7] {_message(number, line)}"),
     "message in a quote": _each(lambda number, line: f"> {_message(number, line)}"),

@@ -132,10 +132,10 @@ class Pattern:
         found = (self._quick if len(text) <= self._short else self._linear).search(text)
         return None if found is None else tuple(found.groups())
 
-    def begins(self, text: bytes) -> bool:
-        """Whether the first match is at the very start of the text."""
+    def begins(self, text: bytes, within: int = 0) -> bool:
+        """Whether the first match begins in the first bytes of the text: not behind `within`."""
         found = (self._quick if len(text) <= self._short else self._linear).search(text)
-        return found is not None and found.start() == 0
+        return found is not None and int(found.start()) <= within
 
     @cached_property
     def _quick(self) -> re.Pattern[bytes]:

@@ -119,9 +119,12 @@ class Matcher:
         """Whether a message begins as one of a server's does, so that it needs no header to be known as one."""
         text = text[:TEXT_CAP]
         of = _CONNECTION.match(text)
-        texts = (text, text[of.end() :]) if of else (text,)
+        # A pattern may begin with the connection, within it, or behind it.
+        texts = ((text, of.end()), (text[of.end() :], 0)) if of else ((text, 0),)
         return any(
-            signature.source is Source.SERVER and signature.name != FATAL and any(map(pattern.begins, texts))
+            signature.source is Source.SERVER
+            and signature.name != FATAL
+            and any(pattern.begins(one, within) for one, within in texts)
             for number in self._search.present(text)
             for signature, pattern in self._by_literal[number]
         )
