@@ -250,6 +250,51 @@ async def priority_group_of_which_one_client_overflows(place: Place) -> None:
     place.client._puller = asyncio.create_task(pull())  # type: ignore[attr-defined]  # lives as long as the client
 
 
+async def pull_as_a_pinned_client(place: Place) -> None:
+    """Asks again with the id by which the server has pinned it, and acknowledges what comes."""
+    inbox, pinned = place.client.new_inbox(), ""
+    subscription = await place.client.subscribe(inbox)
+    subject = "$JS.API.CONSUMER.MSG.NEXT.PINNED.one"
+    while True:
+        body = {"batch": 10, "expires": 2 * SECOND_NS, "group": "jobs"} | ({"id": pinned} if pinned else {})
+        await place.client.publish(subject, json.dumps(body).encode(), reply=inbox)
+        with contextlib.suppress(TimeoutError, nats.errors.TimeoutError):
+            for _ in range(10):
+                message = await subscription.next_msg(timeout=1)
+                headers = message.headers or {}
+                pinned = "" if headers.get("Status") == "423" else headers.get("Nats-Pin-Id", pinned)
+                if message.reply:
+                    await message.respond(b"+ACK")
+
+
+@habit("PINNED", pull_as_a_pinned_client, publishes("pinned.x"), since=(2, 11))
+async def priority_group_with_a_pinned_client(place: Place) -> None:
+    await place.stream("PINNED")
+    group: dict[str, Any] = {"priority_policy": "pinned_client", "priority_groups": ["jobs"]}
+    await add_consumer(place.client, "PINNED", "one", priority_timeout=30 * SECOND_NS, **group)
+
+
+@habit("KV_history", publishes("$KV.history.key1"))
+async def key_value_bucket_with_history_deletions_and_watchers(place: Place) -> None:
+    await place.stream(
+        "KV_history",
+        subjects=["$KV.history.>"],
+        max_msgs_per_subject=10,
+        discard="new",
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        allow_direct=True,
+    )
+    bucket = await place.client.jetstream().key_value("history")
+    for key in range(30):
+        await bucket.put(f"key{key}", b"x")
+        await bucket.put(f"key{key}", b"y")
+    await bucket.delete("key2")
+    await bucket.purge("key3")
+    for _ in range(3):
+        await bucket.watchall()
+
+
 @habit("SCHEDULES", since=(2, 12))
 async def scheduled_messages(place: Place) -> None:
     await place.stream("SCHEDULES", subjects=["schedules.>"], allow_msg_schedules=True)

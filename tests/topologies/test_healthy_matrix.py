@@ -72,12 +72,21 @@ async def while_busy(url: str, replicas: int, habits: list[Habit], login: str) -
         said = await asyncio.to_thread(look, login)
         failed = [task.exception() for task in tasks if task.done()]
         assert not failed, failed
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await ended(tasks)
         return said
     finally:
         await client.close()
+
+
+async def ended(tasks: list[asyncio.Future[None]]) -> None:
+    """Cancel until all have ended: nats.py may take a cancellation for the timeout of a fetch and go on working."""
+    left = set(tasks)
+    for _ in range(30):
+        for task in left:
+            task.cancel()
+        if left:
+            _, left = await asyncio.wait(left, timeout=1)
+    assert not left, f"{len(left)} habits do not end"
 
 
 async def _acknowledge(message: Msg) -> None:
