@@ -90,6 +90,8 @@ class _ServerView:
         elif one.label("is_meta_leader") and one.label("cluster"):
             put(self._jsz, ("meta_cluster", "name"), one.label("cluster"))
             put(self._jsz, ("meta_cluster", "leader"), one.label("meta_leader"))
+        elif one.label("cluster_name"):  # nats-surveyor: in a cluster, whose leader these labels do not name
+            put(self._jsz, ("meta_cluster", "name"), one.label("cluster_name"))
         if domain := one.label("domain"):
             put(self._jsz, ("config", "domain"), domain)
 
