@@ -30,7 +30,7 @@ _LATE = ", and {count:,} more that had arrived already: late packets make sender
 def losses(direction: DirectionView) -> Loss | None:
     """None where nothing was lost. What the receiver had already, though it was sent again, is no loss."""
     flow, again = direction.flow, direction.flow.retransmission
-    stall_ns = again.longest_wait_ns if again.timeout else 0
+    stall_ns = again.longest_wait_ns if again.timeout and not _all_arrived(again) else 0
     if direction.path is not None and direction.path.sent:
         lost = Share(direction.path.lost, direction.path.sent)
         return Loss(lost, stall_ns, _exactly(direction.path, again), exact=True) if lost.events else None
@@ -40,6 +40,11 @@ def losses(direction: DirectionView) -> Loss | None:
     doubtful = again.needless_packets * 2 >= again.packets > 0
     where = _LATE.format(count=again.needless) if doubtful else _where(direction, lost)
     return Loss(lost, stall_ns, f"{_sent_again(lost, again)}{where}{_stalls(again)}", doubtful=doubtful)
+
+
+def _all_arrived(again: Retransmission) -> bool:
+    """Whether the receiver had all of it already: then nothing waited for what was sent again."""
+    return not again.syn and again.needless >= again.segments > 0
 
 
 def _exactly(path: PathDelay, again: Retransmission) -> str:
@@ -55,7 +60,7 @@ def _sent_again(lost: Share, again: Retransmission) -> str:
         what = "segment was" if lost.events == 1 else "segments were"
         return f"{lost.events:,} of {lost.of:,} {what} sent again ({percent(lost.ratio)})"
     if again.segments:
-        return f"{counted(again.segments, 'segment')} had to be sent again: not the data was lost, but its acks"
+        return f"{counted(again.segments, 'segment')} sent again had arrived already: their acks were late or lost"
     return "opening the connection had to be tried again"
 
 
@@ -74,6 +79,8 @@ def _where(direction: DirectionView, lost: Share) -> str:
 def _stalls(again: Retransmission) -> str:
     if not again.timeout:
         return ""
+    if _all_arrived(again):
+        return f"; {again.timeout:,} after a timeout, the longest after {rounded(again.longest_wait_ns)}"
     return (
         f"; {again.timeout:,} only after a timeout, the longest after {rounded(again.longest_wait_ns)}: until then"
         " everything behind waits"

@@ -32,7 +32,8 @@ def packets_lost(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
         found = [
             _finding(view, direction, loss, params)
             for direction in view.directions
-            if (loss := losses(direction)) and (loss.stall_ns or loss.share.ratio >= params.number("note"))
+            if (loss := losses(direction))
+            and (direction.flow.retransmission.timeout or loss.stall_ns or loss.share.ratio >= params.number("note"))
         ]
         return _both(sorted(found, key=_rank, reverse=True)) if found else passed(view.subject)
 
