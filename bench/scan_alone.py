@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
-from jsdoctor.collect.live.haul import Haul, no_progress
+from jsdoctor.collect.live.collection_result import CollectionResult, no_progress
 from jsdoctor.collect.scan.scan import scan_streams
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.stored import ScanTarget
@@ -15,7 +15,7 @@ from jsdoctor.parse.stored import stored_messages
 
 async def main(url: str, stream: str, messages: int) -> None:
     """Read, pack, unpack, look: fails unless every message was seen."""
-    haul = Haul()
+    haul = CollectionResult()
     plan = CollectionPlan(scan=(ScanTarget(stream, messages),))
     async with connect(resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))) as connection:
         await scan_streams(connection, "$JS.API", plan, haul, no_progress)

@@ -35,11 +35,13 @@ def rules() -> tuple[Rule, ...]:
     return load_rules(shipped_pages(), checks(), frozenset(actions()))
 
 
-def run_rule(code: str, evidence: EvidenceSet, params: Mapping[str, Any] | None = None) -> Evaluation:
+def run_rule(
+    code: str, evidence: EvidenceSet, params: Mapping[str, Any] | None = None, keep_passes: bool = False
+) -> Evaluation:
     """One rule on some evidence, with parameter values as a page would write them."""
     rule = find_rule(rules(), code)
     overrides = {name: param_value(rule.params[name].unit, value) for name, value in (params or {}).items()}
-    return evaluate(select_rules(rules(), [code]), checks(), evidence, {code: overrides})
+    return evaluate(select_rules(rules(), [code]), checks(), evidence, {code: overrides}, keep_passes)
 
 
 def run_all(evidence: EvidenceSet) -> Evaluation:

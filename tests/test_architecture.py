@@ -86,6 +86,16 @@ def test_checks_are_small() -> None:
     assert not too_long
 
 
+def test_a_class_name_has_one_meaning() -> None:
+    """A reader who has met a public class knows what its name means in every other module."""
+    places: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name(module))
+    assert {word: found for word, found in places.items() if len(found) > 1} == {}
+
+
 def test_module_names_say_something() -> None:
     vague = [name(module) for module in MODULES if SAY_NOTHING & set(re.split(r"[_./]", name(module)))]
     assert not vague

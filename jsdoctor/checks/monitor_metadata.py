@@ -47,7 +47,7 @@ _LONGEST_TEXT = 64
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)([a-zA-Zµ]+)", re.ASCII)
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What the value of a key is."""
 
     COUNT = "a whole number"
@@ -86,13 +86,13 @@ class Presets(msgspec.Struct, frozen=True):
 
 
 def read_thresholds(
-    metadata: Mapping[str, str], keys: Mapping[str, Kind], presets: Presets | None = None
+    metadata: Mapping[str, str], keys: Mapping[str, ValueKind], presets: Presets | None = None
 ) -> Thresholds | None:
     """The thresholds that count for an asset; None when nobody asks for any. `keys` come without the prefix."""
     given, defaults = (presets.given, presets.defaults) if presets else ({}, {})
     enabled = metadata.get(ENABLED)
     own: dict[str, int] = {}
-    unreadable = {} if enabled is None or enabled in _TRUE | _FALSE else {"enabled": Kind.FLAG.value}
+    unreadable = {} if enabled is None or enabled in _TRUE | _FALSE else {"enabled": ValueKind.FLAG.value}
     for key in keys if enabled in _TRUE else ():
         if key not in given and (text := metadata.get(PREFIX + key)) is not None:
             try:
@@ -103,9 +103,9 @@ def read_thresholds(
         return None
     on = {key: value for key, value in (defaults | own | given).items() if value > 0 and key not in unreadable}
     return Thresholds(
-        counts={key: value for key, value in on.items() if keys[key] is Kind.COUNT},
-        durations_ns={key: value for key, value in on.items() if keys[key] is Kind.DURATION},
-        flags=frozenset(key for key in on if keys[key] is Kind.FLAG),
+        counts={key: value for key, value in on.items() if keys[key] is ValueKind.COUNT},
+        durations_ns={key: value for key, value in on.items() if keys[key] is ValueKind.DURATION},
+        flags=frozenset(key for key in on if keys[key] is ValueKind.FLAG),
         unreadable=unreadable,
         own=frozenset(on.keys() & own.keys()),
     )
@@ -116,24 +116,24 @@ def own_count(params: Params, name: str, metadata: Mapping[str, str], key: str) 
 
     The asset's own goes before the default of the page, and what was given for this run before both.
     """
-    return _own(params, name, metadata, key, Kind.COUNT)
+    return _own(params, name, metadata, key, ValueKind.COUNT)
 
 
 def own_duration_ns(params: Params, name: str, metadata: Mapping[str, str], key: str) -> int:
     """The same for a duration, in nanoseconds."""
-    return _own(params, name, metadata, key, Kind.DURATION)
+    return _own(params, name, metadata, key, ValueKind.DURATION)
 
 
-def _own(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: Kind) -> int:
+def _own(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
     own = None if name in params.given else read_thresholds(metadata, {key: kind})
     found = {**own.counts, **own.durations_ns} if own else {}
     return found[key] if key in found else params.integer(name)
 
 
-def _value(text: str, kind: Kind) -> int:
-    if kind is Kind.DURATION:
+def _value(text: str, kind: ValueKind) -> int:
+    if kind is ValueKind.DURATION:
         return parse_monitor_duration(text)
-    if kind is Kind.COUNT:
+    if kind is ValueKind.COUNT:
         if len(text) > _LONGEST_TEXT or not _COUNT.fullmatch(text):
             raise ValueError(text)
         return int(text)

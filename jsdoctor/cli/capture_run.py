@@ -14,7 +14,7 @@ from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import gather_live
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
-from jsdoctor.cli.pace import pace
+from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
 from jsdoctor.engine.planner import CollectionPlan

@@ -13,8 +13,8 @@ from jsdoctor.cli.evidence import BesideRead, Gathered, gather_bundle, gather_li
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.judging import Judging
-from jsdoctor.cli.pace import pace
 from jsdoctor.cli.pasted_reading import gather_pasted, with_gaps
+from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.model.evidence import KINDS, EvidenceSet

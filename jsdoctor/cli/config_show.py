@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.connection import connection_options, resolve_connection, resolve_logins
 from jsdoctor.cli.judging import DEFAULT_MAX_EXAMPLES
-from jsdoctor.cli.pace import pace
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
+from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.suppression import resolve_waivers
@@ -26,7 +26,7 @@ from jsdoctor.render.units import quantity
 _DEFAULT = "default"
 
 
-class Setting(NamedTuple):
+class ShownSetting(NamedTuple):
     """One setting: its value as it is written, and the place that decided it."""
 
     name: str
@@ -55,15 +55,15 @@ def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode
     return ExitCode.OK
 
 
-def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Setting]:
+def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[ShownSetting]:
     options = connection_options(given)
     settings = resolve_connection(options, config)
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
     file = {} if named else {"servers": config.server, "context_name": config.contexts}
     file["timeout_s"] = None if options.timeout is not None or os.environ.get("NATS_TIMEOUT") else config.timeout_ns  # type: ignore[assignment]
 
-    def row(name: str, field: str, value: object) -> Setting:
-        return Setting(name, str(value), config.origin if file.get(field) else settings.origins[field])
+    def row(name: str, field: str, value: object) -> ShownSetting:
+        return ShownSetting(name, str(value), config.origin if file.get(field) else settings.origins[field])
 
     yield row("server", "servers", ", ".join(settings.servers))
     contexts = [one.context_name or "none" for one in resolve_logins(options, config)]
@@ -78,7 +78,7 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Set
     yield row("timeout", "timeout_s", quantity(int(settings.timeout_s * 1e9), "duration"))
 
 
-def _run(config: Configuration) -> Iterator[Setting]:
+def _run(config: Configuration) -> Iterator[ShownSetting]:
     paced = pace(None, None, config)
     interval = quantity(int(paced.interval_s * 1e9), "duration")
     yield _set("samples", paced.samples, config.samples, config)
@@ -94,11 +94,11 @@ def _run(config: Configuration) -> Iterator[Setting]:
     yield _set("baseline", config.baseline or "none", config.baseline, config)
 
 
-def _set(name: str, value: object, configured: object, config: Configuration) -> Setting:
-    return Setting(name, str(value), _DEFAULT if configured is None else config.origin)
+def _set(name: str, value: object, configured: object, config: Configuration) -> ShownSetting:
+    return ShownSetting(name, str(value), _DEFAULT if configured is None else config.origin)
 
 
-def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Iterator[Setting]:
+def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Iterator[ShownSetting]:
     values = overrides(rulebook.rules, config.rule_settings, config.origin)
     lines = {(setting.rule.upper(), setting.param): setting.line for setting in config.rule_settings}
     lines |= {
@@ -115,10 +115,10 @@ def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Itera
             value = given.get(name, param.default)
             shown = "none" if value is None else quantity(value, param.unit)
             origin = f"{config.origin}:{lines[rule.code, name]}" if name in given else _DEFAULT
-            yield Setting(f"{rule.code}.{name}", shown, origin)
+            yield ShownSetting(f"{rule.code}.{name}", shown, origin)
 
 
-def _waivers(config: Configuration, rulebook: Rulebook) -> Iterator[Setting]:
+def _waivers(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
     for waiver in resolve_waivers(config.waivers, rulebook.rules):
         says = f"{waiver.subject} until {waiver.expires}: {waiver.reason}"
-        yield Setting(f"suppress {waiver.rule}", says, f"{waiver.origin}:{waiver.line}")
+        yield ShownSetting(f"suppress {waiver.rule}", says, f"{waiver.origin}:{waiver.line}")

@@ -15,12 +15,12 @@ from jsdoctor.cli.collecting import collect
 from jsdoctor.cli.console import say
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import JudgeRequest, open_judging
-from jsdoctor.cli.targets import Target
+from jsdoctor.cli.targets import OutputTarget
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.render.prometheus import CONTENT_TYPE
 
-_EXPOSED = Target("prometheus", None)
+_EXPOSED = OutputTarget("prometheus", None)
 _HIGHEST_PORT = 65_535
 _LONGEST_REQUEST_S = 10
 

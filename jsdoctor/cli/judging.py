@@ -18,7 +18,7 @@ from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.option_values import split
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
-from jsdoctor.cli.targets import STDOUT, Target, resolve, writes_nagios
+from jsdoctor.cli.targets import STDOUT, OutputTarget, resolve, writes_nagios
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
@@ -63,7 +63,7 @@ class JudgeRequest:
     exit_zero: bool = False
     allow_gaps: bool = False
     all_findings: bool = False
-    outputs: tuple[Target, ...] = STDOUT
+    outputs: tuple[OutputTarget, ...] = STDOUT
     max_examples: int | None = None
     quiet: bool = False
     verbose: int = 0
@@ -152,14 +152,14 @@ class Judging:
     def write(self, report: Report, without_text: bool = False) -> None:
         """Write the report where and how it was asked for. `without_text` leaves out what a person reads on stdout."""
         for target in self.request.outputs:
-            if without_text and target == Target("text", None):
+            if without_text and target == OutputTarget("text", None):
                 continue
             write_output(self.rendered(report, target), target.path)
             if target.format == "github":
                 options = _render_options(self.request, self.config, target)
                 append_step_summary(FORMATS["markdown"](report, replace(options, ascii_only=False)))
 
-    def rendered(self, report: Report, target: Target) -> str:
+    def rendered(self, report: Report, target: OutputTarget) -> str:
         """The report as it goes to that output."""
         return FORMATS[target.format](report, _render_options(self.request, self.config, target))
 
@@ -204,7 +204,7 @@ def _fail_on(request: JudgeRequest, config: Configuration) -> Severity:
     return request.fail_on or config.fail_on or Severity.ERROR
 
 
-def _render_options(request: JudgeRequest, config: Configuration, target: Target) -> RenderOptions:
+def _render_options(request: JudgeRequest, config: Configuration, target: OutputTarget) -> RenderOptions:
     to_stdout = target.path is None
     examples = request.max_examples if request.max_examples is not None else config.max_examples
     return RenderOptions(

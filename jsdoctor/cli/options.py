@@ -20,7 +20,7 @@ from jsdoctor.cli.option_values import (
     spark_conf,
     timezone,
 )
-from jsdoctor.cli.targets import Target, target
+from jsdoctor.cli.targets import OutputTarget, target
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
@@ -326,7 +326,7 @@ AnswerFormat = Annotated[
 ]
 ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="Format of the list.")]
 Output = Annotated[
-    list[Target] | None,
+    list[OutputTarget] | None,
     typer.Option(
         "--output",
         "-o",

@@ -27,7 +27,7 @@ from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
 from jsdoctor.parse.bundle import MANIFEST
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
-from jsdoctor.parse.pasted.kinds import PEEK, IsLog, Kind, of_bytes, of_text
+from jsdoctor.parse.pasted.kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 
 STDIN = "-"
 _LONGEST = 8 << 20
@@ -41,7 +41,7 @@ class Piece:
 
     name: str
     path: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FileKind, ...]
     text: str = ""
     why: str = ""
     at: datetime | None = None
@@ -61,7 +61,7 @@ def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
             pieces.append(_of_stdin(is_log))
             continue
         if "://" in path:
-            pieces.append(Piece(path, path, (Kind.LOG,)))
+            pieces.append(Piece(path, path, (FileKind.LOG,)))
             continue
         if not Path(path).exists():
             raise UsageProblem(
@@ -73,17 +73,17 @@ def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
 
 def routed(wanted: EvidenceRequest, pieces: Sequence[Piece]) -> EvidenceRequest:
     """The request with every piece added to the evidence of its kind. Raises `UsageProblem` for two bundles."""
-    bundles = [piece.path for piece in pieces if Kind.BUNDLE in piece.kinds]
+    bundles = [piece.path for piece in pieces if FileKind.BUNDLE in piece.kinds]
     if len(bundles) + (wanted.bundle is not None) > 1:
         raise UsageProblem(f"{' and '.join(bundles)}: one deployment is judged at a time", "give one bundle")
-    logs = tuple(piece.path for piece in pieces if Kind.LOG in piece.kinds)
-    captures = [Path(piece.path) for piece in pieces if Kind.PACKETS in piece.kinds]
-    replies = [piece for piece in pieces if Kind.REPLY in piece.kinds]
+    logs = tuple(piece.path for piece in pieces if FileKind.LOG in piece.kinds)
+    captures = [Path(piece.path) for piece in pieces if FileKind.PACKETS in piece.kinds]
+    replies = [piece for piece in pieces if FileKind.REPLY in piece.kinds]
     return replace(
         wanted,
         bundle=Path(bundles[0]) if bundles else wanted.bundle,
         logs=_with_logs(wanted, logs),
-        manifests=(*wanted.manifests, *(piece.path for piece in pieces if Kind.MANIFEST in piece.kinds)),
+        manifests=(*wanted.manifests, *(piece.path for piece in pieces if FileKind.MANIFEST in piece.kinds)),
         packets=_with_captures(wanted, captures),
         pasted=tuple(PastedText(piece.name, piece.text, piece.at or datetime.now(UTC)) for piece in replies),
         unrecognised=tuple(Unrecognised(piece.name, piece.why or "") for piece in pieces if not piece.kinds),
@@ -112,7 +112,7 @@ def _of_stdin(is_log: IsLog) -> Piece:
     if len(content) > _LONGEST:
         # More than a paste: it goes to a file whole, and is read there as a log.
         path = _spooled(content, sys.stdin.buffer.read)
-        return Piece("stdin", path, (Kind.LOG,))
+        return Piece("stdin", path, (FileKind.LOG,))
     path = _spooled(content, lambda _: b"")
     return replace(_of_file(path, is_log), name="stdin")
 
@@ -137,10 +137,10 @@ def _of_directory(directory: str, is_log: IsLog) -> Iterator[Piece]:
         if not name.startswith(".")
     ]
     if len(files) > _MOST_FILES:
-        return iter([Piece(directory, directory, (Kind.LOG,))])
+        return iter([Piece(directory, directory, (FileKind.LOG,))])
     found = [_of_file(path, is_log) for path in files]
-    if not found or all(piece.kinds == (Kind.LOG,) for piece in found):
-        return iter([Piece(directory, directory, (Kind.LOG,) if found else (), why="" if found else "it is empty")])
+    if not found or all(piece.kinds == (FileKind.LOG,) for piece in found):
+        return iter([Piece(directory, directory, (FileKind.LOG,) if found else (), why="" if found else "it is empty")])
     return iter(found)
 
 
@@ -155,7 +155,7 @@ def _of_file(path: str, is_log: IsLog) -> Piece:
             if head[:2] == b"PK":
                 return Piece(path, path, (_of_zip(path),))
             if is_tar(unpacked):
-                return Piece(path, path, (Kind.BUNDLE if MANIFEST.encode() in unpacked[:2048] else Kind.LOG,))
+                return Piece(path, path, (FileKind.BUNDLE if MANIFEST.encode() in unpacked[:2048] else FileKind.LOG,))
             if not head.strip():
                 return Piece(path, path, (), why="it is empty")
             if why := not_a_log(unpacked[:4096]) if not _is_utf16(unpacked) else "":
@@ -188,13 +188,13 @@ def _unpacked(head: bytes) -> bytes:
         return head
 
 
-def _of_zip(path: str) -> Kind:
+def _of_zip(path: str) -> FileKind:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError):
-        return Kind.BUNDLE
-    return Kind.BUNDLE if {MANIFEST, ARCHIVE_MANIFEST} & names else Kind.LOG
+        return FileKind.BUNDLE
+    return FileKind.BUNDLE if {MANIFEST, ARCHIVE_MANIFEST} & names else FileKind.LOG
 
 
 def _with_captures(wanted: EvidenceRequest, captures: Sequence[Path]) -> PacketRequest | None:

@@ -24,20 +24,20 @@ SUFFIXES = {
 """The format that a file's suffix stands for, lower case. `.sarif.json` is SARIF, too."""
 
 
-class Target(NamedTuple):
+class OutputTarget(NamedTuple):
     """One output. `path` None is stdout. An empty `format` is not decided yet: only before `resolve`."""
 
     format: str
     path: Path | None
 
 
-STDOUT = (Target("text", None),)
+STDOUT = (OutputTarget("text", None),)
 """What a run without `-o` and `--format` writes."""
 
 
-def target(text: str | Target) -> Target:
+def target(text: str | OutputTarget) -> OutputTarget:
     """An output as given, for typer: `FILE`, `-`, or either with `FORMAT=` before it."""
-    if isinstance(text, Target):
+    if isinstance(text, OutputTarget):
         return text
     from jsdoctor.cli.options import ReportFormat
 
@@ -48,10 +48,12 @@ def target(text: str | Target) -> Target:
         raise typer.BadParameter("write it as FILE, FORMAT=FILE or -")
     if name != "-" and Path(name).is_dir():
         raise typer.BadParameter(f"{name} is a directory")
-    return Target(format_, None if name == "-" else Path(name))
+    return OutputTarget(format_, None if name == "-" else Path(name))
 
 
-def resolve(given: Sequence[Target] | None, format_: str | None, offered: Collection[str]) -> tuple[Target, ...]:
+def resolve(
+    given: Sequence[OutputTarget] | None, format_: str | None, offered: Collection[str]
+) -> tuple[OutputTarget, ...]:
     """The outputs, each with its format. `format_` is what `--format` named, `offered` what the command can write.
 
     A single output has the format of `--format`, whatever its suffix. Of several, the suffix decides for each file, and
@@ -59,8 +61,8 @@ def resolve(given: Sequence[Target] | None, format_: str | None, offered: Collec
     cannot be written.
     """
     if not given:
-        return (Target(format_ or "text", None),)
-    targets = tuple(one if one.format else Target(_format(one, format_, len(given)), one.path) for one in given)
+        return (OutputTarget(format_ or "text", None),)
+    targets = tuple(one if one.format else OutputTarget(_format(one, format_, len(given)), one.path) for one in given)
     for one in targets:
         if one.format not in offered:
             name = one.path or "-"
@@ -74,12 +76,12 @@ def resolve(given: Sequence[Target] | None, format_: str | None, offered: Collec
     return targets
 
 
-def writes_nagios(given: Sequence[Target] | None, format_: str | None) -> bool:
+def writes_nagios(given: Sequence[OutputTarget] | None, format_: str | None) -> bool:
     """Whether an output is for Nagios, whose exit codes then apply."""
     return format_ == "nagios" or any(one.format == "nagios" for one in given or ())
 
 
-def _format(one: Target, format_: str | None, outputs: int) -> str:
+def _format(one: OutputTarget, format_: str | None, outputs: int) -> str:
     if one.path is None or (outputs == 1 and format_):
         return format_ or "text"
     if one.path.name.lower().endswith(".sarif.json"):

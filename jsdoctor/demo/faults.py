@@ -24,7 +24,7 @@ system_account: SYS
 """The demo's server. Its passwords protect nothing: it listens on this machine only and dies with the demo."""
 
 
-class Fault(msgspec.Struct, frozen=True):
+class PlantedFault(msgspec.Struct, frozen=True):
     """One planted fault: the rule that must find it, on which subject, and what was done."""
 
     code: str
@@ -33,13 +33,13 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 FAULTS = (
-    Fault("JSD403", "SHOP > ORDERS > billing", "a worker fetched all it may have and died"),
-    Fault("JSD416", "SHOP > ORDERS > shipping", "its filter has a typo: orders.shiped"),
-    Fault("JSD603", "SHOP > PAYMENTS", "discard new, and full: every publish is refused"),
-    Fault("JSD601", "SHOP > AUDIT", "no limit of any kind"),
-    Fault("JSD604", "SHOP > EVENTS", "interest retention without a consumer: acknowledged and thrown away"),
-    Fault("JSD610", "SHOP > METRICS", "no_ack: publishers that wait, wait in vain"),
-    Fault("JSD612", "SHOP > THUMBNAILS", "max_bytes is smaller than one message may be"),
+    PlantedFault("JSD403", "SHOP > ORDERS > billing", "a worker fetched all it may have and died"),
+    PlantedFault("JSD416", "SHOP > ORDERS > shipping", "its filter has a typo: orders.shiped"),
+    PlantedFault("JSD603", "SHOP > PAYMENTS", "discard new, and full: every publish is refused"),
+    PlantedFault("JSD601", "SHOP > AUDIT", "no limit of any kind"),
+    PlantedFault("JSD604", "SHOP > EVENTS", "interest retention without a consumer: acknowledged and thrown away"),
+    PlantedFault("JSD610", "SHOP > METRICS", "no_ack: publishers that wait, wait in vain"),
+    PlantedFault("JSD612", "SHOP > THUMBNAILS", "max_bytes is smaller than one message may be"),
 )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jsdoctor.model.rule import Rule, Status
+from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.parse.nearest import did_you_mean
 
 
 def cause_graph_misfits(rules: Iterable[Rule]) -> Iterator[str]:
     """Codes in `explained_by` must be rules that are in use, and no rule may explain itself, directly or not."""
     by_code = {rule.code: rule for rule in rules}
-    known = [code for code, rule in by_code.items() if rule.status is not Status.RETIRED]
+    known = [code for code, rule in by_code.items() if rule.status is not RuleStatus.RETIRED]
     for rule in by_code.values():
         for edge in rule.explained_by:
             if edge.code not in known:

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.checks.registry import Check
+from jsdoctor.engine.evidence_sources import EvidenceSource, any_source, in_words
 from jsdoctor.engine.expectation import TOLD
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.runner import Evaluation
-from jsdoctor.engine.sight import Sight
-from jsdoctor.engine.ways import Way, any_way, in_words
-from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, Question, Step, Verdict
+from jsdoctor.engine.visibility import Visibility
+from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, NextStep, Question, Verdict
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Outcome
 from jsdoctor.model.report import Consequence, Result, RuleVerdict
@@ -43,7 +43,7 @@ def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, 
     causes = []
     for rule in _causes(symptom, rules):
         ways = _lacking(rule, checks, None, narrowing)
-        step = "; or ".join(in_words(way, narrowing.stream) for way in Way if way in ways)
+        step = "; or ".join(in_words(way, narrowing.stream) for way in EvidenceSource if way in ways)
         causes.append(_undecided(symptom, rule, "nothing was looked at", step))
     lacking = {cause.rule.code: _lacking(cause.rule, checks, None, narrowing) for cause in causes}
     telling = _most_telling(causes, lacking, narrowing)
@@ -53,7 +53,7 @@ def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, 
 def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], looked: Looked) -> Diagnosis:
     """The differential on what was looked at. `looked.evaluation` must hold passes, of every cause's rule."""
     symptom, narrowing = question.symptom, question.narrowing
-    sight = Sight(looked.evidence, narrowing)
+    sight = Visibility(looked.evidence, narrowing)
     verdicts = {verdict.rule.code: verdict for verdict in looked.evaluation.verdicts}
     by_code: dict[str, list[Result]] = {}
     for result in looked.evaluation.results:
@@ -69,7 +69,7 @@ def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Che
     undecided = [cause for cause in causes if cause.verdict is Verdict.UNDECIDED]
     lacking = {}
     for cause in undecided:
-        silent = {Way(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - sight.ways
+        silent = {EvidenceSource(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - sight.ways
         lacking[cause.rule.code] = _lacking(cause.rule, checks, looked.evidence, narrowing) | silent
     return Diagnosis(
         question=question,
@@ -86,13 +86,13 @@ def _causes(symptom: Symptom, rules: Sequence[Rule]) -> list[Rule]:
 
 def _lacking(
     rule: Rule, checks: Mapping[str, Check], evidence: EvidenceSet | None, narrowing: Narrowing
-) -> frozenset[Way]:
-    ways = any_way([checks[name] for name in rule.checks], evidence)
-    return ways | {Way.EXPECTED} if rule.code in TOLD and narrowing.expected_seq is None else ways
+) -> frozenset[EvidenceSource]:
+    ways = any_source([checks[name] for name in rule.checks], evidence)
+    return ways | {EvidenceSource.EXPECTED} if rule.code in TOLD and narrowing.expected_seq is None else ways
 
 
 def _judged(
-    symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], sight: Sight
+    symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], sight: Visibility
 ) -> Cause:
     """What the findings on the thing itself and on what it stands on say together; a fault outweighs everything."""
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
@@ -116,7 +116,7 @@ def _judged(
         return _undecided(symptom, rule, reason, how)
     if unseen := sight.unseen(judged):
         return _undecided(symptom, rule, unseen.reason, unseen.how_to_get)
-    wanted = [Way(way) for way in symptom.ruled_out_with.get(rule.code, ())]
+    wanted = [EvidenceSource(way) for way in symptom.ruled_out_with.get(rule.code, ())]
     if wanted and not sight.ways & set(wanted):
         step = "; or ".join(in_words(way, sight.narrowing.stream) for way in wanted)
         return _undecided(symptom, rule, "nothing of it shows now, which does not tell what was or what may be", step)
@@ -201,16 +201,16 @@ def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: S
 
 
 def _most_telling(
-    undecided: Sequence[Cause], lacking: Mapping[str, frozenset[Way]], narrowing: Narrowing
-) -> Step | None:
+    undecided: Sequence[Cause], lacking: Mapping[str, frozenset[EvidenceSource]], narrowing: Narrowing
+) -> NextStep | None:
     """What decides most, frequent causes before rare ones: a way to evidence that was not had, else the first hint."""
-    weights: dict[Way, float] = {}
+    weights: dict[EvidenceSource, float] = {}
     for rank, cause in enumerate(undecided):
         for way in lacking.get(cause.rule.code, frozenset()):
             weights[way] = weights.get(way, 0) + 1 / (rank + 1)
     if weights:
-        best = max(Way, key=lambda way: weights.get(way, 0))
+        best = max(EvidenceSource, key=lambda way: weights.get(way, 0))
         decides = tuple(cause.rule.code for cause in undecided if best in lacking.get(cause.rule.code, ()))
-        return Step(in_words(best, narrowing.stream), decides)
+        return NextStep(in_words(best, narrowing.stream), decides)
     hinted = next((cause for cause in undecided if cause.next_step), None)
-    return Step(hinted.next_step, (hinted.rule.code,)) if hinted else None
+    return NextStep(hinted.next_step, (hinted.rule.code,)) if hinted else None

@@ -6,7 +6,7 @@ Mechanism: nats-server compares `Nats-Expected-Last-Sequence` with the stream's 
 
 from __future__ import annotations
 
-from jsdoctor.model.expectation import Expectation
+from jsdoctor.model.expectation import RefusedPublish
 from jsdoctor.model.finding import Finding, Outcome, Severity, passed, unknown
 from jsdoctor.model.snapshot import Stream
 
@@ -15,7 +15,7 @@ TOLD = frozenset({STALE, AHEAD})
 """The rules of which an expected sequence can tell."""
 
 
-def told_by(expectation: Expectation, stream: Stream) -> dict[str, Finding]:
+def told_by(expectation: RefusedPublish, stream: Stream) -> dict[str, Finding]:
     """Findings by rule code: a publisher that fell behind, or one that is ahead of what its stream has become."""
     if not stream.from_leader:
         why = unknown(stream.subject, "the stream was not seen from its leader", "look again when it has a leader")
@@ -37,7 +37,7 @@ def told_by(expectation: Expectation, stream: Stream) -> dict[str, Finding]:
     return {STALE: would_pass, AHEAD: passed(stream.subject)}
 
 
-def _went_back(expectation: Expectation, stream: Stream) -> Finding:
+def _went_back(expectation: RefusedPublish, stream: Stream) -> Finding:
     message = (
         f"when the publish was refused the stream was at {expectation.actual_seq:,}, now it ends at "
         f"{stream.state.last_seq:,}: since then it was deleted and created again, restored or lost its end"
@@ -45,7 +45,7 @@ def _went_back(expectation: Expectation, stream: Stream) -> Finding:
     return _finding(expectation, stream, message, None)
 
 
-def _ahead(expected: int, expectation: Expectation, stream: Stream) -> Finding:
+def _ahead(expected: int, expectation: RefusedPublish, stream: Stream) -> Finding:
     last = stream.state.last_seq
     message = (
         f"the publisher expects {expected:,}, but the stream ends at {last:,}: it was deleted and created again, "
@@ -54,7 +54,7 @@ def _ahead(expected: int, expectation: Expectation, stream: Stream) -> Finding:
     return _finding(expectation, stream, message, None)
 
 
-def _was_ahead(expected: int, actual: int, expectation: Expectation, stream: Stream) -> Finding:
+def _was_ahead(expected: int, actual: int, expectation: RefusedPublish, stream: Stream) -> Finding:
     """The stream is past it by now, but the server compared with less: a subject, or a younger stream."""
     compared = "a subject of which nothing is stored any more" if actual == 0 else f"{actual:,}"
     message = (
@@ -65,7 +65,7 @@ def _was_ahead(expected: int, actual: int, expectation: Expectation, stream: Str
     return _finding(expectation, stream, message, None)
 
 
-def _stale(expected: int, expectation: Expectation, stream: Stream) -> Finding:
+def _stale(expected: int, expectation: RefusedPublish, stream: Stream) -> Finding:
     last, follower = stream.state.last_seq, expectation.follower
     behind = f"the publisher expects {expected:,}, the stream is at {last:,}"
     if follower is None:
@@ -84,7 +84,7 @@ def _stale(expected: int, expectation: Expectation, stream: Stream) -> Finding:
     return _finding(expectation, stream, f"{message}. The publisher must read the last sequence anew", None)
 
 
-def _finding(expectation: Expectation, stream: Stream, message: str, severity: Severity | None) -> Finding:
+def _finding(expectation: RefusedPublish, stream: Stream, message: str, severity: Severity | None) -> Finding:
     evidence = [stream.observed("state.last_seq", stream.state.last_seq)]
     if (follower := expectation.follower) is not None:
         evidence.append(stream.observed(f"message {follower.stream_seq}", follower.subject))

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.rule import Rule, Signature
-from jsdoctor.model.symptom import ApiError, Symptom
+from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.parse.logs.line import read_line
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
@@ -64,7 +64,7 @@ class Recognition(msgspec.Struct, frozen=True):
     symptom: Symptom | None = None
     by: str = ""
     also: tuple[Recognised, ...] = ()
-    api_error: ApiError | None = None
+    api_error: ApiErrorCode | None = None
     actual_seq: int | None = None
 
 

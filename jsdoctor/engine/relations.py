@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject
 from jsdoctor.model.report import Result
-from jsdoctor.model.rule import Link
+from jsdoctor.model.rule import Relation
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
@@ -39,41 +39,41 @@ class Relations:
         self._servers |= {r.finding.subject.name for r in results if r.finding.subject.kind == "server"}
         self._servers.discard("")
 
-    def of_cause(self, finding: Finding, link: Link) -> Iterator[Key]:
+    def of_cause(self, finding: Finding, link: Relation) -> Iterator[Key]:
         """The keys under which a finding explains others."""
         subject = finding.subject
-        if link is Link.SAME:
+        if link is Relation.SAME:
             yield _identity(subject)
-        elif link in (Link.STREAM, Link.ORIGIN):
+        elif link in (Relation.STREAM, Relation.ORIGIN):
             if subject.kind == "stream":
                 yield from _stream_key(subject)
-        elif link is Link.RETAINED:
+        elif link is Relation.RETAINED:
             stream = self._streams.get(stream_of(subject))
             if subject.kind == "consumer" and stream and stream.config.retention in _HELD:
                 yield from _stream_key(subject)
-        elif link is Link.CONSUMER:
+        elif link is Relation.CONSUMER:
             if subject.kind == "consumer":
                 yield from _stream_key(subject)
-        elif link is Link.DEPLOYMENT:
+        elif link is Relation.DEPLOYMENT:
             yield ANYWHERE
         else:
             yield from (("server", name) for name in self.servers(finding))
             if subject.kind == "server":
                 yield ("some server",)
 
-    def of_effect(self, finding: Finding, link: Link) -> Iterator[Key]:
+    def of_effect(self, finding: Finding, link: Relation) -> Iterator[Key]:
         """The keys under which a finding is explained by others."""
         subject = finding.subject
-        if link is Link.SAME:
+        if link is Relation.SAME:
             yield _identity(subject)
-        elif link in (Link.STREAM, Link.RETAINED, Link.CONSUMER):
+        elif link in (Relation.STREAM, Relation.RETAINED, Relation.CONSUMER):
             yield from _stream_key(subject)
-        elif link is Link.ORIGIN:
+        elif link is Relation.ORIGIN:
             stream = self._streams.get(stream_of(subject))
             if stream:
                 origins = (*((stream.config.mirror,) if stream.config.mirror else ()), *(stream.config.sources or ()))
                 yield from (("stream", origin.name) for origin in origins if origin.external is None)
-        elif link is Link.DEPLOYMENT:
+        elif link is Relation.DEPLOYMENT:
             yield ANYWHERE
         elif subject in self._silent and not self._placed.get(subject):
             yield ("some server",)
@@ -107,21 +107,21 @@ def stream_of(subject: Subject) -> Subject:
     return Subject(kind="stream", name=name, account=subject.account)
 
 
-def in_words(link: Link, key: Key, effect: Finding, cause: Finding) -> str:
+def in_words(link: Relation, key: Key, effect: Finding, cause: Finding) -> str:
     """The evidence of a link, as half a sentence."""
-    if link is Link.SERVER:
+    if link is Relation.SERVER:
         if len(key) < 2:
             return f"no server answers for it, and {cause.subject.label} is away"
         if effect.subject.kind == cause.subject.kind == "server":
             return f"the same server {key[1]}" if effect.subject.name == key[1] else f"it names {key[1]}"
         return f"{key[1]} holds it" if cause.subject.kind == "server" else f"{key[1]} holds {cause.subject.label}"
-    if link is Link.ORIGIN:
+    if link is Relation.ORIGIN:
         return f"its origin is {cause.subject.label}"
-    if link is Link.RETAINED:
+    if link is Relation.RETAINED:
         return f"it keeps what {cause.subject.label} has not acknowledged"
-    if link is Link.CONSUMER:
+    if link is Relation.CONSUMER:
         return f"{cause.subject.label} is a consumer of it"
-    if link is Link.DEPLOYMENT:
+    if link is Relation.DEPLOYMENT:
         return "the same deployment at the same time"
     if effect.subject == cause.subject:
         return f"the same {effect.subject.kind}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.model.rule import Rule, Status
+from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.parse.nearest import did_you_mean
 
 
@@ -28,14 +28,14 @@ def select_rules(
     ignore: Sequence[str] = (),
 ) -> Selection:
     """Without `select`: every stable rule. Preview rules run when named. Raises `SelectionError` for unknown names."""
-    chosen = {rule.code for rule in rules if rule.status is Status.STABLE}
+    chosen = {rule.code for rule in rules if rule.status is RuleStatus.STABLE}
     if select:
         chosen = codes_of(rules, select, "--select")
     chosen |= codes_of(rules, extend_select, "--extend-select")
     chosen -= codes_of(rules, ignore, "--ignore")
     exact = {selector.strip().lower() for selector in (*select, *extend_select)}
     named = frozenset(rule.code for rule in rules if rule.code.lower() in exact or rule.slug in exact)
-    kept = tuple(rule for rule in rules if rule.code in chosen and rule.status is not Status.RETIRED)
+    kept = tuple(rule for rule in rules if rule.code in chosen and rule.status is not RuleStatus.RETIRED)
     if not kept:
         raise SelectionError("no rule is left to run: every selected rule is also ignored")
     return Selection(kept, named)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from jsdoctor.engine.evidence_sources import EvidenceSource
 from jsdoctor.engine.loader import PageText
-from jsdoctor.engine.ways import Way
-from jsdoctor.model.rule import Rule, Status
-from jsdoctor.model.symptom import ApiError, Symptom
+from jsdoctor.model.rule import Rule, RuleStatus
+from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.symptom_page import parse_symptom_page
@@ -19,13 +19,13 @@ class SymptomBook(msgspec.Struct, frozen=True):
     """All symptoms by slug, and all errors of the JetStream API by code."""
 
     symptoms: tuple[Symptom, ...]
-    api_errors: tuple[ApiError, ...]
+    api_errors: tuple[ApiErrorCode, ...]
 
     def symptom(self, slug: str) -> Symptom | None:
         """The symptom with that slug."""
         return next((symptom for symptom in self.symptoms if symptom.slug == slug.lower()), None)
 
-    def api_error(self, code: int) -> ApiError | None:
+    def api_error(self, code: int) -> ApiErrorCode | None:
         """The API error with that code."""
         return next((error for error in self.api_errors if error.code == code), None)
 
@@ -57,7 +57,7 @@ def load_symptoms(pages: Iterable[PageText], api_errors: bytes, rules: Sequence[
             symptoms.append(parse_symptom_page(page.origin, page.text))
         except PageError as error:
             problems.extend(error.problems)
-    book = SymptomBook(tuple(symptoms), msgspec.json.decode(api_errors, type=tuple[ApiError, ...]))
+    book = SymptomBook(tuple(symptoms), msgspec.json.decode(api_errors, type=tuple[ApiErrorCode, ...]))
     problems.extend(_misfits(book, rules))
     if problems:
         raise PageError(dict.fromkeys(problems))
@@ -77,7 +77,7 @@ def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
-    codes = {rule.code for rule in rules if rule.status is not Status.RETIRED}
+    codes = {rule.code for rule in rules if rule.status is not RuleStatus.RETIRED}
     signatures = {signature.name for rule in rules for signature in rule.signatures}
     slugs = {other.slug for other in book.symptoms} - {symptom.slug}
     ways = tuple(way for ways in symptom.ruled_out_with.values() for way in ways)
@@ -87,7 +87,7 @@ def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -
         (symptom.matching.signatures, signatures, "no signature is named"),
         (symptom.matching.rules, codes, "no rule has the code"),
         (symptom.next, slugs, "no other symptom is named"),
-        (ways, set(Way), "no way to evidence is named"),
+        (ways, set(EvidenceSource), "no way to evidence is named"),
         (api_codes, {str(error.code) for error in book.api_errors}, "no error of the JetStream API has the code"),
     ):
         for name in names:

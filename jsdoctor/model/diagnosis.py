@@ -68,7 +68,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str = ""
 
 
-class Step(msgspec.Struct, frozen=True):
+class NextStep(msgspec.Struct, frozen=True):
     """Something to do that decides causes, the codes of which it names."""
 
     text: str
@@ -80,7 +80,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     question: Question
     causes: tuple[Cause, ...]
-    next_step: Step | None = None
+    next_step: NextStep | None = None
     notes: tuple[str, ...] = ()
 
     def with_verdict(self, verdict: Verdict) -> tuple[Cause, ...]:

@@ -16,7 +16,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
     at: datetime | None = None
 
 
-class Expectation(msgspec.Struct, frozen=True):
+class RefusedPublish(msgspec.Struct, frozen=True):
     """A refused publish: the last sequence that it expected (None: not known), its id, and what the server answered.
 
     `follower` is the stored message at `expected_seq + 1`, None where it was not looked at or is not there.

@@ -10,9 +10,9 @@ from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log_line import CLOCK_US, DATED_US, MINUTE_US, ORDER_US, Exemplar, LogTime
 from jsdoctor.model.log_story import (
-    ClockStep,
     CrashLoop,
     Leadership,
+    LogClockStep,
     LogGap,
     ProcessRun,
     RestoredFall,
@@ -26,11 +26,11 @@ __all__ = [
     "MINUTE_US",
     "ORDER_US",
     "SUBJECT_FIELDS",
-    "ClockStep",
     "CrashLoop",
     "Exemplar",
     "Histogram",
     "Leadership",
+    "LogClockStep",
     "LogEvidence",
     "LogFile",
     "LogGap",
@@ -196,7 +196,7 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[ProcessRun, ...] = ()
     crash_loops: tuple[CrashLoop, ...] = ()
     gaps: tuple[LogGap, ...] = ()
-    clock_steps: tuple[ClockStep, ...] = ()
+    clock_steps: tuple[LogClockStep, ...] = ()
     restored_falls: tuple[RestoredFall, ...] = ()
     restored_streams: int = 0
     leaderships: tuple[Leadership, ...] = ()

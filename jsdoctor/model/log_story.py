@@ -58,7 +58,7 @@ class LogGap(msgspec.Struct, frozen=True, kw_only=True):
         return (self.ended.us - self.began.us) * 1000
 
 
-class ClockStep(msgspec.Struct, frozen=True, kw_only=True):
+class LogClockStep(msgspec.Struct, frozen=True, kw_only=True):
     """Time went back between two neighbouring lines of one process, by its own stamps; `exemplar` is the later line.
 
     Not for restarts, other processes, sections of a concatenation, or files whose servers interleave. `only` is False

@@ -13,7 +13,7 @@ from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class FilePosition(msgspec.Struct, frozen=True, gc=False):
     """Where something stands in a file. Lines and columns count from 1."""
 
     file: str
@@ -31,7 +31,7 @@ class Mistake(msgspec.Struct, frozen=True):
     `unsure`: a newer version of the tool may know it.
     """
 
-    place: Place
+    place: FilePosition
     says: str
     ignored: bool = False
     unsure: bool = False
@@ -53,21 +53,21 @@ class Fate(StrEnum):
     DELETED = "deleted"
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredAsset(msgspec.Struct, frozen=True, kw_only=True):
     """A stream or consumer of a manifest, and where in it each field is stated."""
 
     tool: Tool
     what: str
-    place: Place
+    place: FilePosition
     account: str = ""
-    places: Mapping[str, Place] = {}
+    places: Mapping[str, FilePosition] = {}
     mistakes: tuple[Mistake, ...] = ()
     may_update: bool = True
     fate: Fate = Fate.KEPT
     unknown: frozenset[str] = frozenset()
     """Fields whose values are not known before the tool has run."""
 
-    def at(self, *fields: str) -> Place:
+    def at(self, *fields: str) -> FilePosition:
         """Where the first of these fields is stated, else where the asset begins."""
         return next((self.places[field] for field in fields if field in self.places), self.place)
 
@@ -80,7 +80,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
         return self.at(field).shows(f"{field}: {value}" if self.states(field) else f"{field} is not set: {value}")
 
 
-class DeclaredStream(Declared, frozen=True, kw_only=True):
+class DeclaredStream(DeclaredAsset, frozen=True, kw_only=True):
     """A stream, key-value bucket or object store of a manifest.
 
     `config` is what the tool sends when it creates the stream. `places` tells by field of the server's configuration
@@ -116,7 +116,7 @@ class DeclaredStream(Declared, frozen=True, kw_only=True):
         return stream_as_stored(self.asked(current), release)
 
 
-class DeclaredConsumer(Declared, frozen=True, kw_only=True):
+class DeclaredConsumer(DeclaredAsset, frozen=True, kw_only=True):
     """A consumer of a manifest. `stream` is empty where the file does not say to which stream it belongs."""
 
     stream: str
@@ -147,10 +147,10 @@ class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     what: str
-    place: Place
+    place: FilePosition
     name: str = ""
     settings: Mapping[str, Any] = {}
-    places: Mapping[str, Place] = {}
+    places: Mapping[str, FilePosition] = {}
     mistakes: tuple[Mistake, ...] = ()
     unclear: frozenset[str] = frozenset()
 
@@ -168,7 +168,7 @@ class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
         """The value of a setting, else the default."""
         return self.settings.get(setting, default)
 
-    def at(self, *settings: str) -> Place:
+    def at(self, *settings: str) -> FilePosition:
         """Where the first of these settings is stated, else where the file begins."""
         return next((self.places[setting] for setting in settings if setting in self.places), self.place)
 
@@ -183,10 +183,10 @@ class DeclaredLogin(msgspec.Struct, frozen=True, kw_only=True):
     `inline` names the keys under which a secret stands in the manifest itself.
     """
 
-    place: Place
+    place: FilePosition
     name: str
-    inline: tuple[tuple[str, Place], ...] = ()
-    clear_text: tuple[tuple[str, Place], ...] = ()
+    inline: tuple[tuple[str, FilePosition], ...] = ()
+    clear_text: tuple[tuple[str, FilePosition], ...] = ()
     """Servers that are reached without TLS, without their user info."""
 
     @property
@@ -201,7 +201,7 @@ class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     found: tuple[str, ...] = ()
     problem: str = ""
-    place: Place | None = None
+    place: FilePosition | None = None
     named: bool = False
 
 

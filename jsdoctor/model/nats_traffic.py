@@ -26,7 +26,7 @@ class Content(StrEnum):
     OTHER = "other"
 
 
-class Link(StrEnum):
+class NatsPeers(StrEnum):
     """Who is at the two ends of a NATS connection."""
 
     CLIENT = "client"
@@ -48,7 +48,7 @@ class Retry(msgspec.Struct, frozen=True, gc=False):
     other_connection: bool = False
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedPublishes(msgspec.Struct, frozen=True, kw_only=True):
     """Publishes that JetStream refused for one reason. `actual` and `expected` are of the last one, where it said them.
 
     `ahead`, `behind`: what was expected lies beyond, or before, the last sequence. `repeats` is how often the
@@ -94,7 +94,7 @@ class Publishing(msgspec.Struct, frozen=True, kw_only=True):
     retries_answered: int = 0
     retry_ns: Latencies = Latencies()
     retry_examples: tuple[Retry, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[RefusedPublishes, ...] = ()
     no_responders: int = 0
     no_responder_subjects: tuple[str, ...] = ()
     unanswered: int = 0
@@ -111,7 +111,7 @@ class ProtocolError(msgspec.Struct, frozen=True, gc=False):
     from_server: bool = True
 
 
-class Status(msgspec.Struct, frozen=True, gc=False):
+class StatusMessages(msgspec.Struct, frozen=True, gc=False):
     """Messages that are only a status line, such as `408 Request Timeout`."""
 
     code: int
@@ -182,7 +182,7 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     content: Content = Content.UNKNOWN
     websocket: bool = False
-    link: Link = Link.CLIENT
+    link: NatsPeers = NatsPeers.CLIENT
     whole: bool = False
     gapless: bool = False
     swapped: bool = False
@@ -197,7 +197,7 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     publishing: Publishing = Publishing()
     deliveries: int = 0
     errors: tuple[ProtocolError, ...] = ()
-    statuses: tuple[Status, ...] = ()
+    statuses: tuple[StatusMessages, ...] = ()
     heartbeats: IdleHeartbeats = IdleHeartbeats()
     flow_control: StreamFlow = StreamFlow()
     api: ApiTraffic = ApiTraffic()

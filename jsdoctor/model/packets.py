@@ -14,7 +14,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.nats_traffic import NatsTraffic
 
 
-class Proof(StrEnum):
+class OrderProof(StrEnum):
     """What told an original that came late from one that was sent again, strongest first.
 
     `IP_ID`: the sender numbers its IPv4 packets. `TIMESTAMPS`: TCP timestamps. `TIME`: lateness only, which is a guess.
@@ -134,7 +134,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     distinct_segments: int = 0
     distinct_packets: int = 0
     distinct_bytes: int = 0
-    proof: Proof = Proof.TIME
+    proof: OrderProof = OrderProof.TIME
     reordering: Reordering = Reordering()
     retransmission: Retransmission = Retransmission()
     duplicates: int = 0
@@ -165,7 +165,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[PacketEvent, ...] = ()
 
 
-class Endpoint(msgspec.Struct, frozen=True, order=True, gc=False):
+class SocketAddress(msgspec.Struct, frozen=True, order=True, gc=False):
     """An address and a port."""
 
     address: str
@@ -187,8 +187,8 @@ class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     capture: int
     number: int
-    client: Endpoint
-    server: Endpoint
+    client: SocketAddress
+    server: SocketAddress
     place: str = ""
     to_server: Flow
     to_client: Flow
@@ -213,7 +213,7 @@ class TcpConnection(msgspec.Struct, frozen=True, kw_only=True):
         return self.to_server, self.to_client
 
 
-class ClockStep(msgspec.Struct, frozen=True, gc=False):
+class CaptureClockStep(msgspec.Struct, frozen=True, gc=False):
     """The clock of the capturing host was set by so much, after a packet of that time; forward is positive."""
 
     at_ns: int
@@ -228,7 +228,7 @@ class Attempts(msgspec.Struct, frozen=True, kw_only=True):
     1,000.
     """
 
-    server: Endpoint
+    server: SocketAddress
     tried: int = 0
     refused: int = 0
     unanswered: int = 0
@@ -269,7 +269,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     tunnelled: int = 0
     backwards: int = 0
     damaged_times: int = 0
-    clock_steps: tuple[ClockStep, ...] = ()
+    clock_steps: tuple[CaptureClockStep, ...] = ()
     files: int = 1
     first_ns: int | None = None
     last_ns: int | None = None
@@ -306,10 +306,10 @@ class PairedConnection(msgspec.Struct, frozen=True, kw_only=True):
     `far_client` and `far_server` are the addresses in the far capture: others where NAT is on the way.
     """
 
-    client: Endpoint
-    server: Endpoint
-    far_client: Endpoint
-    far_server: Endpoint
+    client: SocketAddress
+    server: SocketAddress
+    far_client: SocketAddress
+    far_server: SocketAddress
     near: int
     far: int
     to_server: PathDelay

@@ -19,7 +19,7 @@ class Line(msgspec.Struct, frozen=True):
     text: str
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something in time. `end_us` equals `start_us` for a moment.
 
     `open`: it had not ended when its evidence does. `kind` is log, outage, run, down, silence, leader, finding, step or
@@ -44,7 +44,7 @@ class Lane(msgspec.Struct, frozen=True):
 
     kind: str
     name: str
-    events: tuple[Event, ...]
+    events: tuple[TimelineEvent, ...]
     clock: str = ""
     left_out: int = 0
 
@@ -57,7 +57,7 @@ class Timeline(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True):
+class ChartSeries(msgspec.Struct, frozen=True, kw_only=True):
     """Values over time. `limit` is a value that must not be passed; `projection` the time and value it heads for."""
 
     name: str
@@ -118,8 +118,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """All that is drawn. Empty parts are left out of a report."""
 
     timeline: Timeline = Timeline()
-    rates: tuple[Series, ...] = ()
-    trends: tuple[Series, ...] = ()
+    rates: tuple[ChartSeries, ...] = ()
+    trends: tuple[ChartSeries, ...] = ()
     usages: tuple[Usage, ...] = ()
     clocks: tuple[ClockOffset, ...] = ()
     leaders: tuple[Leader, ...] = ()

@@ -44,14 +44,14 @@ class Request(msgspec.Struct, frozen=True):
     payload: Any = None
 
 
-class Proof(msgspec.Struct, frozen=True):
+class StepProof(msgspec.Struct, frozen=True):
     """A rule that must no longer fail on a subject once the step has been taken."""
 
     code: str
     subject: Subject
 
 
-class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An asset whose only copy a step gives up: the messages of a stream, or the position of a consumer.
 
     `messages` and `bytes` are the last known ones, as of `as_of`; None: nobody has seen them. `backup` is a verified
@@ -103,8 +103,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     preconditions: tuple[Precondition, ...] = ()
     commands: tuple[str, ...] = ()
     requests: tuple[Request, ...] = ()
-    proofs: tuple[Proof, ...] = ()
-    losses: tuple[Loss, ...] = ()
+    proofs: tuple[StepProof, ...] = ()
+    losses: tuple[AssetLoss, ...] = ()
     inverse: str = ""
     undo: tuple[Request, ...] = ()
     needs: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.operation == MANUAL
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class UnplannedFinding(msgspec.Struct, frozen=True):
     """A finding for which no step was planned, and why."""
 
     code: str
@@ -138,4 +138,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     headline: str = ""
     parameters: dict[str, dict[str, float | int | None]] = {}
     steps: tuple[Step, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[UnplannedFinding, ...] = ()

@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.picture import Picture
-from jsdoctor.model.rule import Impact, Link, Rule
+from jsdoctor.model.rule import Impact, Relation, Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary
@@ -64,7 +64,7 @@ class Consequence(msgspec.Struct, frozen=True):
 
     result: Result
     explained_by: Result
-    link: Link
+    link: Relation
     evidence: str
 
 

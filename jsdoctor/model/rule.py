@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.model.finding import Severity
 
 
-class Status(StrEnum):
+class RuleStatus(StrEnum):
     """Life cycle of a rule. Retired codes stay reserved for ever and are never evaluated."""
 
     PREVIEW = "preview"
@@ -46,7 +46,7 @@ class Param(msgspec.Struct, frozen=True):
     default: float | int | None = None
 
 
-class Source(StrEnum):
+class LineOrigin(StrEnum):
     """Who logs a line: a nats-server (it has the server's header), anything else, or either."""
 
     SERVER = "server"
@@ -69,7 +69,7 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pattern: str
     fields: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
-    source: Source = Source.SERVER
+    source: LineOrigin = LineOrigin.SERVER
     since: str = ""
     before: str = ""
     examples: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Impact(StrEnum):
 _IMPACTS = {impact: rank for rank, impact in enumerate(Impact)}
 
 
-class Link(StrEnum):
+class Relation(StrEnum):
     """What a finding and the finding that explains it must have in common.
 
     `SAME`: the subject. `STREAM`: the stream, or a consumer of it. `RETAINED`: the stream, which keeps its messages
@@ -117,7 +117,7 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Findings of the rule `code` explain findings of the rule that says so, where they have `link` in common."""
 
     code: str
-    link: Link
+    link: Relation
 
 
 class RemedyRef(msgspec.Struct, frozen=True):
@@ -139,7 +139,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     checks: tuple[str, ...]
     severity: Severity
-    status: Status = Status.STABLE
+    status: RuleStatus = RuleStatus.STABLE
     failure_mode: str = ""
     params: Mapping[str, Param] = {}
     signatures: tuple[Signature, ...] = ()

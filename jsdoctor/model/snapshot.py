@@ -148,7 +148,7 @@ def same_incarnation(one: Asset, other: Asset) -> bool:
     return first is None or second is None or bool(first == second)
 
 
-class SilentAsset(msgspec.Struct, frozen=True):
+class UnresponsiveAsset(msgspec.Struct, frozen=True):
     """A stream or consumer that exists but for which no server answered, with the server's reason if it gave one."""
 
     subject: Subject
@@ -161,7 +161,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     taken_at: datetime
     streams: tuple[Stream, ...]
-    silent: tuple[SilentAsset, ...] = ()
+    silent: tuple[UnresponsiveAsset, ...] = ()
 
     def led_streams(self) -> Iterator[Stream]:
         """Streams seen from their leader: the only ones whose state may be judged."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
-from jsdoctor.model.stored_ids import Repeats
+from jsdoctor.model.stored_ids import RepeatedIds
 
 MOST_INVERSIONS = 1_000
 """So many inversions of a stream are kept, the largest; all are counted."""
@@ -115,7 +115,7 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     ids_in_window: int = 0
     ids_read: bool = False
     contents_read: bool = False
-    repeats: Repeats = Repeats()
+    repeats: RepeatedIds = RepeatedIds()
     older: OlderThanStream = OlderThanStream()
 
     @property

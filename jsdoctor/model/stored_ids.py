@@ -64,7 +64,7 @@ class Distances:
         return self._sorted[0] if self._sorted else 0
 
 
-class Repeats(msgspec.Struct, frozen=True):
+class RepeatedIds(msgspec.Struct, frozen=True):
     """All messages of a stream whose id a message before them has.
 
     `ids` counts their different ids. `kept` has the closest and the farthest, in order of sequence.

@@ -73,7 +73,7 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
 
 
-class ApiError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ApiErrorCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An error of the JetStream API (nats-server `server/errors.json`).
 
     `code` is the `err_code` of a reply, `status` its HTTP-like `code`. `since`: the first server release with it, empty

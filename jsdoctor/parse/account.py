@@ -10,14 +10,15 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
-from jsdoctor.model.snapshot import SilentAsset
+from jsdoctor.model.snapshot import UnresponsiveAsset
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
+from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import (
     AccountInfoReply,
-    ApiError,
+    ApiRefusedError,
     ConsumerListReply,
     ConsumerReply,
-    RefusedError,
+    ErrorReply,
     ReplyError,
     StreamInfoReply,
     StreamListReply,
@@ -28,7 +29,6 @@ from jsdoctor.parse.replies import (
     decode_each,
 )
 from jsdoctor.parse.torn import Repeated
-from jsdoctor.parse.unseen import unreadable
 
 _STREAM_NOT_FOUND = 10059
 
@@ -46,7 +46,7 @@ class AccountReplies:
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.consumers: dict[tuple[str, str], list[ConsumerCopy]] = defaultdict(list)
-        self.silent: list[SilentAsset] = []
+        self.silent: list[UnresponsiveAsset] = []
         self.gaps: list[Gap] = []
         self.answered = False
         self.again: Repeated | None = None
@@ -147,7 +147,7 @@ class AccountReplies:
         for name in sorted({*missing, *offline}):
             subject = Subject(kind=kind, name=name, account=self.name, stream=stream)
             reason = offline.get(name, "")
-            self.silent.append(SilentAsset(subject, reason or "its leader did not answer", offline=bool(reason)))
+            self.silent.append(UnresponsiveAsset(subject, reason or "its leader did not answer", offline=bool(reason)))
 
     @property
     def streams(self) -> list[StreamCopy]:
@@ -176,6 +176,6 @@ class AccountReplies:
         return Account(self.name, tiers, at, "$JS.API.INFO")
 
 
-def _refuse(error: ApiError | None) -> None:
+def _refuse(error: ErrorReply | None) -> None:
     if error:
-        raise RefusedError(error)
+        raise ApiRefusedError(error)

@@ -10,9 +10,9 @@ import msgspec
 from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimits
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
+from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, decode
-from jsdoctor.parse.unseen import unreadable
 
 _NOT_HERE = "does not exist"
 """A server that never had a client of an account does not know it (server: monitor.go accountInfo)."""

@@ -11,8 +11,8 @@ import msgspec
 from jsdoctor.model.ack_times import MOST_ACKS, AckTimes, ConsumerAcks
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.gap import Gap
+from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import ReplyError, decode
-from jsdoctor.parse.unseen import unreadable
 
 
 class Metric(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams
+from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, silent_asset, unreadable
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities
 from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
@@ -34,7 +35,6 @@ from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.torn import lasting, settled
-from jsdoctor.parse.unseen import leaderless, silent_asset, unheard, unreadable
 
 
 class _Known:
@@ -106,7 +106,9 @@ def _snapshot(
     streams, silent = merge_streams(assets.copies, assets.consumers), assets.silent
     for again in filter(None, (servers.again, *(one.again for one in accounts.values()))):
         streams, silent = settled(streams, silent, again)
-    unseen.extend((*map(silent_asset, silent), *(g for s in streams for g in unheard(s, servers.asked_all))))
+    unseen.extend(
+        (*map(silent_asset, silent), *(g for s in streams for g in missing_leader_gaps(s, servers.asked_all)))
+    )
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
 
 

@@ -27,7 +27,7 @@ from jsdoctor.parse.audit_archive_manifest import (
     VARIABLES,
     ArchiveManifest,
 )
-from jsdoctor.parse.audit_archive_reply import Replies, Reply, Senders, encoded, open_artifact, sealed
+from jsdoctor.parse.audit_archive_reply import ArchivedReply, Replies, Senders, encoded, open_artifact, sealed
 from jsdoctor.parse.bundle import YEARS, BundleError
 from jsdoctor.parse.replies import Instant, ReplyError, decode
 
@@ -95,7 +95,7 @@ def _when(manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Send
     return found
 
 
-def _as_said(endpoint: Endpoint, reply: Reply, senders: Senders) -> Body:
+def _as_said(endpoint: Endpoint, reply: ArchivedReply, senders: Senders) -> Body:
     body = reply.whole if reply.enveloped else sealed(senders.identity(reply.artifact.node), reply.data)
     return endpoint, reply.artifact.node, reply.artifact.member, body
 

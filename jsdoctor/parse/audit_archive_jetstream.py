@@ -18,7 +18,7 @@ from jsdoctor.parse.audit_archive_manifest import (
     Artifact,
     Node,
 )
-from jsdoctor.parse.audit_archive_reply import Fields, Replies, Reply, Senders, encoded, sealed
+from jsdoctor.parse.audit_archive_reply import ArchivedReply, Fields, Replies, Senders, encoded, sealed
 from jsdoctor.parse.audit_archive_streams import (
     AccountShown,
     Shown,
@@ -140,7 +140,7 @@ class ArchivedJetStream:
         kept = [copy.detail for copy in account.streams if copy.key not in self._from_apart]
         return account.fields | {"stream_detail": encoded([*account.unread, *kept])}
 
-    def _accounts_on(self, node: Node, pages: list[tuple[Reply, Fields]]) -> list[AccountShown]:
+    def _accounts_on(self, node: Node, pages: list[tuple[ArchivedReply, Fields]]) -> list[AccountShown]:
         """The accounts that JSZ lists. Without details it lists none, and what each uses was asked for apart."""
         try:
             listed = accounts_of(node, (fields for _, fields in pages))

@@ -37,7 +37,7 @@ class _Bare(msgspec.Struct, frozen=True):
     now: Instant | None = None
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ArchivedReply(msgspec.Struct, frozen=True):
     """An artifact that could be read. `whole` is its content, `data` what the server said, `sender` who that is.
 
     `has_jetstream`: what the envelope says; None without one.
@@ -55,17 +55,19 @@ class Reply(msgspec.Struct, frozen=True):
         return decode(self.data, dict[str, msgspec.Raw])
 
 
-def open_artifact(artifact: Artifact, content: bytes) -> Reply:
+def open_artifact(artifact: Artifact, content: bytes) -> ArchivedReply:
     """Raises ReplyError for what cannot be read."""
     envelope = decode(content, _Envelope)
     if envelope.server is None:
         bare = decode(content, _Bare)
         sender = ServerIdentity(artifact.server, bare.server_id, artifact.cluster, bare.version, bare.now)
-        return Reply(artifact, content, msgspec.Raw(content), sender, enveloped=False)
+        return ArchivedReply(artifact, content, msgspec.Raw(content), sender, enveloped=False)
     if not bytes(envelope.data):
         raise ReplyError("it holds no data")
     sender = ServerIdentity(**{name: getattr(envelope.server, name) for name in ServerIdentity.__struct_fields__})
-    return Reply(artifact, content, envelope.data, sender, enveloped=True, has_jetstream=envelope.server.jetstream)
+    return ArchivedReply(
+        artifact, content, envelope.data, sender, enveloped=True, has_jetstream=envelope.server.jetstream
+    )
 
 
 class Replies:
@@ -73,22 +75,22 @@ class Replies:
 
     def __init__(self, gaps: list[Gap]) -> None:
         self.gaps = gaps
-        self._by_type: dict[str, list[Reply]] = defaultdict(list)
+        self._by_type: dict[str, list[ArchivedReply]] = defaultdict(list)
 
-    def __iter__(self) -> Iterator[Reply]:
+    def __iter__(self) -> Iterator[ArchivedReply]:
         return (reply for replies in self._by_type.values() for reply in replies)
 
-    def add(self, reply: Reply) -> None:
+    def add(self, reply: ArchivedReply) -> None:
         """Pages have to come in order."""
         self._by_type[reply.artifact.type].append(reply)
 
-    def of_type(self, kind: str) -> list[Reply]:
+    def of_type(self, kind: str) -> list[ArchivedReply]:
         """The replies of a type."""
         return self._by_type.get(kind, [])
 
-    def pages(self, kind: str) -> Iterator[tuple[Node, list[tuple[Reply, Fields]]]]:
+    def pages(self, kind: str) -> Iterator[tuple[Node, list[tuple[ArchivedReply, Fields]]]]:
         """The pages of each server that are objects, at least one each. Others become gaps."""
-        by_node: dict[Node, list[tuple[Reply, Fields]]] = defaultdict(list)
+        by_node: dict[Node, list[tuple[ArchivedReply, Fields]]] = defaultdict(list)
         for reply in self.of_type(kind):
             try:
                 page = (reply, reply.fields())
@@ -102,8 +104,8 @@ class Replies:
 class Senders:
     """What the replies of an archive together tell of each server: who it is, and how late it was there."""
 
-    def __init__(self, replies: Iterable[Reply]) -> None:
-        by_node: dict[Node, list[Reply]] = defaultdict(list)
+    def __init__(self, replies: Iterable[ArchivedReply]) -> None:
+        by_node: dict[Node, list[ArchivedReply]] = defaultdict(list)
         for reply in replies:
             by_node[reply.artifact.node].append(reply)
         self._known: Mapping[Node, ServerIdentity] = {node: _joined(found) for node, found in by_node.items()}
@@ -135,7 +137,7 @@ def encoded(value: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def _joined(replies: Iterable[Reply]) -> ServerIdentity:
+def _joined(replies: Iterable[ArchivedReply]) -> ServerIdentity:
     told = [reply.sender for reply in replies]
 
     def first(field: str) -> str:

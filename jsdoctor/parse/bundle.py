@@ -52,7 +52,7 @@ class Member(msgspec.Struct, frozen=True):
     round_trip_ns: _Count
 
 
-class Look(msgspec.Struct, frozen=True):
+class SampleHeader(msgspec.Struct, frozen=True):
     """One sample without its replies."""
 
     taken_at: Instant
@@ -75,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     access: tuple[str, ...]
     servers: tuple[ServerNote, ...]
     redactions: dict[str, int]
-    samples: tuple[Look, ...]
+    samples: tuple[SampleHeader, ...]
     members: tuple[Member, ...]
 
 
@@ -108,7 +108,7 @@ def encode_bundle(
         access=tuple(sorted({member.access for member in members})),
         servers=tuple(servers),
         redactions=dict(redactions or {}),
-        samples=tuple(Look(sample.taken_at, sample.gaps) for sample in samples),
+        samples=tuple(SampleHeader(sample.taken_at, sample.gaps) for sample in samples),
         members=tuple(members),
     )
     return [(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1)), *bodies]

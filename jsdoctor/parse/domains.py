@@ -16,7 +16,7 @@ from jsdoctor.parse.peers import peer_id
 from jsdoctor.parse.replies import ServerIdentity
 
 
-class Speaker(msgspec.Struct, frozen=True):
+class AnsweringServer(msgspec.Struct, frozen=True):
     """A server that answered: its configured names, and the meta group as it sees it (None outside of any)."""
 
     key: str
@@ -58,7 +58,7 @@ class Domains(msgspec.Struct, frozen=True):
         }
 
 
-def domains_of(speakers: Sequence[Speaker], known_twins: set[str]) -> Domains:
+def domains_of(speakers: Sequence[AnsweringServer], known_twins: set[str]) -> Domains:
     """The domains of the servers of one sample. `known_twins`, names that two servers had in any sample, is updated."""
     groups = _groups(speakers)
     labels = _labels(groups)
@@ -72,28 +72,30 @@ def domains_of(speakers: Sequence[Speaker], known_twins: set[str]) -> Domains:
     return Domains(by_key, names)
 
 
-def speaker(identity: ServerIdentity, key: str, domain: str, meta: MetaGroup | None, has_jetstream: bool) -> Speaker:
+def speaker(
+    identity: ServerIdentity, key: str, domain: str, meta: MetaGroup | None, has_jetstream: bool
+) -> AnsweringServer:
     """The speaker of one server's replies."""
-    return Speaker(key, identity.name, identity.cluster, domain or identity.domain, meta, has_jetstream)
+    return AnsweringServer(key, identity.name, identity.cluster, domain or identity.domain, meta, has_jetstream)
 
 
-def _groups(speakers: Iterable[Speaker]) -> list[list[Speaker]]:
+def _groups(speakers: Iterable[AnsweringServer]) -> list[list[AnsweringServer]]:
     """Servers by the JetStream they share: a single server is on its own, a meta group may span clusters."""
-    found: list[list[Speaker]] = []
-    clustered: dict[tuple[str, str], list[Speaker]] = defaultdict(list)
+    found: list[list[AnsweringServer]] = []
+    clustered: dict[tuple[str, str], list[AnsweringServer]] = defaultdict(list)
     for one in speakers:
         if one.meta is not None:
             clustered[one.domain, one.cluster].append(one)
         elif one.has_jetstream:
             found.append([one])
-    merged: list[list[Speaker]] = []
+    merged: list[list[AnsweringServer]] = []
     for group in clustered.values():
         ours = [other for other in merged if _same_meta_group(other, group)]
         merged = [other for other in merged if other not in ours] + [sum(ours, group)]
     return [*merged, *found]
 
 
-def _same_meta_group(one: Sequence[Speaker], other: Sequence[Speaker]) -> bool:
+def _same_meta_group(one: Sequence[AnsweringServer], other: Sequence[AnsweringServer]) -> bool:
     """Whether two clusters share a meta group: a super-cluster, or a leaf cluster that extends its hub's domain."""
     if one[0].domain != other[0].domain or {s.name for s in one} & {s.name for s in other}:
         return False
@@ -104,7 +106,7 @@ def _same_meta_group(one: Sequence[Speaker], other: Sequence[Speaker]) -> bool:
     return len(sizes) == 1 and sizes.pop() >= len(one) + len(other)
 
 
-def _labels(groups: Sequence[Sequence[Speaker]]) -> list[str]:
+def _labels(groups: Sequence[Sequence[AnsweringServer]]) -> list[str]:
     """One label for each group; of several with the same domain, the largest keeps the plain one if it is the only one.
 
     Without a domain, a single server never keeps the empty label beside others: it is a site and not the hub.
@@ -123,6 +125,6 @@ def _labels(groups: Sequence[Sequence[Speaker]]) -> list[str]:
     ]
 
 
-def _qualified(group: Sequence[Speaker], domain: str) -> str:
+def _qualified(group: Sequence[AnsweringServer], domain: str) -> str:
     own = group[0].cluster if group[0].meta and group[0].cluster else group[0].name
     return f"{domain}/{own}" if domain else own

@@ -21,7 +21,7 @@ class PageError(ValueError):
         super().__init__("\n".join(self.problems))
 
 
-class Page:
+class PageReader:
     """One page while it is read: collects problems with their lines."""
 
     def __init__(self, origin: str, text: str) -> None:
@@ -63,7 +63,7 @@ class Page:
             return fallback
 
 
-def split(page: Page) -> tuple[str, str, int]:
+def split(page: PageReader) -> tuple[str, str, int]:
     """Front matter, body, and the line where the body begins. Raises `PageError` where there is no front matter."""
     lines = page.text.splitlines()
     fences = [number for number, line in enumerate(lines) if line.strip() == "+++"]
@@ -72,7 +72,7 @@ def split(page: Page) -> tuple[str, str, int]:
     return "\n".join(lines[1 : fences[1]]), "\n".join(lines[fences[1] + 1 :]).strip() + "\n", fences[1] + 2
 
 
-def toml(page: Page, front: str) -> dict[str, Any]:
+def toml(page: PageReader, front: str) -> dict[str, Any]:
     """The front matter as a table. Raises `PageError` where it is not TOML."""
     try:
         return tomllib.loads(front)

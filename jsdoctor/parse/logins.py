@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account
-from jsdoctor.model.snapshot import SilentAsset
+from jsdoctor.model.snapshot import UnresponsiveAsset
 from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.merge import ConsumerCopies, StreamCopy
 from jsdoctor.parse.system import ServerReplies
@@ -30,7 +30,7 @@ class Assets(msgspec.Struct, frozen=True):
 
     copies: list[StreamCopy]
     consumers: ConsumerCopies
-    silent: tuple[SilentAsset, ...]
+    silent: tuple[UnresponsiveAsset, ...]
 
 
 def of_several_logins(looks: Sequence[Sequence[Sample]]) -> tuple[Sample, ...]:
@@ -96,7 +96,7 @@ def joined_assets(
     the system account (`by_system`) has asked all servers that run, so that accounts only add what is on none of them.
     """
     copies, consumers = servers.streams, dict(servers.consumers)
-    silent: list[SilentAsset] = []
+    silent: list[UnresponsiveAsset] = []
     for number, account in accounts.items():
         ours = servers.names_of(account.name, known[number].domain)
         if by_system and servers.showed_assets:
@@ -118,10 +118,10 @@ def _under(copy: StreamCopy, account: str) -> StreamCopy:
     return msgspec.structs.replace(copy, account=account)
 
 
-def _silent_under(asset: SilentAsset, account: str) -> SilentAsset:
+def _silent_under(asset: UnresponsiveAsset, account: str) -> UnresponsiveAsset:
     subject = msgspec.structs.replace(asset.subject, account=account)
     return msgspec.structs.replace(asset, subject=subject)
 
 
-def _stream_of(asset: SilentAsset) -> str:
+def _stream_of(asset: UnresponsiveAsset) -> str:
     return asset.subject.stream or asset.subject.name

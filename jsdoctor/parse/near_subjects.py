@@ -9,8 +9,8 @@ import msgspec
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.near_subjects import FilterSubjects, NearSubject, NearSubjects
+from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import ReplyError, decode
-from jsdoctor.parse.unseen import unreadable
 
 
 class StoredFilter(msgspec.Struct, frozen=True):

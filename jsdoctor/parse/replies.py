@@ -29,10 +29,10 @@ class ReplyError(ValueError):
     """A reply that is not what its endpoint promises: broken JSON or wrong types, or an error from the server."""
 
 
-class RefusedError(ReplyError):
+class ApiRefusedError(ReplyError):
     """The server answered with an error of the JetStream API."""
 
-    def __init__(self, error: ApiError) -> None:
+    def __init__(self, error: ErrorReply) -> None:
         super().__init__(f"the server answered: {error.description} (error {error.err_code or error.code})")
         self.err_code = error.err_code
 
@@ -48,7 +48,7 @@ class ServerIdentity(msgspec.Struct, frozen=True):
     domain: str = ""
 
 
-class ApiError(msgspec.Struct, frozen=True):
+class ErrorReply(msgspec.Struct, frozen=True):
     """An error reply of the JetStream API or of a system request."""
 
     code: int = 0
@@ -61,7 +61,7 @@ class SystemEnvelope(msgspec.Struct, frozen=True):
 
     server: ServerIdentity = ServerIdentity()
     data: msgspec.Raw = msgspec.Raw()
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class ConsumerReply(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ class JszReply(JetStreamStats, frozen=True):
 class StreamInfoReply(msgspec.Struct, frozen=True):
     """Whether STREAM.INFO is an error; else it is a `StreamReply`."""
 
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class StreamListReply(msgspec.Struct, frozen=True):
@@ -138,7 +138,7 @@ class StreamListReply(msgspec.Struct, frozen=True):
     streams: tuple[msgspec.Raw, ...] | None = None
     missing: tuple[str, ...] | None = None
     offline: dict[str, str] | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class ConsumerListReply(msgspec.Struct, frozen=True):
@@ -150,14 +150,14 @@ class ConsumerListReply(msgspec.Struct, frozen=True):
     consumers: tuple[msgspec.Raw, ...] | None = None
     missing: tuple[str, ...] | None = None
     offline: dict[str, str] | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class AccountInfoReply(Tier, frozen=True):
     """`$JS.API.INFO`. With a tiered account the figures are under `tiers`."""
 
     tiers: dict[str, Tier] | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class UserInfoData(msgspec.Struct, frozen=True):

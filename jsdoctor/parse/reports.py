@@ -13,9 +13,9 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
+from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
-from jsdoctor.parse.unseen import unreadable
 
 NO_RAFT_GROUPS = "No Raft nodes"
 """What /raftz answers, as text, where there are no groups."""

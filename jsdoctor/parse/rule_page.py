@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.rule import Explanation, Impact, Param, RemedyRef, Risk, Rule, Signature, Status, Unit
+from jsdoctor.model.rule import Explanation, Impact, Param, RemedyRef, Risk, Rule, RuleStatus, Signature, Unit
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.front_matter import Page, PageError, split, toml
+from jsdoctor.parse.front_matter import PageError, PageReader, split, toml
 
 SECTIONS = ("What it detects", "Why it matters", "How it is measured", "Fix", "False positives", "References")
 """Headings that every rule page has, in this order."""
@@ -30,7 +30,7 @@ _LEVELS = ("FTL", "ERR", "WRN", "INF", "DBG", "TRC")
 
 def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
     """Read one page. `origin` names the file in messages. Raises `PageError` with every mistake found."""
-    page = Page(origin, text)
+    page = PageReader(origin, text)
     front, body, body_line = split(page)
     table = toml(page, front)
     page.unknown_keys(table, _KEYS, "the front matter")
@@ -43,7 +43,7 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
         title=page.text_of(table, "title", "the front matter"),
         checks=_checks(page, table),
         severity=page.choice(table, "severity", Severity, Severity.ERROR),
-        status=page.choice(table, "status", Status, Status.STABLE),
+        status=page.choice(table, "status", RuleStatus, RuleStatus.STABLE),
         failure_mode=failure_mode,
         params=_params(page, table.get("params", {})),
         signatures=_signatures(page, table.get("signatures", [])),
@@ -59,14 +59,14 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
     return rule
 
 
-def _matching(page: Page, table: Mapping[str, Any], key: str, pattern: re.Pattern[str], shape: str) -> str:
+def _matching(page: PageReader, table: Mapping[str, Any], key: str, pattern: re.Pattern[str], shape: str) -> str:
     value = page.text_of(table, key, "the front matter")
     if value and not pattern.fullmatch(value):
         page.problem(key, f"{key!r} is {value!r}; it must be {shape}")
     return value
 
 
-def _checks(page: Page, table: Mapping[str, Any]) -> tuple[str, ...]:
+def _checks(page: PageReader, table: Mapping[str, Any]) -> tuple[str, ...]:
     """One name, or a list of them where several kinds of evidence tell the same."""
     value = table.get("check")
     if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
@@ -75,21 +75,21 @@ def _checks(page: Page, table: Mapping[str, Any]) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def _params(page: Page, table: Any) -> dict[str, Param]:
+def _params(page: PageReader, table: Any) -> dict[str, Param]:
     if not isinstance(table, dict):
         page.problem("params", "'params' must be tables: [params.NAME]")
         return {}
     return {name: _param(page, name, entry) for name, entry in table.items() if _is_table(page, name, entry)}
 
 
-def _is_table(page: Page, name: str, entry: Any) -> bool:
+def _is_table(page: PageReader, name: str, entry: Any) -> bool:
     if isinstance(entry, dict):
         return True
     page.problem(name, f"parameter {name!r} must be a table: [params.{name}]")
     return False
 
 
-def _param(page: Page, name: str, entry: Mapping[str, Any]) -> Param:
+def _param(page: PageReader, name: str, entry: Mapping[str, Any]) -> Param:
     page.unknown_keys(entry, ("default", "unit", "help"), f"[params.{name}]")
     unit = page.choice(entry, "unit", Unit, Unit.COUNT)
     try:
@@ -115,7 +115,7 @@ def param_value(unit: Unit, value: object) -> float | int:
     return value
 
 
-def _signatures(page: Page, entries: Any) -> tuple[Signature, ...]:
+def _signatures(page: PageReader, entries: Any) -> tuple[Signature, ...]:
     try:
         found = msgspec.convert(entries, tuple[Signature, ...])
     except msgspec.ValidationError as error:
@@ -149,7 +149,7 @@ def _signature_problems(signature: Signature) -> Iterator[str]:
         yield "it cannot resolve itself"
 
 
-def _remedy(page: Page, table: Any) -> RemedyRef | None:
+def _remedy(page: PageReader, table: Any) -> RemedyRef | None:
     if table is None:
         return None
     if not isinstance(table, dict):
@@ -159,7 +159,7 @@ def _remedy(page: Page, table: Any) -> RemedyRef | None:
     return RemedyRef(page.text_of(table, "action", "[remedy]"), page.choice(table, "risk", Risk, Risk.MANUAL))
 
 
-def _explanations(page: Page, table: Mapping[str, Any]) -> tuple[Explanation, ...]:
+def _explanations(page: PageReader, table: Mapping[str, Any]) -> tuple[Explanation, ...]:
     try:
         found = msgspec.convert(table.get("explained_by", []), tuple[Explanation, ...])
     except msgspec.ValidationError as error:
@@ -170,7 +170,7 @@ def _explanations(page: Page, table: Mapping[str, Any]) -> tuple[Explanation, ..
     return found
 
 
-def _check_sections(page: Page, body: str, body_line: int) -> None:
+def _check_sections(page: PageReader, body: str, body_line: int) -> None:
     headings = [line[3:].strip() for line in body.splitlines() if line.startswith("## ")]
     for section in SECTIONS:
         if section not in headings:

@@ -24,10 +24,10 @@ from jsdoctor.model.stored import (
 )
 from jsdoctor.model.stored_ids import MOST_COMPARED
 from jsdoctor.parse.clock import nanoseconds
+from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import Instant, ReplyError, decode
-from jsdoctor.parse.stored_columns import Block, HasId, Rows, unpack
+from jsdoctor.parse.stored_columns import HasId, MessageBlock, Rows, unpack
 from jsdoctor.parse.stored_repeats import RepeatFold
-from jsdoctor.parse.unseen import unreadable
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 MOST_BLOCKS = 1_000
@@ -49,7 +49,7 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     from_seq: _Seq = 0
     to_seq: _Seq = 0
     subjects: tuple[SubjectIds, ...] = ()
-    blocks: Annotated[tuple[Block, ...], msgspec.Meta(max_length=MOST_BLOCKS)] = ()
+    blocks: Annotated[tuple[MessageBlock, ...], msgspec.Meta(max_length=MOST_BLOCKS)] = ()
     created: Instant | None = None
     duplicate_window: _Seq = 0
     ids_read: bool = False

@@ -39,7 +39,7 @@ class HasId(IntEnum):
     MISNAMED = 2
 
 
-class Block(msgspec.Struct, frozen=True, omit_defaults=True):
+class MessageBlock(msgspec.Struct, frozen=True, omit_defaults=True):
     """Up to 65,536 messages. Columns are deflated and in base64: differences of sequences and of dates in ns (64 bits,
     little-endian, the first from zero), one byte `HasId`, digests of ids (zeros where no other message has it).
     """
@@ -69,7 +69,7 @@ class Columns:
 
     def __init__(self, digests: bool = False) -> None:
         self._packed_seq = 0
-        self._blocks: list[Block] = []
+        self._blocks: list[MessageBlock] = []
         self._subjects: dict[str, list[int]] = {}
         self._others = [0, 0, 0]
         self._digests = array("Q") if digests else None
@@ -109,7 +109,7 @@ class Columns:
         if self._ids:
             self._packed_seq = self._sequences[-1]
             self._blocks.append(
-                Block(
+                MessageBlock(
                     messages=len(self._ids),
                     sequences=_packed(_differences(self._sequences)),
                     dates=_packed(_differences(self._dates)),
@@ -118,12 +118,12 @@ class Columns:
             )
         self._begin()
 
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[MessageBlock, ...]:
         """All messages so far."""
         self._pack()
         return tuple(self._with_digests(self._digests) if self._digests else self._blocks)
 
-    def _with_digests(self, digests: array[int]) -> Iterator[Block]:
+    def _with_digests(self, digests: array[int]) -> Iterator[MessageBlock]:
         """The blocks, with digests where they came more than once: those of single ids are of no use to anybody."""
         again = bytearray(len(digests))
         for before, place in equal_digests(digests):
@@ -158,7 +158,7 @@ def _row(subject: str, counts: list[int]) -> SubjectIds:
     return SubjectIds(subject, ids, none + misnamed, misnamed)
 
 
-def unpack(block: Block) -> Rows:
+def unpack(block: MessageBlock) -> Rows:
     """A block's columns. Raises `ReplyError` for one that is not what `Columns` writes."""
     rows = Rows(
         _summed(block.sequences, block.messages),

@@ -6,7 +6,7 @@ import heapq
 from array import array
 from collections.abc import Iterable, Mapping
 
-from jsdoctor.model.stored_ids import MOST_DISTANCES, MOST_KEPT, Distances, Repeat, Repeats
+from jsdoctor.model.stored_ids import MOST_DISTANCES, MOST_KEPT, Distances, Repeat, RepeatedIds
 from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.stored_columns import Rows, digests_of
 
@@ -25,7 +25,7 @@ class RepeatFold:
                 self._sequences.append(rows.sequences[place])
                 self._dates.append(rows.dates[place])
 
-    def repeats(self, contents: Mapping[int, str]) -> Repeats:
+    def repeats(self, contents: Mapping[int, str]) -> RepeatedIds:
         """All of them. `contents`: digests of whole messages by sequence, of those that were read whole."""
         distances, count, differing_count = array("q"), 0, 0
         closest, farthest, differing = _Kept(-1), _Kept(1), _Kept(1)
@@ -41,7 +41,7 @@ class RepeatFold:
                 closest.add(repeat)
                 farthest.add(repeat)
         kept = {repeat.stream_seq: repeat for repeat in (*closest.all, *farthest.all)}
-        return Repeats(
+        return RepeatedIds(
             count=count,
             ids=len(self._digests) - count,
             kept=_in_order(kept.values()),

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.symptom import FIRST_STEPS, Claim, Matching, Symptom, Truth
-from jsdoctor.parse.front_matter import Page, PageError, split, toml
+from jsdoctor.parse.front_matter import PageError, PageReader, split, toml
 
 SECTIONS = ("What it means", FIRST_STEPS, "What runbooks claim", "References")
 """Headings of a symptom page, in this order; the claims may be left out where there are none."""
@@ -23,7 +23,7 @@ _ROW = re.compile(r"(?<!\\)\|")
 
 def parse_symptom_page(origin: str, text: str) -> Symptom:
     """Read one page. `origin` names the file in messages. Raises `PageError` with every mistake found."""
-    page = Page(origin, text)
+    page = PageReader(origin, text)
     front, body, body_line = split(page)
     table = toml(page, front)
     page.unknown_keys(table, _KEYS, "the front matter")
@@ -50,7 +50,7 @@ def parse_symptom_page(origin: str, text: str) -> Symptom:
     return symptom
 
 
-def _matching(page: Page, table: Any) -> Matching:
+def _matching(page: PageReader, table: Any) -> Matching:
     try:
         matching = msgspec.convert(table, Matching)
     except msgspec.ValidationError as error:
@@ -79,7 +79,7 @@ def _pattern_problems(pattern: str, examples: tuple[str, ...]) -> Iterator[str]:
             yield f"it is not found in its example {example!r}"
 
 
-def _words(page: Page, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+def _words(page: PageReader, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if isinstance(value, list) and all(isinstance(word, str) and word for word in value):
         if len(set(value)) < len(value):
@@ -89,7 +89,7 @@ def _words(page: Page, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return ()
 
 
-def _because(page: Page, table: Mapping[str, Any]) -> dict[str, str]:
+def _because(page: PageReader, table: Mapping[str, Any]) -> dict[str, str]:
     value = table.get("because", {})
     if isinstance(value, dict) and all(isinstance(text, str) and text for text in value.values()):
         return value
@@ -97,7 +97,7 @@ def _because(page: Page, table: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _by_code(page: Page, table: Mapping[str, Any], key: str) -> dict[str, tuple[str, ...]]:
+def _by_code(page: PageReader, table: Mapping[str, Any], key: str) -> dict[str, tuple[str, ...]]:
     try:
         return msgspec.convert(table.get(key, {}), dict[str, tuple[str, ...]])
     except msgspec.ValidationError as error:
@@ -105,7 +105,7 @@ def _by_code(page: Page, table: Mapping[str, Any], key: str) -> dict[str, tuple[
         return {}
 
 
-def _check_causes(page: Page, symptom: Symptom) -> None:
+def _check_causes(page: PageReader, symptom: Symptom) -> None:
     if not symptom.causes:
         page.problem("causes", "'causes' needs the codes of rules, the most frequent first")
     for code in symptom.causes:
@@ -121,7 +121,7 @@ def _check_causes(page: Page, symptom: Symptom) -> None:
             page.problem(code, f"[{table}] speaks of {code}, which is not among the causes")
 
 
-def _claims(page: Page, body: str, body_line: int) -> Iterator[Claim]:
+def _claims(page: PageReader, body: str, body_line: int) -> Iterator[Claim]:
     """The rows of the table below "What runbooks claim"."""
     inside = False
     for number, line in enumerate(body.splitlines(), body_line):
@@ -137,7 +137,7 @@ def _claims(page: Page, body: str, body_line: int) -> Iterator[Claim]:
         yield Claim(cells[0], Truth(cells[1]), cells[2])
 
 
-def _check_sections(page: Page, body: str, body_line: int) -> None:
+def _check_sections(page: PageReader, body: str, body_line: int) -> None:
     headings = [line[3:].strip() for line in body.splitlines() if line.startswith("## ")]
     wanted = [section for section in SECTIONS if section in headings or section != CLAIMS]
     if headings != wanted:

@@ -25,6 +25,7 @@ from jsdoctor.model.server import (
 )
 from jsdoctor.parse.domains import Domains, domains_of, speaker
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
+from jsdoctor.parse.missing_replies import silent_members, unreadable
 from jsdoctor.parse.opening import Identities, monitor_base, open_reply
 from jsdoctor.parse.peers import renamed_cluster, renamed_meta, sane_meta
 from jsdoctor.parse.replies import (
@@ -38,7 +39,6 @@ from jsdoctor.parse.replies import (
     decode_each,
 )
 from jsdoctor.parse.torn import Repeated
-from jsdoctor.parse.unseen import silent_members, unreadable
 
 # A monitoring reply other than VARZ does not name its server, and HEALTHZ does not even give its id.
 _READ_FIRST = {Endpoint.VARZ: 0, Endpoint.JSZ: 1, Endpoint.HEALTHZ: 2, Endpoint.JSZ_STREAMS: 3}

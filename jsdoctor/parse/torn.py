@@ -15,7 +15,7 @@ import msgspec
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SilentAsset, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, UnresponsiveAsset
 
 _YOUNG = timedelta(seconds=10)
 """How much older than a sample an asset is that may not have had a leader in it; clocks may differ by as much."""
@@ -41,8 +41,8 @@ class Repeated(msgspec.Struct, frozen=True):
 
 
 def settled(
-    streams: Iterable[Stream], silent: Collection[SilentAsset], again: Repeated
-) -> tuple[tuple[Stream, ...], tuple[SilentAsset, ...]]:
+    streams: Iterable[Stream], silent: Collection[UnresponsiveAsset], again: Repeated
+) -> tuple[tuple[Stream, ...], tuple[UnresponsiveAsset, ...]]:
     """The sample's assets, the torn ones as the repeated answers have them."""
     found = {stream.key: stream for stream in streams}
     missing = {asset.subject for asset in silent}

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.examine import Examine, Finds, Verdict, together
-from jsdoctor.remedy.journal import Event, Journal, Past
+from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict, together
+from jsdoctor.remedy.journal import Journal, JournalEvent, Past
 from jsdoctor.remedy.operation import (
     Api,
     ApiError,
     DeniedError,
     LostError,
+    NoResponseError,
     Operation,
-    RefusedError,
-    SilentError,
     Standing,
+    StepRefusedError,
 )
-from jsdoctor.remedy.outcome import GOOD, Ending, Outcome
-from jsdoctor.remedy.patience import Patience, is_transient, look
+from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
 from jsdoctor.remedy.preconditions import unmet
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
 from jsdoctor.remedy.undo import Undoer
 
-_STARTED = (Event.BEGIN, Event.WRITTEN, Event.UNPROVED, Event.FAILED, Event.UNDO)
+_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, JournalEvent.UNPROVED, JournalEvent.FAILED, JournalEvent.UNDO)
 
 
 class Applier:
@@ -46,14 +46,14 @@ class Applier:
         self._examine, self._accounts, self._say = examine, accounts, say
         self._undoer = Undoer(journal, operations, api, say)
 
-    async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[Outcome]:
+    async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[StepOutcome]:
         """Every step in order. Raises SilentError, LostError, JournalError: what was begun is in the journal."""
         gone = await self._gone(steps, allowed)
-        outcomes: dict[str, Outcome] = {}
+        outcomes: dict[str, StepOutcome] = {}
         stopped = ""
         for step in steps:
             if stopped and not step.is_manual:
-                outcomes[step.id] = Outcome(step, Ending.BLOCKED, f"step {stopped} failed")
+                outcomes[step.id] = StepOutcome(step, Ending.BLOCKED, f"step {stopped} failed")
                 continue
             outcome = self._not_taken(step, allowed, gone, outcomes) or await self._take(step)
             outcomes[step.id] = outcome
@@ -74,93 +74,97 @@ class Applier:
             alike = [s for s in fresh if s.proofs and set(s.findings) & set(step.findings)]
             proofs = list(step.proofs) or [proof for other in alike for proof in other.proofs]
             said = together(proofs, verdicts)
-            if proofs and said.finds is Finds.GONE:
+            if proofs and said.finds is ProofResult.GONE:
                 settled[step.id] = said.text
         return settled
 
     def _not_taken(
-        self, step: Step, allowed: Collection[str], gone: Mapping[str, str], outcomes: Mapping[str, Outcome]
-    ) -> Outcome | None:
+        self, step: Step, allowed: Collection[str], gone: Mapping[str, str], outcomes: Mapping[str, StepOutcome]
+    ) -> StepOutcome | None:
         """Why a step is not begun, or was over before; None: it is to be taken."""
         past = self._journal.past(step)
         if step.is_manual:
-            return Outcome(step, Ending.MANUAL, "; then ".join(step.commands))
+            return StepOutcome(step, Ending.MANUAL, "; then ".join(step.commands))
         if past.is_over:
-            ending = Ending.ALREADY if past.last is Event.VERIFIED else Ending.UNDONE
-            return Outcome(step, ending, past.text or "an earlier run has done it")
-        if past.last is Event.NOT_UNDONE:
-            return Outcome(step, Ending.NOT_UNDONE, past.text)
+            ending = Ending.ALREADY if past.last is JournalEvent.VERIFIED else Ending.UNDONE
+            return StepOutcome(step, ending, past.text or "an earlier run has done it")
+        if past.last is JournalEvent.NOT_UNDONE:
+            return StepOutcome(step, Ending.NOT_UNDONE, past.text)
         if step.risk not in allowed:
-            return Outcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
+            return StepOutcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
         if step.operation not in self._operations:
-            return Outcome(step, Ending.REFUSED, f"this version knows no operation {step.operation!r}")
-        if self._is_foreign(step) and past.last is not Event.UNPROVED:
-            return Outcome(step, Ending.REFUSED, f"it is for a login of account {step.subject.account}")
+            return StepOutcome(step, Ending.REFUSED, f"this version knows no operation {step.operation!r}")
+        if self._is_foreign(step) and past.last is not JournalEvent.UNPROVED:
+            return StepOutcome(step, Ending.REFUSED, f"it is for a login of account {step.subject.account}")
         if step.id in gone:
-            self._journal.append(Event.SKIPPED, step, gone[step.id])
-            return Outcome(step, Ending.ALREADY, gone[step.id])
+            self._journal.append(JournalEvent.SKIPPED, step, gone[step.id])
+            return StepOutcome(step, Ending.ALREADY, gone[step.id])
         lacking = [need for need in step.needs if need not in outcomes or outcomes[need].ending not in GOOD]
-        return Outcome(step, Ending.BLOCKED, f"it needs step {', '.join(lacking)} first") if lacking else None
+        return StepOutcome(step, Ending.BLOCKED, f"it needs step {', '.join(lacking)} first") if lacking else None
 
     def _is_foreign(self, step: Step) -> bool:
         """Whether the step is for another account than that of this login."""
         return bool(self._accounts and step.subject.account) and step.subject.account not in self._accounts
 
-    async def _take(self, step: Step) -> Outcome:
+    async def _take(self, step: Step) -> StepOutcome:
         self._say(f"step {step.id}: {step.action} of {step.subject.label}")
         operation, past = self._operations[step.operation], self._journal.past(step)
-        if past.last is Event.UNPROVED:
+        if past.last is JournalEvent.UNPROVED:
             return await self._prove(operation, step)  # whoever can judge it may do so, whatever the account
-        if past.last is Event.UNDO or (past.last is Event.FAILED and past.before is not None and operation.reversible):
+        if past.last is JournalEvent.UNDO or (
+            past.last is JournalEvent.FAILED and past.before is not None and operation.reversible
+        ):
             return await self._undo(step, past.text or "an earlier run did not prove it")
         try:
-            written = await self._write(operation, step, past) if past.last is not Event.WRITTEN else past.before or {}
-        except RefusedError as error:
+            written = (
+                await self._write(operation, step, past) if past.last is not JournalEvent.WRITTEN else past.before or {}
+            )
+        except StepRefusedError as error:
             if self._journal.past(step).before is None:
-                self._journal.append(Event.SKIPPED, step, str(error))
-                return Outcome(step, Ending.REFUSED, str(error))
+                self._journal.append(JournalEvent.SKIPPED, step, str(error))
+                return StepOutcome(step, Ending.REFUSED, str(error))
             return await self._fail(operation, step, str(error))
         except (ApiError, DeniedError) as error:
             if self._journal.past(step).before is None:
-                return Outcome(step, Ending.FAILED, str(error))
+                return StepOutcome(step, Ending.FAILED, str(error))
             return await self._fail(operation, step, str(error))
-        if isinstance(written, Outcome):
+        if isinstance(written, StepOutcome):
             return written
         try:
             if trouble := await self._settle(operation, step, written, resumed=past.last is not None):
                 return await self._fail(operation, step, trouble)
-        except (RefusedError, DeniedError) as error:
+        except (StepRefusedError, DeniedError) as error:
             return await self._fail(operation, step, str(error))
         return await self._prove(operation, step)
 
-    async def _write(self, operation: Operation, step: Step, past: Past) -> Json | Outcome:
+    async def _write(self, operation: Operation, step: Step, past: Past) -> Json | StepOutcome:
         """The state before, once the write is out; or how the step ended without one."""
-        patience = Patience(step.patience_s)
+        patience = RetryLimit(step.patience_s)
         state = await look(operation, step, self._api, patience)
-        begun = past.last is Event.BEGIN and past.before is not None
+        begun = past.last is JournalEvent.BEGIN and past.before is not None
         before = past.before if begun and past.before is not None else state
         if reason := operation.replaced(step, before if begun else step.base, state, past.notes):
-            raise RefusedError(reason)
+            raise StepRefusedError(reason)
         standing, why = (
             operation.interrupted(step, before, state, past.notes) if begun else operation.standing(step, state)
         )
         if standing is Standing.DRIFTED:
-            raise RefusedError(why)
+            raise StepRefusedError(why)
         if standing is Standing.DONE and not begun:
-            self._journal.append(Event.SKIPPED, step, why)
-            return Outcome(step, Ending.ALREADY, why)
+            self._journal.append(JournalEvent.SKIPPED, step, why)
+            return StepOutcome(step, Ending.ALREADY, why)
         if standing is Standing.AS_PLANNED:
             if not begun:
                 if reason := unmet(step.preconditions, state):
-                    raise RefusedError(reason)
-                self._journal.append(Event.BEGIN, step, before=before)
+                    raise StepRefusedError(reason)
+                self._journal.append(JournalEvent.BEGIN, step, before=before)
             reply = await self._send(operation, step, before, patience)
-            self._journal.append(Event.WRITTEN, step, data=reply)
+            self._journal.append(JournalEvent.WRITTEN, step, data=reply)
         else:
-            self._journal.append(Event.WRITTEN, step, "an earlier run has written it")
+            self._journal.append(JournalEvent.WRITTEN, step, "an earlier run has written it")
         return before
 
-    async def _send(self, operation: Operation, step: Step, before: Json, patience: Patience) -> Json:
+    async def _send(self, operation: Operation, step: Step, before: Json, patience: RetryLimit) -> Json:
         """Write, again where the server could not take it; where nobody answered, look whether it was taken."""
         while True:
             try:
@@ -170,7 +174,7 @@ class Applier:
             except ApiError as error:
                 if not is_transient(error) or not await patience.more():
                     raise
-            except SilentError:
+            except NoResponseError:
                 if not await patience.more():
                     raise
                 state = await look(operation, step, self._api, patience)
@@ -182,7 +186,7 @@ class Applier:
 
         What else has changed since an earlier run need not be the work of its write.
         """
-        patience = Patience(step.patience_s)
+        patience = RetryLimit(step.patience_s)
         while True:
             state = await look(operation, step, self._api, patience)
             if not resumed and (trouble := operation.broken(step, before, state)):
@@ -193,34 +197,38 @@ class Applier:
             if not await patience.more():
                 return missing
 
-    async def _prove(self, operation: Operation, step: Step) -> Outcome:
+    async def _prove(self, operation: Operation, step: Step) -> StepOutcome:
         """The same rules on fresh evidence, again while they still fail."""
         if not step.proofs:
-            self._journal.append(Event.VERIFIED, step)
-            return Outcome(step, Ending.VERIFIED, "it is as it should be")
-        patience = Patience(step.patience_s)
-        said = Verdict(Finds.UNKNOWN)
+            self._journal.append(JournalEvent.VERIFIED, step)
+            return StepOutcome(step, Ending.VERIFIED, "it is as it should be")
+        patience = RetryLimit(step.patience_s)
+        said = ProofVerdict(ProofResult.UNKNOWN)
         while True:
             self._say(f"step {step.id}: looking whether the finding is gone")
             said = together(step.proofs, await self._examine(step.proofs))
-            if said.finds is Finds.GONE or not await patience.more():
+            if said.finds is ProofResult.GONE or not await patience.more():
                 break
-        if said.finds is Finds.THERE:
+        if said.finds is ProofResult.THERE:
             return await self._fail(operation, step, f"it did not help: {said.text}")
         event, ending = (
-            (Event.VERIFIED, Ending.VERIFIED) if said.finds is Finds.GONE else (Event.UNPROVED, Ending.UNPROVED)
+            (JournalEvent.VERIFIED, Ending.VERIFIED)
+            if said.finds is ProofResult.GONE
+            else (JournalEvent.UNPROVED, Ending.UNPROVED)
         )
         self._journal.append(event, step, said.text)
-        return Outcome(step, ending, said.text)
+        return StepOutcome(step, ending, said.text)
 
-    async def _fail(self, operation: Operation, step: Step, why: str) -> Outcome:
-        self._journal.append(Event.FAILED, step, why)
+    async def _fail(self, operation: Operation, step: Step, why: str) -> StepOutcome:
+        self._journal.append(JournalEvent.FAILED, step, why)
         if not operation.reversible:
-            return Outcome(step, Ending.FAILED, why)
+            return StepOutcome(step, Ending.FAILED, why)
         if self._is_foreign(step):
-            return Outcome(step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can take it back")
+            return StepOutcome(
+                step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can take it back"
+            )
         return await self._undo(step, why)
 
-    async def _undo(self, step: Step, why: str) -> Outcome:
+    async def _undo(self, step: Step, why: str) -> StepOutcome:
         undone = await self._undoer.one(step)
-        return Outcome(step, undone.ending, undone.text, failure=why)
+        return StepOutcome(step, undone.ending, undone.text, failure=why)

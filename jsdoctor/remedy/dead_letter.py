@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.message import BackupMessage
 
 _ACTING = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
 """Headers that tell a server to do something with the message: they were meant for the first stream."""
 
 
-def copy_of(message: StoredMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
+def copy_of(message: BackupMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
     """Headers and payload of the copy. Its origin is told in the headers that servers use for it (DIRECT.GET).
 
     `Nats-Expected-…` make sure that it is stored in that stream, and once.

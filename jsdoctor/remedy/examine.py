@@ -7,10 +7,10 @@ from enum import Enum
 
 import msgspec
 
-from jsdoctor.model.plan import Proof
+from jsdoctor.model.plan import StepProof
 
 
-class Finds(Enum):
+class ProofResult(Enum):
     """What a rule says of a subject now."""
 
     GONE = "gone"
@@ -18,22 +18,22 @@ class Finds(Enum):
     UNKNOWN = "not to be judged"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ProofVerdict(msgspec.Struct, frozen=True):
     """The answer for one proof, and the rule's words."""
 
-    finds: Finds
+    finds: ProofResult
     text: str = ""
 
 
-Examine = Callable[[Sequence[Proof]], Awaitable[Mapping[Proof, Verdict]]]
+Examine = Callable[[Sequence[StepProof]], Awaitable[Mapping[StepProof, ProofVerdict]]]
 """Collects fresh evidence and runs the rules on it. Raises what collection raises when there is no connection."""
 
 
-def together(proofs: Sequence[Proof], verdicts: Mapping[Proof, Verdict]) -> Verdict:
+def together(proofs: Sequence[StepProof], verdicts: Mapping[StepProof, ProofVerdict]) -> ProofVerdict:
     """All proofs of a step as one: one that still fails outweighs one that cannot be judged."""
-    said = [(proof, verdicts.get(proof, Verdict(Finds.UNKNOWN, "it was not judged"))) for proof in proofs]
-    for finds in (Finds.THERE, Finds.UNKNOWN):
+    said = [(proof, verdicts.get(proof, ProofVerdict(ProofResult.UNKNOWN, "it was not judged"))) for proof in proofs]
+    for finds in (ProofResult.THERE, ProofResult.UNKNOWN):
         texts = [f"{proof.code}: {verdict.text}" for proof, verdict in said if verdict.finds is finds]
         if texts:
-            return Verdict(finds, "; ".join(texts))
-    return Verdict(Finds.GONE, ", ".join(f"{proof.code} no longer fails" for proof in proofs))
+            return ProofVerdict(finds, "; ".join(texts))
+    return ProofVerdict(ProofResult.GONE, ", ".join(f"{proof.code} no longer fails" for proof in proofs))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import Loss
+from jsdoctor.model.plan import AssetLoss
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 
 
@@ -33,35 +33,35 @@ class Witness(msgspec.Struct, frozen=True):
         return self.accounts if self.servers is None or server in self.servers else frozenset()
 
 
-def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]) -> tuple[Loss, ...]:
+def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]) -> tuple[AssetLoss, ...]:
     """What goes when that server is removed. `earlier` are snapshots of the same deployment, with any login.
 
     What was seen on the server earlier counts unless another server has led it since. What does not answer now counts,
     wherever it was.
     """
-    found: dict[Subject, Loss] = {}
+    found: dict[Subject, AssetLoss] = {}
     for snapshot in sorted((*earlier, now), key=lambda one: one.taken_at):
         for stream in snapshot.streams:
             _note(found, server, snapshot, stream)
             for consumer in stream.consumers:
                 _note(found, server, snapshot, consumer)
         for silent in snapshot.silent:
-            found.setdefault(silent.subject, Loss(subject=silent.subject))
+            found.setdefault(silent.subject, AssetLoss(subject=silent.subject))
     streams = {subject for subject in found if subject.kind == "stream"}
     return tuple(found[one] for one in sorted(found, key=_order) if not _is_within(one, streams))
 
 
-def _note(found: dict[Subject, Loss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
+def _note(found: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
     cluster = asset.cluster
     alone = cluster is not None and not cluster.replicas and cluster.leader == server
     if alone and isinstance(asset, Stream):
         state = asset.state
-        found[asset.subject] = Loss(
+        found[asset.subject] = AssetLoss(
             subject=asset.subject, messages=state.messages, bytes=state.bytes, as_of=snapshot.taken_at
         )
     elif alone and isinstance(asset, Consumer):
         position = asset.delivered.stream_seq
-        found[asset.subject] = Loss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
+        found[asset.subject] = AssetLoss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
     elif asset.from_leader and asset.has_leader:
         found.pop(asset.subject, None)
 

@@ -20,7 +20,7 @@ import msgspec
 from jsdoctor.model.plan import Json, Plan, Step
 from jsdoctor.parse.redact import scrub_text
 from jsdoctor.parse.withheld import is_withheld, withheld
-from jsdoctor.remedy.operation import Note
+from jsdoctor.remedy.operation import JournalNote
 from jsdoctor.remedy.private import Private
 from jsdoctor.remedy.shareable import shareable
 
@@ -40,7 +40,7 @@ class JournalError(Exception):
         self.message, self.hint = message, hint
 
 
-class Event(StrEnum):
+class JournalEvent(StrEnum):
     """What a line tells. `BEGIN` is written before the first write of a step, `WRITTEN` after the last."""
 
     PLAN = "plan"
@@ -56,10 +56,10 @@ class Event(StrEnum):
     NOT_UNDONE = "not_undone"
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class JournalEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One line. `before` with BEGIN, `plan` with PLAN, `kind` and `data` with NOTE; `text` says why, for people."""
 
-    event: Event
+    event: JournalEvent
     at: datetime
     step: str = ""
     text: str = ""
@@ -74,20 +74,20 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class Past(msgspec.Struct, frozen=True):
     """What the journal tells of one step. `before` is the state before its first write; None: it was never begun."""
 
-    last: Event | None = None
+    last: JournalEvent | None = None
     before: Json | None = None
-    notes: tuple[Note, ...] = ()
+    notes: tuple[JournalNote, ...] = ()
     text: str = ""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing is left to do for a fix that is resumed. What could not be proved can be looked at again."""
-        return self.last in (Event.VERIFIED, Event.UNDONE)
+        return self.last in (JournalEvent.VERIFIED, JournalEvent.UNDONE)
 
     @property
     def may_have_written(self) -> bool:
         """Whether a rollback has something to look at."""
-        return self.before is not None and self.last not in (Event.UNDONE, None)
+        return self.before is not None and self.last not in (JournalEvent.UNDONE, None)
 
 
 class Journal:
@@ -98,7 +98,7 @@ class Journal:
         self._handle = handle
         self._private = Private(path)
         self._size = 0
-        self._entries: list[Entry] = []
+        self._entries: list[JournalEntry] = []
 
     @classmethod
     def create(cls, path: Path, plan: Plan, allowed: tuple[str, ...]) -> Self:
@@ -118,7 +118,7 @@ class Journal:
         journal = cls(path, handle)
         try:
             journal._lock()
-            journal.append(Event.PLAN, plan=plan, schema=SCHEMA, allowed=allowed)
+            journal.append(JournalEvent.PLAN, plan=plan, schema=SCHEMA, allowed=allowed)
             _sync_directory(path.parent)
         except BaseException:
             journal.close()
@@ -142,12 +142,12 @@ class Journal:
             raise
         return journal
 
-    def append(self, event: Event, step: Step | None = None, text: str = "", **more: Any) -> None:
+    def append(self, event: JournalEvent, step: Step | None = None, text: str = "", **more: Any) -> None:
         """Add a line; it is on the disk when this returns. Raises JournalError: then nothing may be written.
 
         Texts of users stay out of it; where the state before has any, the whole of it goes into the private file first.
         """
-        entry = Entry(event=event, at=datetime.now(UTC), step=step.id if step else "", text=text, **more)
+        entry = JournalEntry(event=event, at=datetime.now(UTC), step=step.id if step else "", text=text, **more)
         shown = _shareable(entry)
         if step and entry.before is not None and is_withheld(shown.before):
             try:
@@ -188,13 +188,13 @@ class Journal:
         for entry in self._entries:
             if entry.step != step.id:
                 continue
-            if entry.event is Event.NOTE:
-                notes = (*past.notes, Note(entry.kind, entry.data or {}))
+            if entry.event is JournalEvent.NOTE:
+                notes = (*past.notes, JournalNote(entry.kind, entry.data or {}))
                 past = msgspec.structs.replace(past, notes=notes)
                 continue
             # A step that was undone and is begun again starts from what is there then.
-            keep = past.before if past.last is not Event.UNDONE else None
-            before = entry.before if entry.event is Event.BEGIN and keep is None else past.before
+            keep = past.before if past.last is not JournalEvent.UNDONE else None
+            before = entry.before if entry.event is JournalEvent.BEGIN and keep is None else past.before
             past = msgspec.structs.replace(past, last=entry.event, text=entry.text, before=before)
         return past
 
@@ -204,7 +204,7 @@ class Journal:
             os.close(self._handle)
 
     @staticmethod
-    def _whole(entry: Entry, kept: list[tuple[str, Json]]) -> Entry:
+    def _whole(entry: JournalEntry, kept: list[tuple[str, Json]]) -> JournalEntry:
         """The line with the texts of users in the state before, where the private file has them."""
         if entry.before is None or not is_withheld(entry.before):
             return entry
@@ -222,7 +222,7 @@ class Journal:
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                self._entries.append(msgspec.json.decode(line, type=Entry))
+                self._entries.append(msgspec.json.decode(line, type=JournalEntry))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise JournalError(f"{self.path}:{number}: not a line of a journal: {error}", _FOREIGN) from None
         self._entries = [self._whole(entry, self._private.read()) for entry in self._entries]
@@ -235,7 +235,7 @@ class Journal:
             os.ftruncate(self._handle, len(whole))
 
 
-def _shareable(entry: Entry) -> Entry:
+def _shareable(entry: JournalEntry) -> JournalEntry:
     """The line as it may be shown: see ADR 0019."""
     plan = shareable(entry.plan) if entry.plan else None
     before, data, text = withheld(entry.before), withheld(entry.data), scrub_text(entry.text)

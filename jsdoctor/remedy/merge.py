@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.model.plan import Change, Refusal, Request, Step
+from jsdoctor.model.plan import Change, Request, Step, UnplannedFinding
 from jsdoctor.remedy.settings import told
 
 
-def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Refusal | str]:
+def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], UnplannedFinding | str]:
     """The steps with the new one in or beside them, and the id that it has there; or without it, and why."""
     for place, known in enumerate(steps):
         if known.is_manual and known.commands != new.commands:
             continue
         both = _both(known.changes, new.changes)
         if both is None:
-            return list(steps), Refusal(code, new.subject, _contradiction(known, new))
+            return list(steps), UnplannedFinding(code, new.subject, _contradiction(known, new))
         if both or not (known.changes or new.changes):
             one = _joined(known, new, both)
             return [*steps[:place], one, *steps[place + 1 :]], one.id

@@ -43,15 +43,15 @@ class DeniedError(Exception):
     """The login may not ask that: nothing was written. The text holds the server's own words."""
 
 
-class SilentError(Exception):
+class NoResponseError(Exception):
     """No answer: whether it was written is not known until somebody looks."""
 
 
-class LostError(SilentError):
+class LostError(NoResponseError):
     """The connection is gone: nothing more can be asked in this run."""
 
 
-class RefusedError(Exception):
+class StepRefusedError(Exception):
     """The step must not be taken now, or cannot be taken back: the reason is the text. Nothing was written by this."""
 
 
@@ -81,14 +81,14 @@ class Api(Protocol):
         """A request to any subject."""
 
 
-class Note(msgspec.Struct, frozen=True):
+class JournalNote(msgspec.Struct, frozen=True):
     """What an operation wrote into the journal while it ran, for itself: `kind` is its own word."""
 
     kind: str
     data: Json = {}
 
 
-class Run(msgspec.Struct, frozen=True):
+class StepContext(msgspec.Struct, frozen=True):
     """What `write` and `undo` may use.
 
     `note` returns once its words are on the disk: an operation of several writes notes each before doing it. `notes`
@@ -101,9 +101,9 @@ class Run(msgspec.Struct, frozen=True):
     step: Step
     api: Api
     note: Callable[[str, Json], None]
-    notes: tuple[Note, ...] = ()
-    written: Sequence[Note] = ()
-    needed: tuple[Note, ...] = ()
+    notes: tuple[JournalNote, ...] = ()
+    written: Sequence[JournalNote] = ()
+    needed: tuple[JournalNote, ...] = ()
     directory: Path = Path()
     say: Callable[[str], None] = lambda _: None
     on_request: bool = False
@@ -137,7 +137,9 @@ class Operation(ABC):
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """Whether `state` is what the step was planned on, and in words what is not."""
 
-    def interrupted(self, step: Step, before: Json, state: Json, notes: tuple[Note, ...]) -> tuple[Standing, str]:
+    def interrupted(
+        self, step: Step, before: Json, state: Json, notes: tuple[JournalNote, ...]
+    ) -> tuple[Standing, str]:
         """The same after a write that may have been cut off; `AS_PLANNED` means that `write` goes on from there.
 
         An operation of several writes knows its own halves by its notes.
@@ -145,7 +147,7 @@ class Operation(ABC):
         del before, notes
         return self.standing(step, state)
 
-    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
         """Whether another asset has the name now, in words; empty when it is the one of `base`.
 
         A stream or consumer is identified by its name and its time of creation. Operations that delete and create the
@@ -159,7 +161,7 @@ class Operation(ABC):
         return f"the {kind} was deleted and created again: it was created at {now}, not at {planned}"
 
     @abstractmethod
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """Do it; the reply goes into the journal. `before` is what `look` showed last, which nobody changed since."""
 
     @abstractmethod
@@ -171,10 +173,10 @@ class Operation(ABC):
         del step, before, state
         return ""
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """Take it back; doing so twice is no harm. Raises RefusedError where that would do harm, or cannot be done."""
         del before
-        raise RefusedError(f"{run.step.action} cannot be taken back")
+        raise StepRefusedError(f"{run.step.action} cannot be taken back")
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """What differs from `before` after `undo`, in words; empty when nothing does."""

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import Refusal, Step
+from jsdoctor.model.plan import Step, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -60,7 +60,7 @@ def ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
 
 def waiting_for_leaders(
     steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident], evidence: EvidenceSet
-) -> tuple[list[Step], list[Refusal]]:
+) -> tuple[list[Step], list[UnplannedFinding]]:
     """Steps on streams without a leader need the step on the cause of that; without such a step they are refused.
 
     A stream without a leader takes no change: the request times out (server: jetstream_cluster.go).
@@ -68,7 +68,7 @@ def waiting_for_leaders(
     unled = _unled(evidence)
     listed = list(steps)
     kept: list[Step] = []
-    refused: list[Refusal] = []
+    refused: list[UnplannedFinding] = []
     for step in listed:
         stream = _stream_of(step.subject)
         if step.is_manual or stream not in unled:
@@ -81,7 +81,7 @@ def waiting_for_leaders(
         else:
             code = step.proofs[0].code if step.proofs else ""
             reason = "its stream has no leader and takes no change now: run again when it has one"
-            refused.append(Refusal(code, step.subject, reason))
+            refused.append(UnplannedFinding(code, step.subject, reason))
     return kept, refused
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jsdoctor.model.plan import Loss, Step
+from jsdoctor.model.plan import AssetLoss, Step
 
 
 class Ending(StrEnum):
@@ -32,7 +32,7 @@ _DONE = frozenset({Ending.VERIFIED, Ending.UNPROVED, Ending.FAILED, Ending.NOT_U
 _BAD = frozenset({Ending.REFUSED, Ending.FAILED, Ending.NOT_UNDONE, Ending.BLOCKED})
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class StepOutcome(msgspec.Struct, frozen=True):
     """The end of one step, with the reason. `failure` is what made it fail where it was taken back for that."""
 
     step: Step
@@ -41,7 +41,7 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: str = ""
 
     @property
-    def losses(self) -> tuple[Loss, ...]:
+    def losses(self) -> tuple[AssetLoss, ...]:
         """What was given up for good, where the step was or may have been done."""
         return self.step.losses if self.ending in _DONE else ()
 
@@ -51,6 +51,6 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.ending in _BAD or bool(self.failure)
 
 
-def any_bad(outcomes: Iterable[Outcome]) -> bool:
+def any_bad(outcomes: Iterable[StepOutcome]) -> bool:
     """Whether any step failed, was refused or had to be taken back."""
     return any(outcome.is_bad for outcome in outcomes)

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import MANUAL, Json, Proof, Refusal, Step
+from jsdoctor.model.plan import MANUAL, Json, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -45,7 +45,7 @@ class Drafted(msgspec.Struct, frozen=True):
     """The steps and refusals of a plan."""
 
     steps: tuple[Step, ...]
-    refused: tuple[Refusal, ...]
+    refused: tuple[UnplannedFinding, ...]
 
 
 def draft(
@@ -61,21 +61,21 @@ def draft(
     known = ranks(incidents)
     rank: dict[str, Rank] = {}
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
-    refused: list[Refusal] = []
+    refused: list[UnplannedFinding] = []
     for result in sorted(failures, key=lambda r: -r.severity.rank):
         subject, code = result.finding.subject, result.rule.code
         choice = next((one for one in reversed(choices) if one.fits(code, subject)), None)
         try:
             planned = _steps(result, actions, target_of(subject, evidence, configs), choice)
         except CannotPlanError as error:
-            refused.append(Refusal(code, subject, error.reason))
+            refused.append(UnplannedFinding(code, subject, error.reason))
             continue
         became: dict[str, str] = {}
         for step in _proven(planned, result):
             needs = tuple(became.get(need, need) for need in step.needs)
             asset = (step.operation, step.subject)
             by_asset[asset], outcome = merged(by_asset.get(asset, []), _replace(step, needs=needs), code)
-            if isinstance(outcome, Refusal):
+            if isinstance(outcome, UnplannedFinding):
                 refused.append(outcome)
                 break
             became[step.id] = outcome
@@ -140,7 +140,7 @@ def _proven(steps: Iterable[Step], result: Result) -> Iterator[Step]:
     for place, step in enumerate(listed):
         proofs = step.proofs
         if place == len(listed) - 1 and not step.is_manual:
-            proofs = (*proofs, Proof(result.rule.code, result.finding.subject))
+            proofs = (*proofs, StepProof(result.rule.code, result.finding.subject))
         needs = tuple(f"{result.fingerprint}-{need}" for need in step.needs)
         named = f"{result.fingerprint}-{place}"
         yield _replace(step, id=named, needs=needs, findings=(*step.findings, why), proofs=proofs)
@@ -148,10 +148,10 @@ def _proven(steps: Iterable[Step], result: Result) -> Iterator[Step]:
 
 def _backed_up(
     steps: Sequence[Step], actions: Mapping[str, Action], evidence: EvidenceSet, configs: Mapping[Subject, Json]
-) -> tuple[list[Step], list[Refusal]]:
+) -> tuple[list[Step], list[UnplannedFinding]]:
     """Before each destructive step a backup of its stream, once per stream; without one the step is refused."""
     kept: list[Step] = []
-    refused: list[Refusal] = []
+    refused: list[UnplannedFinding] = []
     backups: dict[Subject, str] = {}
     planner = actions[BACKUP].planner if BACKUP in actions else None
     for step in steps:
@@ -173,7 +173,7 @@ def _backed_up(
             kept.append(_replace(step, needs=(backups[stream],)))
         except CannotPlanError as error:
             code = step.proofs[0].code if step.proofs else ""
-            refused.append(Refusal(code, step.subject, error.reason))
+            refused.append(UnplannedFinding(code, step.subject, error.reason))
     return kept, refused
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.journal import Event, Journal
+from jsdoctor.remedy.journal import Journal, JournalEvent
 from jsdoctor.remedy.operation import (
     Api,
     ApiError,
     DeniedError,
+    JournalNote,
     LostError,
-    Note,
+    NoResponseError,
     Operation,
-    RefusedError,
-    Run,
-    SilentError,
+    StepContext,
+    StepRefusedError,
 )
 from jsdoctor.remedy.operations.former import is_putting_back
-from jsdoctor.remedy.outcome import Ending, Outcome
-from jsdoctor.remedy.patience import Patience, is_transient, look
+from jsdoctor.remedy.outcome import Ending, StepOutcome
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
 
 _PATIENCE_S = 30
 
@@ -32,16 +32,16 @@ class Undoer:
     ) -> None:
         self._journal, self._operations, self._api, self._say = journal, operations, api, say
 
-    def run_of(self, step: Step, *, on_request: bool = False) -> Run:
+    def run_of(self, step: Step, *, on_request: bool = False) -> StepContext:
         """What an operation gets."""
-        written: list[Note] = []
+        written: list[JournalNote] = []
 
         def note(kind: str, data: Json) -> None:
-            self._journal.append(Event.NOTE, step, kind=kind, data=data)
-            written.append(Note(kind, data))
+            self._journal.append(JournalEvent.NOTE, step, kind=kind, data=data)
+            written.append(JournalNote(kind, data))
 
         needed = [other for other in self._journal.plan.steps if other.id in step.needs]
-        return Run(
+        return StepContext(
             step,
             self._api,
             note,
@@ -53,41 +53,43 @@ class Undoer:
             on_request=on_request,
         )
 
-    async def all(self, steps: Iterable[Step]) -> list[Outcome]:
+    async def all(self, steps: Iterable[Step]) -> list[StepOutcome]:
         """Every step that may have written something, last one first. Raises SilentError when nobody answers."""
         begun = [step for step in reversed(list(steps)) if self._journal.past(step).may_have_written]
         return [await self.one(step, on_request=True) for step in begun]
 
-    async def one(self, step: Step, *, on_request: bool = False) -> Outcome:
+    async def one(self, step: Step, *, on_request: bool = False) -> StepOutcome:
         """Raises SilentError, LostError: then it can be tried again. `on_request`: see `Run`."""
         operation = self._operations[step.operation]
         past = self._journal.past(step)
         before = past.before or {}
         if not operation.reversible:
-            return Outcome(step, Ending.KEPT, f"{step.action} cannot be taken back, and left no configuration behind")
+            return StepOutcome(
+                step, Ending.KEPT, f"{step.action} cannot be taken back, and left no configuration behind"
+            )
         self._say(f"taking back step {step.id}: {step.action} of {step.subject.label}")
-        self._journal.append(Event.UNDO, step)
+        self._journal.append(JournalEvent.UNDO, step)
         try:
             left = await self._restore(operation, step, before, on_request=on_request)
-        except (RefusedError, ApiError, DeniedError) as error:
-            self._journal.append(Event.NOT_UNDONE, step, str(error))
-            return Outcome(step, Ending.NOT_UNDONE, str(error))
+        except (StepRefusedError, ApiError, DeniedError) as error:
+            self._journal.append(JournalEvent.NOT_UNDONE, step, str(error))
+            return StepOutcome(step, Ending.NOT_UNDONE, str(error))
         if left:
-            self._journal.append(Event.NOT_UNDONE, step, left)
-            return Outcome(step, Ending.NOT_UNDONE, f"still different from before: {left}")
-        self._journal.append(Event.UNDONE, step)
-        return Outcome(step, Ending.UNDONE, "everything of it is as before")
+            self._journal.append(JournalEvent.NOT_UNDONE, step, left)
+            return StepOutcome(step, Ending.NOT_UNDONE, f"still different from before: {left}")
+        self._journal.append(JournalEvent.UNDONE, step)
+        return StepOutcome(step, Ending.UNDONE, "everything of it is as before")
 
     async def _restore(self, operation: Operation, step: Step, before: Json, *, on_request: bool) -> str:
         """Undo, and look until it shows. What still differs when patience ends."""
-        patience = Patience(max(_PATIENCE_S, step.patience_s))
+        patience = RetryLimit(max(_PATIENCE_S, step.patience_s))
         while True:
             try:
                 await self._undo(operation, step, before, patience, on_request=on_request)
                 break
             except LostError:
                 raise
-            except SilentError:
+            except NoResponseError:
                 if not await patience.more():
                     raise
             except ApiError as error:
@@ -99,13 +101,13 @@ class Undoer:
         return left
 
     async def _undo(
-        self, operation: Operation, step: Step, before: Json, patience: Patience, *, on_request: bool
+        self, operation: Operation, step: Step, before: Json, patience: RetryLimit, *, on_request: bool
     ) -> None:
         run = self.run_of(step, on_request=on_request)
         if not self._is_ours(step):
             now = await look(operation, step, self._api, patience)
             if reason := operation.replaced(step, before, now, run.notes):
-                raise RefusedError(reason)
+                raise StepRefusedError(reason)
         await operation.undo(run, before)
 
     def _is_ours(self, step: Step) -> bool:

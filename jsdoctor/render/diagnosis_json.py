@@ -6,7 +6,7 @@ from jsdoctor.engine.recognition import Recognition
 from jsdoctor.model.diagnosis import SCHEMA, Cause, Diagnosis, Narrowing
 from jsdoctor.model.finding import Observation
 from jsdoctor.model.probe import Probe
-from jsdoctor.model.symptom import ApiError
+from jsdoctor.model.symptom import ApiErrorCode
 from jsdoctor.render.diagnosis import FOR_THE_MAINTAINERS, WHAT_IT_WOULD_NEED, Consultation
 from jsdoctor.render.json_v1 import dumps, gap_document, result_document, source_document
 from jsdoctor.render.options import RenderOptions
@@ -82,7 +82,7 @@ def _narrowing(narrowing: Narrowing) -> Document:
     }
 
 
-def _api_error(error: ApiError | None) -> Document | None:
+def _api_error(error: ApiErrorCode | None) -> Document | None:
     if error is None:
         return None
     return {"code": error.code, "status": error.status, "name": error.name, "text": error.text, "since": error.since}

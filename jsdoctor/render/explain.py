@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
-from jsdoctor.model.rule import Param, Rule, Status, Unit
+from jsdoctor.model.rule import Param, Rule, RuleStatus, Unit
 from jsdoctor.parse.duration import format_duration
 from jsdoctor.render.escape import ascii_only, printable
 from jsdoctor.render.options import RenderOptions
@@ -47,7 +47,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield f"Healthy: {rule.title}."
     yield ""
     yield f"- severity: {rule.severity.value}"
-    if rule.status is not Status.STABLE:
+    if rule.status is not RuleStatus.STABLE:
         yield f"- status: {rule.status.value}"
     if rule.remedy:
         yield f"- remedy: `{rule.remedy.action}` ({rule.remedy.risk.value})"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.rule import Rule
-from jsdoctor.model.symptom import ApiError, Symptom
+from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.render.explain import as_markdown
 from jsdoctor.render.options import RenderOptions
 
@@ -17,7 +17,7 @@ def symptom_markdown(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule],
     return as_markdown(_symptom(symptom, book, {rule.code: rule for rule in rules}), options)
 
 
-def api_error_markdown(error: ApiError, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
+def api_error_markdown(error: ApiErrorCode, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
     """What the server says with that code, the symptom it belongs to, and the rules that speak of it."""
     return as_markdown(_api_error(error, book, rules), options)
 
@@ -50,7 +50,7 @@ def _symptom(symptom: Symptom, book: SymptomBook, rules: dict[str, Rule]) -> Ite
         yield f"Tends to follow: {', '.join(symptom.next)}"
 
 
-def _api_error(error: ApiError, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
+def _api_error(error: ApiErrorCode, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
     yield f"# API error {error.code}"
     yield ""
     yield f"`{error.text}`"

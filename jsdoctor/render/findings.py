@@ -10,12 +10,12 @@ from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
 from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
 from jsdoctor.model.wording import counted
-from jsdoctor.render.incidents import Block
+from jsdoctor.render.incidents import FindingGroup
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.places import places
 from jsdoctor.render.plain import compact
-from jsdoctor.render.units import quantity, told_apart
+from jsdoctor.render.units import distinguishable, quantity
 from jsdoctor.render.wording import listed, subjects, to_the_second
 
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
@@ -53,7 +53,7 @@ def write_block(page: Page, block: Sequence[Result], options: RenderOptions, num
     page.line(f"Why: jsdoctor explain {rule.code}", indent=2)
 
 
-def write_consequences(page: Page, block: Block, options: RenderOptions) -> None:
+def write_consequences(page: Page, block: FindingGroup, options: RenderOptions) -> None:
     """Findings that another one explains: a line with their names and one with what the first of them says.
 
     With `verbose` each of them in full: their own remedies are for those who have read the cause's.
@@ -82,7 +82,7 @@ def numbers(finding: Finding) -> str:
         return "" if threshold is None else f"threshold {quantity(threshold, unit)}"
     shown, against = quantity(measured, unit), ""
     if threshold is not None:
-        shown, limit = told_apart(measured, threshold, unit)
+        shown, limit = distinguishable(measured, threshold, unit)
         against = f", threshold {limit}"
     error = f" ± {quantity(finding.uncertainty, unit)}" if finding.uncertainty is not None else ""
     return f"measured {shown}{error}{against}"

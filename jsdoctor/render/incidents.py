@@ -25,7 +25,7 @@ IMPACT_WORDS = {
 }
 
 
-class Block(msgspec.Struct, frozen=True):
+class FindingGroup(msgspec.Struct, frozen=True):
     """Findings of one rule and one severity in one incident. `explanation` is empty for the cause."""
 
     results: tuple[Result, ...]
@@ -52,9 +52,9 @@ def incidents_of(report: Report) -> tuple[Incident, ...]:
     return (*report.incidents, *(Incident(tuple(block)) for block in in_blocks(rest)))
 
 
-def blocks(incident: Incident) -> Iterator[Block]:
+def blocks(incident: Incident) -> Iterator[FindingGroup]:
     """The cause, then its consequences, those of one rule, severity and explanation together."""
-    yield Block(incident.causes)
+    yield FindingGroup(incident.causes)
 
     def kind(one: Consequence) -> tuple[str, str]:
         return one.result.rule.code, one.result.severity.value
@@ -62,7 +62,7 @@ def blocks(incident: Incident) -> Iterator[Block]:
     for _, alike in groupby(incident.consequences, key=kind):
         found = list(alike)
         reasons = dict.fromkeys(explanation(one) for one in found)
-        yield Block(tuple(one.result for one in found), listed(reasons, _NAMES_SHOWN))
+        yield FindingGroup(tuple(one.result for one in found), listed(reasons, _NAMES_SHOWN))
 
 
 def explanation(one: Consequence) -> str:
@@ -79,19 +79,19 @@ def memberships(report: Report) -> dict[int, Membership]:
     return found
 
 
-def in_incident_order(report: Report) -> Iterator[Block]:
+def in_incident_order(report: Report) -> Iterator[FindingGroup]:
     """All findings that count, incident by incident, the cause before its consequences."""
     for incident in incidents_of(report):
         yield from blocks(incident)
 
 
-def without(report: Report, left_out: Iterable[Result]) -> Iterator[Block]:
+def without(report: Report, left_out: Iterable[Result]) -> Iterator[FindingGroup]:
     """The blocks in the order of the incidents, without findings that the format lists elsewhere."""
     gone = {id(result) for result in left_out}
     for block in in_incident_order(report):
         kept = tuple(result for result in block.results if id(result) not in gone)
         if kept:
-            yield Block(kept, block.explanation)
+            yield FindingGroup(kept, block.explanation)
 
 
 def summary(incident: Incident) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.model.plan import Change, Plan, Refusal, Step
+from jsdoctor.model.plan import Change, Plan, Step, UnplannedFinding
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.render.options import RenderOptions
@@ -99,7 +99,7 @@ def value(of: object) -> str:
     return "(not set)" if of is None else msgspec.json.encode(of).decode()
 
 
-def _write_refused(page: Page, refused: Sequence[Refusal], options: RenderOptions) -> None:
+def _write_refused(page: Page, refused: Sequence[UnplannedFinding], options: RenderOptions) -> None:
     if not refused:
         return
     page.blank()

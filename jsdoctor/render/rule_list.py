@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jsdoctor.model.rule import Rule, Status
+from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.wording import counted
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
@@ -23,7 +23,7 @@ def rules_text(rules: Sequence[Rule], options: RenderOptions) -> str:
     severity_width = max((len(rule.severity.value) for rule in ordered), default=0)
     room = options.width - code_width - severity_width - slug_width - 6
     for rule in ordered:
-        status = "" if rule.status is Status.STABLE else f"({rule.status.value}) "
+        status = "" if rule.status is RuleStatus.STABLE else f"({rule.status.value}) "
         title = rule.title if room >= _TITLE_MIN_WIDTH else ""
         page.cut(
             (rule.code.ljust(code_width), "bold"),

@@ -39,7 +39,7 @@ def quantity(value: Number | str, unit: str | None, digits: int = 0) -> str:
     return known(value, digits) if known else f"{count(value, digits)} {unit}"
 
 
-def told_apart(measured: Number | str, threshold: Number | str, unit: str | None) -> tuple[str, str]:
+def distinguishable(measured: Number | str, threshold: Number | str, unit: str | None) -> tuple[str, str]:
     """Both values with just as many digits as it takes to see that they differ, if they do: 79.6 % is not 80 %."""
     pair = quantity(measured, unit), quantity(threshold, unit)
     for digits in range(1, _MAX_EXTRA_DIGITS + 1):

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from jsdoctor.checks.monitor_metadata import (
     ENABLED,
     PREFIX,
-    Kind,
     Presets,
     Thresholds,
+    ValueKind,
     parse_monitor_duration,
     read_thresholds,
 )
 from jsdoctor.model.params import Params
 
-KEYS = {"many": Kind.COUNT, "long": Kind.DURATION, "on": Kind.FLAG}
+KEYS = {"many": ValueKind.COUNT, "long": ValueKind.DURATION, "on": ValueKind.FLAG}
 HOUR_NS = 3_600_000_000_000
 
 
@@ -74,7 +74,7 @@ def test_what_was_given_goes_before_metadata_and_metadata_before_defaults() -> N
     params = Params.of({"many": 1, "long": None, "on": 1}, {})
     assert read_thresholds({}, KEYS, Presets.of(params, KEYS)) == Thresholds({"many": 1}, {}, frozenset({"on"}))
     assert read_thresholds(OWN, KEYS, Presets.of(params, KEYS)) == Thresholds(
-        {"many": 7}, {}, frozenset({"on"}), {"long": Kind.DURATION.value}, frozenset({"many"})
+        {"many": 7}, {}, frozenset({"on"}), {"long": ValueKind.DURATION.value}, frozenset({"many"})
     )
     params = Params.of({"many": 1, "long": None, "on": 1}, {"many": 3, "long": HOUR_NS, "on": 0})
     for metadata in ({}, OWN):

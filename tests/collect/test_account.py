@@ -15,7 +15,7 @@ from jsdoctor.collect.clock.servers import API_ROUNDS
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ask import Asker
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.finding import Subject
@@ -198,7 +198,7 @@ def test_a_missing_permission_is_named(start_server: StartServer, tmp_path: Path
 def test_a_server_that_falls_silent_costs_one_timeout_per_round(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory()
 
-    async def use(connection: Connection) -> tuple[AccountSource, list[Haul]]:
+    async def use(connection: Connection) -> tuple[AccountSource, list[CollectionResult]]:
         for number in range(100):
             await add_stream(connection.client, f"S{number}", storage="memory")
             await add_consumer(connection.client, f"S{number}", "c", mem_storage=True)
@@ -227,7 +227,7 @@ def test_a_server_that_falls_silent_costs_one_timeout_per_round(cluster_factory:
 def test_a_lost_connection_is_one_gap(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory()
 
-    async def use(connection: Connection) -> Haul:
+    async def use(connection: Connection) -> CollectionResult:
         for number in range(40):
             await add_stream(connection.client, f"S{number}", storage="memory")
             await add_consumer(connection.client, f"S{number}", "c", mem_storage=True)
@@ -236,7 +236,7 @@ def test_a_lost_connection_is_one_gap(cluster_factory: ClusterFactory) -> None:
         cluster.kill("n1")
         return await source.sample()
 
-    haul: Haul = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
+    haul: CollectionResult = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
     assert haul.exchanges == []
     assert {(gap.kind, gap.subject.kind) for gap in haul.gaps} <= {("connection", "cluster"), ("consumer", "cluster")}
     assert ("connection", "cluster") in {(gap.kind, gap.subject.kind) for gap in haul.gaps}

@@ -14,7 +14,7 @@ import pytest
 
 from jsdoctor.collect.clock.ntp import ask_ntp
 from jsdoctor.collect.clock.ntp_host import NtpHost, parse_ntp_host
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.clock import NtpTime
@@ -29,7 +29,7 @@ SHORT_S = 0.5
 SECOND_NS = 1_000_000_000
 
 
-def ask(*hosts: str, wait_s: float = 2.0) -> tuple[NtpTime | None, list[Gap], Haul]:
+def ask(*hosts: str, wait_s: float = 2.0) -> tuple[NtpTime | None, list[Gap], CollectionResult]:
     """True time as those servers have it, what was not believed or not answered, and what was brought in."""
     haul = asyncio.run(ask_ntp([parse_ntp_host(host) for host in hosts], wait_s))
     found, gaps = ntp_time(haul.exchanges)

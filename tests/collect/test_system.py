@@ -13,7 +13,7 @@ import pytest
 
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.ask import Asker
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.collect.live.system import SystemSource, find_servers
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.exchange import Sample
@@ -115,7 +115,7 @@ def test_a_server_that_falls_silent_costs_its_timeout_once(cluster_factory: Clus
     cluster = cluster_factory(nodes=3)
     url = cluster.servers("sys")[0]
 
-    async def use(connection: Connection) -> list[Haul]:
+    async def use(connection: Connection) -> list[CollectionResult]:
         asker = Asker(connection, 1.0)
         source = SystemSource(asker, await find_servers(asker), PLAN)
         hauls = [await source.sample()]
@@ -136,7 +136,7 @@ def test_a_server_that_falls_silent_costs_its_timeout_once(cluster_factory: Clus
     assert second.gaps == []
 
 
-def _endpoints(haul: Haul) -> Counter[str]:
+def _endpoints(haul: CollectionResult) -> Counter[str]:
     return Counter(exchange.endpoint.value for exchange in haul.exchanges)
 
 

@@ -10,7 +10,7 @@ from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.expectation import AHEAD, STALE, told_by
 from jsdoctor.model.diagnosis import Narrowing, Question, Verdict
 from jsdoctor.model.evidence import KINDS, EvidenceSet
-from jsdoctor.model.expectation import Expectation, StoredMessage
+from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -139,7 +139,7 @@ def orders() -> Stream:
     return next(stream for stream in series.last.streams if stream.name == "ORDERS")
 
 
-def expected(expectation: Expectation) -> dict[str, Verdict]:
+def expected(expectation: RefusedPublish) -> dict[str, Verdict]:
     found = differential(
         "wrong-last-sequence",
         evidence_of({"base": "three-nodes-2.15.1"}),
@@ -152,21 +152,21 @@ def expected(expectation: Expectation) -> dict[str, Verdict]:
 def test_expected_sequences_against_the_stream() -> None:
     last = orders().state.last_seq
     confirmed, ruled_out, undecided = Verdict.CONFIRMED, Verdict.RULED_OUT, Verdict.UNDECIDED
-    assert expected(Expectation(last - 1)) == {STALE: confirmed, AHEAD: ruled_out}
-    assert expected(Expectation(last + 1)) == {STALE: ruled_out, AHEAD: confirmed}
-    assert expected(Expectation(last)) == {STALE: undecided, AHEAD: ruled_out}
-    assert expected(Expectation(None, actual_seq=last + 1)) == {STALE: undecided, AHEAD: confirmed}
-    assert expected(Expectation(last - 1, actual_seq=0)) == {STALE: ruled_out, AHEAD: confirmed}
-    assert expected(Expectation(last - 2, actual_seq=last - 1)) == {STALE: confirmed, AHEAD: ruled_out}
-    assert expected(Expectation(None, actual_seq=last)) == {STALE: undecided, AHEAD: undecided}
+    assert expected(RefusedPublish(last - 1)) == {STALE: confirmed, AHEAD: ruled_out}
+    assert expected(RefusedPublish(last + 1)) == {STALE: ruled_out, AHEAD: confirmed}
+    assert expected(RefusedPublish(last)) == {STALE: undecided, AHEAD: ruled_out}
+    assert expected(RefusedPublish(None, actual_seq=last + 1)) == {STALE: undecided, AHEAD: confirmed}
+    assert expected(RefusedPublish(last - 1, actual_seq=0)) == {STALE: ruled_out, AHEAD: confirmed}
+    assert expected(RefusedPublish(last - 2, actual_seq=last - 1)) == {STALE: confirmed, AHEAD: ruled_out}
+    assert expected(RefusedPublish(None, actual_seq=last)) == {STALE: undecided, AHEAD: undecided}
 
 
 def test_a_retry_of_a_stored_message_is_told_from_a_conflict() -> None:
     last = orders().state.last_seq
     same, other = StoredMessage(last, "orders.new", "id-1"), StoredMessage(last, "orders.new", "id-2")
-    retry = told_by(Expectation(last - 1, "id-1", None, same), orders())[STALE]
-    conflict = told_by(Expectation(last - 1, "id-1", None, other), orders())[STALE]
-    unknown_id = told_by(Expectation(last - 1, "", None, other), orders())[STALE]
+    retry = told_by(RefusedPublish(last - 1, "id-1", None, same), orders())[STALE]
+    conflict = told_by(RefusedPublish(last - 1, "id-1", None, other), orders())[STALE]
+    unknown_id = told_by(RefusedPublish(last - 1, "", None, other), orders())[STALE]
     assert "the first attempt was stored" in retry.message
     assert "from another writer" in conflict.message
     assert "from another writer" not in unknown_id.message

@@ -8,7 +8,7 @@ import pytest
 
 from jsdoctor.engine.loader import PageText
 from jsdoctor.engine.symptoms import load_symptoms
-from jsdoctor.model.rule import Status
+from jsdoctor.model.rule import RuleStatus
 from jsdoctor.model.symptom import Claim, Truth
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.symptom_page import parse_symptom_page
@@ -95,7 +95,7 @@ def test_texts_of_every_client_are_there() -> None:
 
 def test_every_rule_is_a_cause_of_a_symptom() -> None:
     causes = {code for symptom in book().symptoms for code in symptom.causes}
-    assert {rule.code for rule in rules() if rule.status is not Status.RETIRED} <= causes
+    assert {rule.code for rule in rules() if rule.status is not RuleStatus.RETIRED} <= causes
 
 
 def test_every_api_error_belongs_to_a_symptom() -> None:

@@ -14,8 +14,8 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.report import Incident, Result
-from jsdoctor.model.rule import Explanation, Impact, Link, Rule
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SilentAsset, SnapshotSeries, Stream
+from jsdoctor.model.rule import Explanation, Impact, Relation, Rule
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.parse.front_matter import PageError
 from tests.ruleset import rules
 
@@ -64,7 +64,7 @@ def placed(name: str, leader: str, *others: str, retention: str = "limits", cons
     )
 
 
-def seen(*streams: Stream, silent: tuple[SilentAsset, ...] = ()) -> EvidenceSet:
+def seen(*streams: Stream, silent: tuple[UnresponsiveAsset, ...] = ()) -> EvidenceSet:
     look = ClusterSnapshot(taken_at=NOW, streams=streams, silent=silent)
     return EvidenceSet({SnapshotSeries: SnapshotSeries((look,))}, {})
 
@@ -111,7 +111,7 @@ def test_a_lagging_replica_is_explained_by_its_own_server_alone() -> None:
 
 
 def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -> None:
-    silent = (SilentAsset(stream("SOLO"), "no responders"),)
+    silent = (UnresponsiveAsset(stream("SOLO"), "no responders"),)
     results = [found("JSD702", stream("SOLO"), "no server answers"), found("JSD703", server("n3"), "not heard")]
     [incident] = incidents(results, seen(silent=silent), NOW)
     assert incident.causes[0].rule.code == "JSD703"
@@ -192,7 +192,7 @@ def test_the_shipped_graph_has_no_circle() -> None:
 
 def test_a_circle_and_an_unknown_code_are_mistakes_of_the_pages() -> None:
     def rule(code: str, *causes: str) -> Rule:
-        edges = tuple(Explanation(cause, Link.SAME) for cause in causes)
+        edges = tuple(Explanation(cause, Relation.SAME) for cause in causes)
         return replace(RULES["JSD703"], code=code, explained_by=edges, origin=f"{code}.md")
 
     circle = [rule("JSD1", "JSD2"), rule("JSD2", "JSD3"), rule("JSD3", "JSD1")]

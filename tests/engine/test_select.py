@@ -6,10 +6,10 @@ import pytest
 
 from jsdoctor.engine.select import Selection, SelectionError, find_rule, select_rules
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.rule import Rule, Status
+from jsdoctor.model.rule import Rule, RuleStatus
 
 
-def rule(code: str, slug: str, status: Status = Status.STABLE) -> Rule:
+def rule(code: str, slug: str, status: RuleStatus = RuleStatus.STABLE) -> Rule:
     return Rule(code=code, slug=slug, title=slug, checks=("x",), severity=Severity.ERROR, status=status)
 
 
@@ -17,8 +17,8 @@ RULES = [
     rule("JSD401", "lag-high"),
     rule("JSD403", "at-limit"),
     rule("JSD701", "no-meta-leader"),
-    rule("JSD799", "new-one", Status.PREVIEW),
-    rule("JSD798", "gone", Status.RETIRED),
+    rule("JSD799", "new-one", RuleStatus.PREVIEW),
+    rule("JSD798", "gone", RuleStatus.RETIRED),
 ]
 
 

@@ -11,11 +11,11 @@ from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import JudgeRequest, open_judging
 from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.logs.options import required_log_options
-from jsdoctor.cli.targets import Target
+from jsdoctor.cli.targets import OutputTarget
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
-from jsdoctor.model.picture import Event, Lane, Line, Picture, Timeline
+from jsdoctor.model.picture import Lane, Line, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report, Result
 from jsdoctor.model.topology import Domain, Topology
 from jsdoctor.render.formats import FORMATS
@@ -32,7 +32,9 @@ def html(report: Report, ascii_only: bool = False) -> str:
 
 def report_of_logs(*paths: Path) -> Report:
     """What `check --logs PATH -o report.html` finds."""
-    judging = open_judging(JudgeRequest(isolated=True, quiet=True, outputs=(Target("html", Path("report.html")),)))
+    judging = open_judging(
+        JudgeRequest(isolated=True, quiet=True, outputs=(OutputTarget("html", Path("report.html")),))
+    )
     given = dict.fromkeys(("master", "remote", "conf", "timezone", "server_name", "events"))
     asked = required_log_options({**given, "logs": [str(path) for path in paths], "engine": Engine.LOCAL}, batch=False)
     return collect(EvidenceRequest(logs=asked), judging).report()
@@ -42,7 +44,7 @@ def hostile() -> Report:
     """Markup, script ends and marks that reorder text, in every place that a name can reach."""
     made = reports.hostile()
     nasty = Finding(subject=reports.stream(HOSTILE), message=HOSTILE, first_seen=reports.STARTED)
-    event = Event(
+    event = TimelineEvent(
         kind="outage",
         label=HOSTILE,
         start_us=_START,
@@ -82,7 +84,7 @@ def large(findings: int, events: int) -> Report:
                         "stream",
                         f"APP > STREAM-{lane}",
                         tuple(
-                            Event(kind="log", label="stream lagging on n1", start_us=at, end_us=at, count=3)
+                            TimelineEvent(kind="log", label="stream lagging on n1", start_us=at, end_us=at, count=3)
                             for at in moments[lane::lanes]
                         ),
                     )

@@ -11,7 +11,7 @@ from jsdoctor.collect.logs.part import Scanner
 from jsdoctor.collect.logs.split import PART_BYTES, split
 from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import Row, ScanSettings
-from jsdoctor.model.rule import Signature, Source
+from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.logs import clock_plain
 from jsdoctor.parse.logs.clock import best_clock
 from jsdoctor.parse.logs.evidence import assemble
@@ -63,7 +63,7 @@ SIGNATURES = (
         contains="nats: ",
         pattern=r"(nats: [a-z ]+)",
         fields=("reason",),
-        source=Source.CLIENT,
+        source=LineOrigin.CLIENT,
     ),
 )
 SETTINGS = ScanSettings(signatures=SIGNATURES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.model.rule import Source
+from jsdoctor.model.rule import LineOrigin
 from tests.log_cases import evidence_of_files, healthy_logs
 from tests.logs.shapes import SHAPES, dressed
 from tests.ruleset import rules, run_all
@@ -38,7 +38,7 @@ def faults() -> Iterator[Excerpt]:
     for rule in rules():
         for signature in rule.signatures:
             examples = [one for one in signature.examples if _SERVER_LINE.match(one)]
-            if signature.source is Source.SERVER and examples and signature.name not in endings:
+            if signature.source is LineOrigin.SERVER and examples and signature.name not in endings:
                 for shape in SHAPES:
                     yield Excerpt(rule.code, signature.name, shape, dressed(shape, examples[0]))
 

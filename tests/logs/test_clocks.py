@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.parse.logs import clock_numpy, clock_plain, repeats, repeats_numpy
-from jsdoctor.parse.logs.stretch import FoundLines, Voices
+from jsdoctor.parse.logs.time_segments import FoundLines, ProcessKeys
 from tests.logs.corpus import REAL
 
 LOGS = sorted(path for path in REAL.rglob("*") if path.is_file())
@@ -56,7 +56,9 @@ def alike(block: bytes) -> None:
     assert [end for _, end in found.runs[:-1]] == [begin for begin, _ in found.runs[1:]]
     skip = [found.begins[0]] if found.begins else []
     for left_out in ([], skip):
-        assert list(fast.stretches([], left_out, Voices(2026))) == list(plain.stretches([], left_out, Voices(2026)))
+        assert list(fast.stretches([], left_out, ProcessKeys(2026))) == list(
+            plain.stretches([], left_out, ProcessKeys(2026))
+        )
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: str(path.relative_to(REAL)))

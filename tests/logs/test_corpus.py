@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.model.rule import Signature, Source
+from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.logs.builtin import BUILTIN
 from jsdoctor.parse.logs.engine import Pattern
 from jsdoctor.parse.logs.line import read_line
@@ -185,7 +185,7 @@ def test_signature_finds_its_examples(signature: Signature) -> None:
 @pytest.mark.parametrize("signature", own_signatures(), ids=lambda signature: signature.name)
 def test_signature_is_of_a_message_that_servers_log(signature: Signature) -> None:
     """A signature of servers matches something that each version it is meant for can log."""
-    if signature.source is not Source.SERVER:
+    if signature.source is not LineOrigin.SERVER:
         return
     expected = {version for version in VERSIONS if covers(signature, version)}
     assert versions_with(signature.name) == expected

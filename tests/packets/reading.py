@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from jsdoctor.model.packets import Label
 from jsdoctor.parse.packets.analysis import Analysis, Analyzed
-from jsdoctor.parse.packets.segment import Connection, Direction
+from jsdoctor.parse.packets.segment import CapturedConnection, Direction
 from tests.servers.binaries import ROOT
 
 CAPTURES = ROOT / "fixtures" / "captures"
@@ -39,7 +39,7 @@ class Bytes:
     opened_connections: list[int] = field(default_factory=list)
     closed_connections: list[int] = field(default_factory=list)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: CapturedConnection) -> None:
         self.opened_connections.append(connection.number)
 
     def data(self, direction: Direction, offset: int, _at_ns: int, payload: memoryview, length: int) -> None:
@@ -51,7 +51,7 @@ class Bytes:
     def lost(self, direction: Direction, start: int, end: int) -> None:
         self.lost_spans.append((_name(direction), start, end))
 
-    def closed(self, connection: Connection, _at_ns: int) -> None:
+    def closed(self, connection: CapturedConnection, _at_ns: int) -> None:
         self.closed_connections.append(connection.number)
 
     def text(self, connection: int, direction: str) -> bytes:

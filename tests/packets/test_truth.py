@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from jsdoctor.collect.packets.files import read_capture
-from jsdoctor.model.packets import Flow, Label, Proof
+from jsdoctor.model.packets import Flow, Label, OrderProof
 from tests.packets.reading import CAPTURES, Noted, analyze
 
 MEANING: dict[str, set[Label]] = {
@@ -106,7 +106,7 @@ def test_without_ids_timestamps_are_the_proof() -> None:
         position += 16 + captured
     noted = Noted()
     analyzed = analyze(bytes(content), noted=noted)
-    assert {flow.proof for one in analyzed.connections for flow in one.flows} == {Proof.TIMESTAMPS}
+    assert {flow.proof for one in analyzed.connections for flow in one.flows} == {OrderProof.TIMESTAMPS}
     expected = dict(_truth(name))
     right = sum(label in MEANING[expected[frame]] for frame, label in noted.all.items() if frame in expected)
     assert noted.all.keys() == expected.keys()

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.server import MetaGroup
-from jsdoctor.parse.domains import Domains, Speaker, domains_of
+from jsdoctor.parse.domains import AnsweringServer, Domains, domains_of
 
 
-def member(key: str, name: str, cluster: str, domain: str, *names: str, size: int = 0, leader: bool = True) -> Speaker:
+def member(
+    key: str, name: str, cluster: str, domain: str, *names: str, size: int = 0, leader: bool = True
+) -> AnsweringServer:
     """A server whose meta group has these members, the first of which leads."""
     peers = tuple(Peer(name=other) for other in names if other != name)
     meta = MetaGroup(
         leader=names[0] if leader else "", replicas=peers if leader else (), cluster_size=size or len(names)
     )
-    return Speaker(key, name, cluster, domain, meta)
+    return AnsweringServer(key, name, cluster, domain, meta)
 
 
-def site(key: str, name: str, domain: str = "") -> Speaker:
+def site(key: str, name: str, domain: str = "") -> AnsweringServer:
     """A single server."""
-    return Speaker(key, name, name, domain)
+    return AnsweringServer(key, name, name, domain)
 
 
-def group(cluster: str, domain: str, *names: str) -> list[Speaker]:
+def group(cluster: str, domain: str, *names: str) -> list[AnsweringServer]:
     return [member(f"{cluster}-{name}", name, cluster, domain, *names) for name in names]
 
 
-def labels(found: Domains, *speakers: Speaker) -> list[str]:
+def labels(found: Domains, *speakers: AnsweringServer) -> list[str]:
     return [found.label(speaker.key) for speaker in speakers]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.model.manifest import Place
+from jsdoctor.model.manifest import FilePosition
 from jsdoctor.parse.manifests.conf_tree import configuration
 from jsdoctor.parse.manifests.tree import ManifestError, Tree, Variable
 from tests.servers import DEFAULT_VERSION, VERSIONS, server_binary
@@ -112,7 +112,7 @@ def test_values_and_places() -> None:
     }
     inner = tree.get("h", "j")
     assert inner is not None
-    assert inner.place == Place("n.conf", 9, 11)
+    assert inner.place == FilePosition("n.conf", 9, 11)
 
 
 def test_includes_are_taken_in_and_missing_ones_told_of() -> None:
@@ -129,7 +129,7 @@ def test_includes_are_taken_in_and_missing_ones_told_of() -> None:
     assert [key for key, _ in found.tree.entries()] == ["port", "accounts", "jetstream"]
     accounts = found.tree.get("accounts")
     assert accounts is not None
-    assert accounts.place == Place("etc/accounts.conf", 1, 1)
+    assert accounts.place == FilePosition("etc/accounts.conf", 1, 1)
     assert [(name, place.line) for name, place in found.missing] == [("more.conf", 2), ("js.conf", 3)]
 
 
@@ -141,7 +141,7 @@ def test_files_that_include_each_other_end() -> None:
 def test_a_mistake_quotes_no_value() -> None:
     with pytest.raises(ManifestError) as error:
         configuration("n.conf", 'authorization {\n  password: "hunter2\n}\n', lambda _file, _name: None)
-    assert error.value.place == Place("n.conf", 2, 13)
+    assert error.value.place == FilePosition("n.conf", 2, 13)
     assert "hunter2" not in str(error.value)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.manifest import Place
+from jsdoctor.model.manifest import FilePosition
 from jsdoctor.parse.manifests.fields import go_duration
 from jsdoctor.parse.manifests.json_tree import json_document
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
@@ -41,9 +41,9 @@ def test_json_that_python_refuses_is_refused(text: str) -> None:
 def test_json_places() -> None:
     listed = json_document("a.json", '{\n  "a": [1,\n    {"b": 2}]\n}').get("a")
     assert listed is not None
-    assert listed.place == Place("a.json", 2, 3)
+    assert listed.place == FilePosition("a.json", 2, 3)
     (_, inner) = listed.items()
-    assert inner.get("b") == Tree(2, Place("a.json", 3, 6))
+    assert inner.get("b") == Tree(2, FilePosition("a.json", 3, 6))
 
 
 @given(DOCUMENTS)
@@ -62,7 +62,7 @@ def test_yaml_places_anchors_and_merges() -> None:
     assert (plain(first), plain(second)) == ({"base": {"a": 1, "b": 2}, "use": {"a": 1, "b": 3}}, ["x"])
     found = first.get("use", "b")
     assert found is not None
-    assert found.place == Place("a.yaml", 6, 3)
+    assert found.place == FilePosition("a.yaml", 6, 3)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_no_tag_runs_anything() -> None:
     ],
 )
 def test_durations_of_go(text: str, expected: int) -> None:
-    assert go_duration(Tree(text, Place("a"))) == expected
+    assert go_duration(Tree(text, FilePosition("a"))) == expected
 
 
 @pytest.mark.parametrize("text", ["7d", "2w", "5", "s", "1h 30m", "1H", "--1s", "1e3s", "", "1d12h"])
 def test_no_durations_of_go(text: str) -> None:
     if text == "":
-        assert go_duration(Tree(text, Place("a"))) == 0
+        assert go_duration(Tree(text, FilePosition("a"))) == 0
         return
     with pytest.raises(ValueError, match="no duration in Go"):
-        go_duration(Tree(text, Place("a")))
+        go_duration(Tree(text, FilePosition("a")))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.collect.scan.take import date_ns
+from jsdoctor.collect.scan.message_recorder import date_ns
 from tests.cli.invoke import jsdoctor
 from tests.deployment import add_stream, api
 from tests.real.manifest_changes import HELD, Change, Fate, Json, consumer_changes, stream_changes

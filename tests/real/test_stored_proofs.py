@@ -13,7 +13,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.collect.scan.take import date_ns
+from jsdoctor.collect.scan.message_recorder import date_ns
 from jsdoctor.model.wording import span
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api, drain

@@ -11,7 +11,7 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 
-from jsdoctor.remedy.operation import ApiError, DeniedError, SilentError
+from jsdoctor.remedy.operation import ApiError, DeniedError, NoResponseError
 
 NET_S = 90.0  # what hangs, fails; nothing is measured by it
 
@@ -36,7 +36,7 @@ class PlainApi:
         except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
             if any(f'"{subject.lower()}"' in words.lower() for words in self.denials):
                 raise DeniedError(subject) from None
-            raise SilentError(subject) from None
+            raise NoResponseError(subject) from None
         answer: dict[str, Any] = json.loads(reply.data)
         return answer
 

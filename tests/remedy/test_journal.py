@@ -12,7 +12,7 @@ import pytest
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.journal import Event, Journal, JournalError
+from jsdoctor.remedy.journal import Journal, JournalError, JournalEvent
 
 STREAM = Subject(kind="stream", name="S", account="A")
 STEP = Step(id="1", action="a", operation="o", subject=STREAM, risk=Risk.SAFE, effect="e")
@@ -20,7 +20,7 @@ OTHER = Step(id="2", action="a", operation="o", subject=STREAM, risk=Risk.SAFE, 
 PLAN = Plan(version="1", created=datetime(2026, 1, 1, tzinfo=UTC), steps=(STEP, OTHER))
 
 
-def written(path: Path, *events: tuple[Event, dict[str, Any]]) -> None:
+def written(path: Path, *events: tuple[JournalEvent, dict[str, Any]]) -> None:
     journal = Journal.create(path, PLAN, ("safe",))
     for event, more in events:
         journal.append(event, STEP, **more)
@@ -36,11 +36,16 @@ def reopened(path: Path) -> Journal:
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "j"
     note = {"kind": "half", "data": {"n": 1}}
-    written(path, (Event.BEGIN, {"before": {"config": {"x": 1}}}), (Event.NOTE, note), (Event.WRITTEN, {}))
+    written(
+        path,
+        (JournalEvent.BEGIN, {"before": {"config": {"x": 1}}}),
+        (JournalEvent.NOTE, note),
+        (JournalEvent.WRITTEN, {}),
+    )
     journal = reopened(path)
     past = journal.past(STEP)
     assert (journal.plan, journal.allowed) == (PLAN, ("safe",))
-    assert (past.last, past.before) == (Event.WRITTEN, {"config": {"x": 1}})
+    assert (past.last, past.before) == (JournalEvent.WRITTEN, {"config": {"x": 1}})
     assert [(one.kind, one.data) for one in past.notes] == [("half", {"n": 1})]
     assert journal.past(OTHER).last is None
     assert path.stat().st_mode & 0o777 == 0o600
@@ -48,22 +53,22 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
 
 def test_the_state_before_is_that_of_the_first_write(tmp_path: Path) -> None:
     """A step that is begun again after a crash still goes back to where it was before the crash."""
-    written(tmp_path / "j", (Event.BEGIN, {"before": {"n": 1}}), (Event.BEGIN, {"before": {"n": 2}}))
+    written(tmp_path / "j", (JournalEvent.BEGIN, {"before": {"n": 1}}), (JournalEvent.BEGIN, {"before": {"n": 2}}))
     assert reopened(tmp_path / "j").past(STEP).before == {"n": 1}
 
 
 def test_every_cut_of_the_last_line_is_a_journal_without_it(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    written(path, (Event.BEGIN, {"before": {"n": 1}}), (Event.WRITTEN, {}))
+    written(path, (JournalEvent.BEGIN, {"before": {"n": 1}}), (JournalEvent.WRITTEN, {}))
     whole = path.read_bytes()
     begins = whole.rstrip(b"\n").rfind(b"\n") + 1
     for end in range(begins, len(whole)):
         path.write_bytes(whole[:end])
         journal = Journal.reopen(path)
-        assert journal.past(STEP).last is Event.BEGIN
-        journal.append(Event.WRITTEN, STEP)
+        assert journal.past(STEP).last is JournalEvent.BEGIN
+        journal.append(JournalEvent.WRITTEN, STEP)
         journal.close()
-        assert reopened(path).past(STEP).last is Event.WRITTEN
+        assert reopened(path).past(STEP).last is JournalEvent.WRITTEN
 
 
 def test_a_journal_is_not_overwritten(tmp_path: Path) -> None:
@@ -101,7 +106,7 @@ def test_a_full_disk_is_said_before_anything_is_written(tmp_path: Path) -> None:
     handle = os.open("/dev/full", os.O_WRONLY)
     journal = Journal(tmp_path / "j", handle)
     with pytest.raises(JournalError, match="No space left on device"):
-        journal.append(Event.BEGIN, STEP, before={})
+        journal.append(JournalEvent.BEGIN, STEP, before={})
     journal.close()
 
 

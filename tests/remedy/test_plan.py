@@ -14,7 +14,7 @@ import pytest
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject
-from jsdoctor.model.plan import Change, Plan, Proof, Refusal, Request, Step
+from jsdoctor.model.plan import Change, Plan, Request, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.parse.raw_configs import raw_configs
@@ -41,7 +41,7 @@ def step(key: str = "max_bytes", before: Any = 1, after: Any = 2, code: str = "X
         "id": code,
         "changes": changes,
         "findings": (code,),
-        "proofs": (Proof(code, S),),
+        "proofs": (StepProof(code, S),),
         "requests": (Request("STREAM.UPDATE.S", {"name": "S", key: after, "other": 7}),),
     }
     return Step(**{**fields, **more})
@@ -116,7 +116,7 @@ def test_raw_configurations_are_those_that_were_sent() -> None:
 def test_equal_changes_become_one_step() -> None:
     steps, name = merged([step(code="X1")], step(code="X2"), "X2")
     assert name == "X1"
-    assert [(one.findings, one.proofs) for one in steps] == [(("X1", "X2"), (Proof("X1", S), Proof("X2", S)))]
+    assert [(one.findings, one.proofs) for one in steps] == [(("X1", "X2"), (StepProof("X1", S), StepProof("X2", S)))]
 
 
 def test_the_higher_of_two_raised_limits_wins() -> None:
@@ -130,7 +130,7 @@ def test_contradictions_are_refused(one: tuple[Any, Any], other: tuple[Any, Any]
     known = step("k", *one)
     steps, refusal = merged([known], step("k", *other, code="X2"), "X2")
     assert steps == [known]
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, UnplannedFinding)
     assert "contradicts" in refusal.reason
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.snapshot import ClusterSnapshot, SilentAsset
+from jsdoctor.model.snapshot import ClusterSnapshot, UnresponsiveAsset
 from jsdoctor.remedy.held import Witness, losses
 from tests.cli.invoke import jsdoctor
 from tests.deployment import HOUR_NS, add_consumer, add_stream
@@ -25,7 +25,7 @@ WITHIN = Subject(kind="consumer", name="worker", stream="ALONE", account="APP")
 
 
 def test_what_does_not_answer_is_a_loss_of_unknown_size() -> None:
-    silent = (SilentAsset(LOST, "offline"), SilentAsset(WITHIN, "offline"))
+    silent = (UnresponsiveAsset(LOST, "offline"), UnresponsiveAsset(WITHIN, "offline"))
     (loss,) = losses("n1", ClusterSnapshot(taken_at=MOMENT, streams=(), silent=silent), [])
     assert (loss.subject, loss.messages) == (LOST, None)
     assert "nobody has seen how many messages" in loss.text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Outcome, Severity, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict, Source
-from jsdoctor.model.rule import Risk, Rule, Status
+from jsdoctor.model.rule import Risk, Rule, RuleStatus
 from jsdoctor.model.suppression import Suppression
 from jsdoctor.render.options import RenderOptions
 from tests.render.reports import NASTY
@@ -50,7 +50,7 @@ rules = st.builds(
     title=texts,
     checks=st.just(("collection.none",)),
     severity=st.sampled_from(Severity),
-    status=st.sampled_from(Status),
+    status=st.sampled_from(RuleStatus),
 )
 paths = texts | st.builds("line {}, byte {}".format, st.integers(0, 10**10), st.integers(0, 10**10))
 findings = st.builds(

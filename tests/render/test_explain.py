@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.rule import Param, RemedyRef, Risk, Rule, Status, Unit
+from jsdoctor.model.rule import Param, RemedyRef, Risk, Rule, RuleStatus, Unit
 from jsdoctor.render.explain import page_markdown, page_rendered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
@@ -24,7 +24,7 @@ RULE = Rule(
     title="Every consumer waits long enough for an acknowledgement",
     checks=("consumer_lag.ack_wait_too_short",),
     severity=Severity.WARNING,
-    status=Status.PREVIEW,
+    status=RuleStatus.PREVIEW,
     failure_mode="consumer_lag",
     params={
         "min_ack_wait": Param("min_ack_wait", Unit.DURATION, "Below this, work is cut short", 90_000_000_000),

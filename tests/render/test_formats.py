@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.cli.options import ReportFormat
-from jsdoctor.cli.targets import Target
+from jsdoctor.cli.targets import OutputTarget
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report
@@ -63,8 +63,8 @@ def test_any_report_is_written_in_every_format_in_the_encoding_asked_for(
             assert all(character.isprintable() or character == "\n" for character in written)
 
 
-def to_stdout(format_: str) -> tuple[Target, ...]:
-    return (Target(format_, None),)
+def to_stdout(format_: str) -> tuple[OutputTarget, ...]:
+    return (OutputTarget(format_, None),)
 
 
 @cache

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.render.units import duration, quantity, share, told_apart
+from jsdoctor.render.units import distinguishable, duration, quantity, share
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_reads(value: float | str, unit: str | None, text: str) -> None:
 def test_values_that_differ_look_different(
     measured: float | str, threshold: float | str, unit: str | None, texts: tuple[str, str]
 ) -> None:
-    assert told_apart(measured, threshold, unit) == texts
+    assert distinguishable(measured, threshold, unit) == texts
 
 
 @given(st.integers(0, 10**18), st.integers(0, 10**18), st.sampled_from(["duration", "bytes", "count", "per_second"]))
 def test_any_values_that_differ_look_different(measured: int, threshold: int, unit: str) -> None:
     assume(measured != threshold)
-    shown = told_apart(measured, threshold, unit)
+    shown = distinguishable(measured, threshold, unit)
     assert shown[0] != shown[1]
 
 

@@ -20,7 +20,7 @@ from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.parse.replies import ReplyError
 from jsdoctor.parse.stored import StoredReply
-from jsdoctor.parse.stored_columns import BLOCK_MESSAGES, Block, Columns, HasId, unpack
+from jsdoctor.parse.stored_columns import BLOCK_MESSAGES, Columns, HasId, MessageBlock, unpack
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 AT_NS = nanoseconds(AT)
@@ -132,20 +132,22 @@ def packed(column: bytes) -> str:
 
 EIGHT = bytes(7) + b"\1"
 BROKEN = {
-    "no base64": Block(messages=1, sequences="%", dates=packed(EIGHT), ids=packed(b"\0")),
-    "not deflated": Block(messages=1, sequences="AAAA", dates=packed(EIGHT), ids=packed(b"\0")),
-    "too long": Block(messages=1, sequences=packed(bytes(1 << 20)), dates=packed(EIGHT), ids=packed(b"\0")),
-    "too short": Block(messages=2, sequences=packed(EIGHT), dates=packed(EIGHT), ids=packed(b"\0")),
-    "sequences that stay": Block(
+    "no base64": MessageBlock(messages=1, sequences="%", dates=packed(EIGHT), ids=packed(b"\0")),
+    "not deflated": MessageBlock(messages=1, sequences="AAAA", dates=packed(EIGHT), ids=packed(b"\0")),
+    "too long": MessageBlock(messages=1, sequences=packed(bytes(1 << 20)), dates=packed(EIGHT), ids=packed(b"\0")),
+    "too short": MessageBlock(messages=2, sequences=packed(EIGHT), dates=packed(EIGHT), ids=packed(b"\0")),
+    "sequences that stay": MessageBlock(
         messages=2, sequences=packed(bytes(16)), dates=packed(bytes(16)), ids=packed(bytes(2))
     ),
-    "too large": Block(messages=2, sequences=packed(b"\xff" * 7 + b"\x7f" + EIGHT), dates="", ids=""),
-    "a date before 1970": Block(messages=1, sequences=packed(EIGHT), dates=packed(b"\xff" * 8), ids=packed(b"\0")),
+    "too large": MessageBlock(messages=2, sequences=packed(b"\xff" * 7 + b"\x7f" + EIGHT), dates="", ids=""),
+    "a date before 1970": MessageBlock(
+        messages=1, sequences=packed(EIGHT), dates=packed(b"\xff" * 8), ids=packed(b"\0")
+    ),
 }
 
 
 @pytest.mark.parametrize("block", BROKEN.values(), ids=BROKEN)
-def test_what_nobody_wrote_is_a_gap(block: Block) -> None:
+def test_what_nobody_wrote_is_a_gap(block: MessageBlock) -> None:
     with pytest.raises(ReplyError):
         unpack(block)
     evidence = assemble([sample_of(Columns(), blocks=(block,))])

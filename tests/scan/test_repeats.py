@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.collect.scan.take import Taker, salted
+from jsdoctor.collect.scan.message_recorder import MessageRecorder, salted
 from jsdoctor.model.stored import StoredStream
 from jsdoctor.model.stored_ids import MOST_KEPT, Distances, Repeat
 from jsdoctor.parse.equal_digests import equal_digests
@@ -97,7 +97,7 @@ def test_the_window_and_what_is_older_than_the_stream() -> None:
 @pytest.mark.parametrize("source", ["ORDERS 1 > >", "ORDERS 2 > >", "EVENTS 1 > >", ""])
 def test_an_id_counts_in_the_stream_that_it_was_published_to(source: str) -> None:
     """Two origins may use the same ids for different messages; one and the same origin may not."""
-    taker = Taker(salted())
+    taker = MessageRecorder(salted())
     origin = f"Nats-Stream-Source: {source}\r\n".encode() if source else b""
     first = b"NATS/1.0\r\nNats-Msg-Id: 7\r\nNats-Stream-Source: ORDERS 1 > >\r\n\r\n"
     taker.take_raw(1, 1, "s", first)

@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from jsdoctor.cli.option_values import scan_target
+from jsdoctor.collect.scan.message_recorder import date_ns, headers_of
 from jsdoctor.collect.scan.rate import Rate
-from jsdoctor.collect.scan.take import date_ns, headers_of
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.replies import ReplyError
 from tests.cli.invoke import jsdoctor

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.collect.logs.spark.driver import bin_count, explained
-from jsdoctor.collect.logs.spark.ship import zipped_package
-from jsdoctor.collect.logs.spark.tally import Tally
+from jsdoctor.collect.logs.spark.executor_package import zipped_package
+from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.collect.logs.split import bins, split
 from jsdoctor.model.log_scan import Part
 
@@ -70,8 +70,8 @@ def test_the_package_for_executors_is_named_by_its_content(tmp_path: Path) -> No
 
 
 def test_a_tally_adds_up_what_is_new(tmp_path: Path) -> None:
-    tally = Tally(tmp_path / "tally")
+    tally = ProgressFile(tmp_path / "tally")
     assert tally.new() == 0
     for count in (5, 7):
-        Tally(tmp_path / "tally").add(count)
+        ProgressFile(tmp_path / "tally").add(count)
     assert (tally.new(), tally.new()) == (12, 0)

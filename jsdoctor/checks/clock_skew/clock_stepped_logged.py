@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.words import no_server_lines, times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, passed, unknown
-from jsdoctor.model.log import ClockStep, LogEvidence
+from jsdoctor.model.log import LogClockStep, LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
 
@@ -31,11 +31,11 @@ def clock_stepped_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
         yield _finding(subject, steps, params) if steps else passed(subject)
 
 
-def _summer_time(step: ClockStep) -> bool:
+def _summer_time(step: LogClockStep) -> bool:
     return any(abs(step.step_ns + part * _HALF_HOUR_NS) < _MINUTE_NS for part in (1, 2))
 
 
-def _finding(subject: Subject, steps: list[ClockStep], params: Params) -> Finding:
+def _finding(subject: Subject, steps: list[LogClockStep], params: Params) -> Finding:
     worst = min(steps, key=lambda step: step.step_ns)
     size_ns = -worst.step_ns
     grave = worst.only and size_ns >= params.integer("warning")

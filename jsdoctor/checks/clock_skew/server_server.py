@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.clock_skew.windows import Window, shortest_window
+from jsdoctor.checks.clock_skew.windows import CountedWindow, shortest_window
 from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, difference, doubt
 from jsdoctor.checks.registry import check
 from jsdoctor.model.clock import Clocks, ServerClock
@@ -84,7 +84,7 @@ def _can_choose(*clocks: ServerClock) -> bool:
     return all(len(v) == 2 and all(map(str.isdigit, v)) and tuple(map(int, v)) >= (2, 11) for v in versions)
 
 
-def _effect(window: Window | None, offset_ns: int) -> str:
+def _effect(window: CountedWindow | None, offset_ns: int) -> str:
     if window is None:
         return ""
     compared = "more than" if abs(offset_ns) >= window.length_ns else "against"

@@ -13,7 +13,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot
 _ACKNOWLEDGED = ("explicit", "all")
 
 
-class Window(msgspec.Struct, frozen=True):
+class CountedWindow(msgspec.Struct, frozen=True):
     """One setting whose time the servers of a group count, each by its own clock."""
 
     length_ns: int
@@ -21,7 +21,7 @@ class Window(msgspec.Struct, frozen=True):
     subject: Subject
 
 
-def shortest_window(snapshot: ClusterSnapshot, server: str) -> Window | None:
+def shortest_window(snapshot: ClusterSnapshot, server: str) -> CountedWindow | None:
     """The shortest on any stream or consumer that this server shares with others.
 
     What lives on one server only is reckoned with one clock, whatever that shows.
@@ -29,7 +29,7 @@ def shortest_window(snapshot: ClusterSnapshot, server: str) -> Window | None:
     return min(_windows(snapshot, server), key=lambda window: window.length_ns, default=None)
 
 
-def _windows(snapshot: ClusterSnapshot, server: str) -> Iterator[Window]:
+def _windows(snapshot: ClusterSnapshot, server: str) -> Iterator[CountedWindow]:
     for stream in snapshot.led_streams():
         if _is_shared(stream.cluster, server):
             config = stream.config
@@ -38,11 +38,11 @@ def _windows(snapshot: ClusterSnapshot, server: str) -> Iterator[Window]:
                 ("max_age", config.max_age_ns),
             ):
                 if length_ns > 0:
-                    yield Window(length_ns, setting, stream.subject)
+                    yield CountedWindow(length_ns, setting, stream.subject)
     for _, consumer in snapshot.led_consumers():
         acknowledged = consumer.config.ack_policy in _ACKNOWLEDGED and consumer.config.ack_wait_ns > 0
         if acknowledged and _is_shared(consumer.cluster, server):
-            yield Window(consumer.config.ack_wait_ns, "ack_wait", consumer.subject)
+            yield CountedWindow(consumer.config.ack_wait_ns, "ack_wait", consumer.subject)
 
 
 def _is_shared(cluster: Cluster | None, server: str) -> bool:

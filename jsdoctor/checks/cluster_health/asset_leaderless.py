@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.leadership import Absence, Asset, History, lost_majority
+from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SilentAsset, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.wording import span
 
 _AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
@@ -18,7 +18,7 @@ _AGAIN = "run again in ten seconds, with at least two samples: an election takes
 def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """A group without a leader takes nothing and gives nothing (server: raft.go, jetstream_cluster.go)."""
     silence_ns = params.integer("silence")
-    history = History(snapshots)
+    history = EarlierReadings(snapshots)
     for stream in snapshots.last.streams:
         yield _judged(stream, stream, history, silence_ns)
         if stream.from_leader:
@@ -29,7 +29,7 @@ def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
 
 
-def _judged(asset: Asset, stream: Stream, history: History, silence_ns: int) -> Finding:
+def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: int) -> Finding:
     subject = asset.subject
     if asset.has_leader and not asset.from_leader:
         leader = asset.cluster.leader if asset.cluster else ""
@@ -38,7 +38,7 @@ def _judged(asset: Asset, stream: Stream, history: History, silence_ns: int) -> 
         return lost_majority(asset, history, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
         return passed(subject)
-    absence = Absence(asset, stream)
+    absence = LeaderAbsence(asset, stream)
     if not absence.is_lasting(silence_ns):
         if absence.age_ns < silence_ns:
             return unknown(subject, f"it has no leader and was created {span(absence.age_ns)} ago", _AGAIN)
@@ -48,7 +48,7 @@ def _judged(asset: Asset, stream: Stream, history: History, silence_ns: int) -> 
     return _leaderless(absence, absence.why(silence_ns), None)
 
 
-def _leaderless(absence: Absence, why: str, severity: Severity | None) -> Finding:
+def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> Finding:
     asset = absence.asset
     what = "cannot be published to or read" if asset is absence.stream else "delivers nothing"
     return Finding(
@@ -65,7 +65,7 @@ def _leaderless(absence: Absence, why: str, severity: Severity | None) -> Findin
     )
 
 
-def _silent(asset: SilentAsset, severity: Severity | None) -> Finding:
+def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
     return Finding(
         subject=asset.subject,
         severity=severity,

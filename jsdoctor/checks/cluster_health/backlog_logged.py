@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
+from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.spells import troubles
-from jsdoctor.checks.logs.told import told_each, told_in_full
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -24,17 +24,17 @@ def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    paused = troubles(logs, "raft-quorum-paused", subjects=member_of)
-    behind = troubles(logs, "raft-falling-behind", subjects=member_of)
-    yield from told_each(paused, "members of Raft groups paused their part in the quorum", _PAUSED)
-    yield from told_each(behind, "members of Raft groups fell behind", _THEN)
+    paused = log_incidents(logs, "raft-quorum-paused", subjects=member_of)
+    behind = log_incidents(logs, "raft-falling-behind", subjects=member_of)
+    yield from findings_by_subject(paused, "members of Raft groups paused their part in the quorum", _PAUSED)
+    yield from findings_by_subject(behind, "members of Raft groups fell behind", _THEN)
     overrun = bursts(logs, "raft-leader-overrun", subjects=member_of)
     for burst in overrun:
-        yield told_in_full(burst, "leaders stepped down because they could not apply fast enough", _THEN)
+        yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _THEN)
     pending = bursts(logs, "raft-entries-pending", subjects=member_of)
     for burst in pending:
         most = burst.largest("pending") or 0
         severity = Severity.WARNING if most >= params.integer("max_backlog") * 10 else Severity.INFO
-        yield told_in_full(burst, f"up to {most:,} append entries were pending", _THEN, severity)
+        yield detailed_finding(burst, f"up to {most:,} append entries were pending", _THEN, severity)
     if not (paused or behind or overrun or pending):
         yield passed(CLUSTER)

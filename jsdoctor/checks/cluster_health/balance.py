@@ -41,7 +41,7 @@ class Spread(msgspec.Struct, frozen=True):
         return self.counts[server] > self.fair + _DEVIATIONS * sqrt(self.total * share * (1 - share))
 
 
-class Placement(msgspec.Struct, frozen=True):
+class PlacementSpread(msgspec.Struct, frozen=True):
     """The spreads of one cluster: leaders of streams with several replicas, and streams with one replica."""
 
     cluster: str
@@ -49,7 +49,7 @@ class Placement(msgspec.Struct, frozen=True):
     singles: Spread
 
 
-def placements(snapshot: ClusterSnapshot, servers: Servers | None) -> Iterable[Placement]:
+def placements(snapshot: ClusterSnapshot, servers: Servers | None) -> Iterable[PlacementSpread]:
     """One for each cluster. Servers that hold nothing are known from their own replies, or not at all."""
     members: dict[str, set[str]] = defaultdict(set)
     leaders: dict[str, Counter[str]] = defaultdict(Counter)
@@ -64,4 +64,6 @@ def placements(snapshot: ClusterSnapshot, servers: Servers | None) -> Iterable[P
         members[placed.name] |= {placed.leader, *(peer.name for peer in placed.replicas)}
         (leaders if placed.replicas else singles)[placed.name][placed.leader] += 1
     for name in sorted(members):
-        yield Placement(name, *(Spread({m: count[name][m] for m in members[name]}) for count in (leaders, singles)))
+        yield PlacementSpread(
+            name, *(Spread({m: count[name][m] for m in members[name]}) for count in (leaders, singles))
+        )

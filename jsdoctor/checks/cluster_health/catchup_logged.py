@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
+from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.spells import troubles
-from jsdoctor.checks.logs.told import told_each, told_in_full
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -28,16 +28,16 @@ def catchup_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = troubles(logs, *(f"catchup-{name}" for name in _CATCHUP))
-    yield from told_each(found, "a copy of the stream could not catch up", _THEN)
+    found = log_incidents(logs, *(f"catchup-{name}" for name in _CATCHUP))
+    yield from findings_by_subject(found, "a copy of the stream could not catch up", _THEN)
     for burst in bursts(logs, "catchup-not-subscribed"):
-        yield told_in_full(burst, "a catch-up could not be served", "the leader did not send what others lack")
+        yield detailed_finding(burst, "a catch-up could not be served", "the leader did not send what others lack")
     for burst in bursts(logs, *_SNAPSHOTS):
         if not all(one.value("reason").startswith(_CLOSED) for one in burst.found):
             severity = None if burst.count >= params.integer("repeated") else Severity.INFO
-            yield told_in_full(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
+            yield detailed_finding(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
     for burst in bursts(logs, *_RAFT, subjects=member_of):
         severity = None if burst.most >= params.integer("repeated") else Severity.INFO
-        yield told_in_full(burst, "members of Raft groups could not be brought up to date", _THEN, severity)
+        yield detailed_finding(burst, "members of Raft groups could not be brought up to date", _THEN, severity)
     if not found:
         yield passed(CLUSTER)

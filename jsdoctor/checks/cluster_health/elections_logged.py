@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
@@ -37,7 +37,7 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             yield passed(group.subject)
     for burst in bursts(logs, "raft-higher-term", subjects=member_of):
         severity = Severity.WARNING if burst.most > params.integer("elections") * 10 else Severity.INFO
-        yield told_in_full(burst, "it led groups that had elected somebody else meanwhile", _HIGHER, severity)
+        yield detailed_finding(burst, "it led groups that had elected somebody else meanwhile", _HIGHER, severity)
     if not logs.leaderships:
         yield passed(CLUSTER)
 

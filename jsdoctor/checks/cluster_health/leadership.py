@@ -13,7 +13,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, S
 Asset: TypeAlias = Stream | Consumer
 
 
-class History:
+class EarlierReadings:
     """Earlier readings of the same asset, found by name and incarnation. Indexed only when first asked for."""
 
     def __init__(self, snapshots: SnapshotSeries) -> None:
@@ -50,7 +50,7 @@ def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
     return found
 
 
-class Absence:
+class LeaderAbsence:
     """A leaderless asset. `peers`: its members as one of them sees them; `answering`: those that showed a copy."""
 
     def __init__(self, asset: Asset, stream: Stream) -> None:
@@ -97,7 +97,7 @@ class Absence:
         return f"its members have not heard from a leader for {silence(max(self._quiet_ns(), silence_ns))}"
 
 
-def lost_majority(asset: Asset, history: History, silence_ns: int) -> Finding | None:
+def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Finding | None:
     """A leader that no longer hears a majority: it takes no message any more and steps down within some seconds."""
     peers = asset.cluster.replicas if asset.cluster else ()
     if not peers or sum(is_heard(peer, silence_ns) for peer in peers) + 1 >= quorum(len(peers) + 1):

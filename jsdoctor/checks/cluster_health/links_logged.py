@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.spells import Trouble, troubles
-from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import listed, no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -43,27 +43,27 @@ def links_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     quiet = True
     for kind, signatures in _KINDS.items():
-        for trouble in troubles(logs, *signatures, subjects=member_of):
+        for trouble in log_incidents(logs, *signatures, subjects=member_of):
             if trouble.notable:
                 quiet = False
-                yield told_in_full(trouble, _what(kind, trouble), _then(kind, trouble), trouble.severity())
+                yield detailed_finding(trouble, _what(kind, trouble), _then(kind, trouble), trouble.severity())
     for signature, what in _WRONG.items():
         for burst in bursts(logs, signature, subjects=member_of):
             quiet = False
             severity = None if burst.count > 1 else Severity.WARNING
-            yield told_in_full(burst, what, "the link stays down until the configuration is right", severity)
+            yield detailed_finding(burst, what, "the link stays down until the configuration is right", severity)
     if quiet:
         yield passed(CLUSTER)
 
 
-def _what(kind: str, trouble: Trouble) -> str:
+def _what(kind: str, trouble: LogIncident) -> str:
     fields = [dict(spell.fields) for spell in trouble.unresolved or trouble.spells]
     peers = listed(found for one in fields if (found := one.get("name") or one.get("remote") or one.get("host")))
     reasons = listed(found for one in fields if (found := one.get("reason")))
     return f"{kind}{f' to {peers}' if peers else ''} down{f' ({reasons})' if reasons else ''}"
 
 
-def _then(kind: str, trouble: Trouble) -> str:
+def _then(kind: str, trouble: LogIncident) -> str:
     lasting = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went across meanwhile"
     return (
         f"{lasting}; look at the other side, at addresses and names, and at the network"

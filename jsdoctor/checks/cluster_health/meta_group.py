@@ -13,7 +13,7 @@ from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.server import Server, Servers
 
 
-class MetaLooks(msgspec.Struct, frozen=True):
+class MetaSamples(msgspec.Struct, frozen=True):
     """One domain's meta group: in each sample, oldest first, the answering servers that belong to it."""
 
     domain: str
@@ -62,7 +62,7 @@ def leader_of(look: Iterable[Server]) -> Server | None:
     return next((server for server in look if server.meta and server.meta.leader == server.name), None)
 
 
-def meta_groups(servers: Servers) -> list[MetaLooks]:
+def meta_groups(servers: Servers) -> list[MetaSamples]:
     """The meta group of every domain that the newest sample shows. Single servers have none."""
     by_domain: dict[str, list[tuple[Server, ...]]] = defaultdict(list)
     for look in servers.looks:
@@ -73,4 +73,4 @@ def meta_groups(servers: Servers) -> list[MetaLooks]:
         for domain, found in members.items():
             by_domain[domain].append(tuple(found))
     shown = {server.domain for server in servers.servers if server.meta and server.jetstream}
-    return [MetaLooks(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]
+    return [MetaSamples(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]

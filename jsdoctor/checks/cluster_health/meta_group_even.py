@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.meta_group import MetaLooks, meta_groups
+from jsdoctor.checks.cluster_health.meta_group import MetaSamples, meta_groups
 from jsdoctor.checks.cluster_health.raft import label, quorum
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
@@ -51,7 +51,7 @@ def _size_problem(size: int) -> str:
     return ""
 
 
-def _spare_problem(group: MetaLooks) -> str:
+def _spare_problem(group: MetaSamples) -> str:
     return (
         f"the meta group of {group.size} has no member to spare: if one more server is lost, no stream or consumer can"
         " be created, changed or moved"

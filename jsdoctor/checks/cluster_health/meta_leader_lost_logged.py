@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
+from jsdoctor.checks.logs.log_incidents import YOUNG_US, LogIncident, log_incidents
 from jsdoctor.checks.logs.raft_words import cluster_of
-from jsdoctor.checks.logs.spells import YOUNG_US, Trouble, troubles
-from jsdoctor.checks.logs.told import told_each, told_in_full
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -23,7 +23,7 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = troubles(logs, "meta-no-leader", "meta-no-contact", subjects=cluster_of)
+    found = log_incidents(logs, "meta-no-leader", "meta-no-contact", subjects=cluster_of)
     for trouble in found:
         if not trouble.notable:
             yield passed(CLUSTER)
@@ -31,22 +31,22 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
         cut_off = trouble.unresolved and _others_go_on(logs, trouble)
         severity = Severity.ERROR if cut_off else trouble.severity()
         where = f"{trouble.servers} lost sight of the meta leader" if cut_off else "no meta leader"
-        yield told_in_full(trouble, where, _THEN, severity)
-    yield from told_each(
-        troubles(logs, "meta-rescue-applied", subjects=cluster_of),
+        yield detailed_finding(trouble, where, _THEN, severity)
+    yield from findings_by_subject(
+        log_incidents(logs, "meta-rescue-applied", subjects=cluster_of),
         "the meta group was rescued",
         _RESCUED,
         unresolved=Severity.ERROR,
     )
     for burst in bursts(logs, "meta-transfer-timeout", subjects=cluster_of):
-        yield told_in_full(
+        yield detailed_finding(
             burst, "a meta leader could not hand over", "an election of some seconds followed", Severity.INFO
         )
     if not found:
         yield passed(CLUSTER)
 
 
-def _others_go_on(logs: LogEvidence, trouble: Trouble) -> bool:
+def _others_go_on(logs: LogEvidence, trouble: LogIncident) -> bool:
     """Whether servers that do not miss a leader logged on while these did."""
     missing = {spell.logged_by for spell in trouble.unresolved}
     since = min(spell.began.us for spell in trouble.unresolved) + YOUNG_US

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.checks.cluster_health.clusters import clusters
 from jsdoctor.checks.cluster_health.links import gateways_down
-from jsdoctor.checks.cluster_health.meta_group import MetaLooks, leader_of, meta_groups
+from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
 from jsdoctor.checks.cluster_health.raft import quorum
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
@@ -46,7 +46,7 @@ def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str,
     return tuple(sorted({down.remote for group in clusters(ours) for down in gateways_down(group, links)}))
 
 
-def _missing(group: MetaLooks, start_ns: int, unreached: tuple[str, ...]) -> Finding:
+def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> Finding:
     if all(_uptime_ns(server) < start_ns for server in group.last):
         return unknown(group.subject, "no meta leader yet: every server that answered has just started", _AGAIN)
     return Finding(
@@ -62,7 +62,7 @@ def _missing(group: MetaLooks, start_ns: int, unreached: tuple[str, ...]) -> Fin
     )
 
 
-def _several(group: MetaLooks, always: set[str]) -> Finding:
+def _several(group: MetaSamples, always: set[str]) -> Finding:
     if len(group.looks) == 1 or len(always) < 2:
         return unknown(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
     return Finding(
@@ -76,7 +76,7 @@ def _several(group: MetaLooks, always: set[str]) -> Finding:
     )
 
 
-def _with_leader(group: MetaLooks, silence_ns: int) -> Finding:
+def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
     silent = group.silent(silence_ns)
     heard = group.size - len(silent or ())
     if silent is None or heard >= quorum(group.size):

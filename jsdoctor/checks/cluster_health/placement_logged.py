@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import cluster_of
-from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
@@ -32,16 +32,16 @@ def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     refused = bursts(logs, "placement-refused-to-client", subjects=cluster_of, calm=False)
     for burst in refused:
-        yield told_in_full(burst, f"clients were refused ({burst.values('reason')})", _THEN)
+        yield detailed_finding(burst, f"clients were refused ({burst.values('reason')})", _THEN)
     failed = False
     for signature, what in _FAILED.items():
         for burst in bursts(logs, signature, calm=False):
             failed = True
             reason = burst.values("reason")
-            yield told_in_full(burst, f"{what} ({reason})" if reason else what, _THEN)
+            yield detailed_finding(burst, f"{what} ({reason})" if reason else what, _THEN)
     over = bursts(logs, *_PASSED_OVER, subjects=cluster_of, calm=False)
     for burst in over:
-        yield told_in_full(burst, _passed_over(burst), _THEN, None if _several(burst) or refused else Severity.INFO)
+        yield detailed_finding(burst, _passed_over(burst), _THEN, None if _several(burst) or refused else Severity.INFO)
     if not (refused or failed or over):
         yield passed(CLUSTER)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.spells import Trouble, troubles
+from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.timeline import AROUND_US
-from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -22,7 +22,7 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = troubles(logs, *_LOST, calm=False)
+    found = log_incidents(logs, *_LOST, calm=False)
     for trouble in found:
         effect = "nothing was delivered" if trouble.subject.kind == "consumer" else "nothing was stored or delivered"
         severity, then = trouble.severity(), f"{effect} without a majority: bring the members' servers back"
@@ -30,15 +30,15 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
             severity, then = Severity.WARNING, "another server led it meanwhile: this one was cut off from the majority"
         elif trouble.unresolved and len(logs.servers) == 1 and _meta_again(logs, trouble):
             severity, then = Severity.WARNING, "a new leader may have said so in a log that was not read"
-        yield told_in_full(trouble, "no quorum", then, severity)
+        yield detailed_finding(trouble, "no quorum", then, severity)
     for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
         then = "their streams or servers had no leader or were too busy; lists and reports missed them"
-        yield told_in_full(burst, "some leaders did not answer when assets were listed", then, Severity.INFO)
+        yield detailed_finding(burst, "some leaders did not answer when assets were listed", then, Severity.INFO)
     if not found:
         yield passed(CLUSTER)
 
 
-def _led_elsewhere(logs: LogEvidence, trouble: Trouble) -> bool:
+def _led_elsewhere(logs: LogEvidence, trouble: LogIncident) -> bool:
     since = min(spell.began.us for spell in trouble.unresolved) - 2 * AROUND_US
     lost = {spell.logged_by for spell in trouble.unresolved}
     return any(
@@ -50,7 +50,7 @@ def _led_elsewhere(logs: LogEvidence, trouble: Trouble) -> bool:
     )
 
 
-def _meta_again(logs: LogEvidence, trouble: Trouble) -> bool:
+def _meta_again(logs: LogEvidence, trouble: LogIncident) -> bool:
     """Whether a meta leader was found later on: then servers see each other again."""
     last = max(spell.last.us for spell in trouble.unresolved)
     return any(group.kind == "meta" and group.last and group.last.us > last for group in logs.leaderships)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.logs.spells import troubles
-from jsdoctor.checks.logs.told import told_each
+from jsdoctor.checks.logs.log_findings import findings_by_subject
+from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -21,7 +21,7 @@ def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = troubles(logs, *_BEHIND, repeats=True)
-    yield from told_each(found, "a replica was not current", _THEN, repeated=Severity.WARNING)
+    found = log_incidents(logs, *_BEHIND, repeats=True)
+    yield from findings_by_subject(found, "a replica was not current", _THEN, repeated=Severity.WARNING)
     if not found:
         yield passed(CLUSTER)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.leadership import History
+from jsdoctor.checks.cluster_health.leadership import EarlierReadings
+from jsdoctor.checks.cluster_health.peer_reachability import (
+    PeerReachability,
+    UnreachablePeer,
+    peer_reachability,
+    under_replicated,
+)
 from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, silence
-from jsdoctor.checks.cluster_health.silence import Census, Unheard, census, under_replicated
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.params import Params
@@ -23,9 +28,9 @@ def replica_offline(snapshots: SnapshotSeries, servers: Servers | None, params: 
 
     Only leaders are asked: followers report each other as never seen (server: raft.go Peers).
     """
-    found = census(snapshots, servers, params.integer("silence"))
+    found = peer_reachability(snapshots, servers, params.integer("silence"))
     answered = {server.name: server for server in (servers.servers if servers else ())}
-    of_asset: dict[Subject, list[Unheard]] = {}
+    of_asset: dict[Subject, list[UnreachablePeer]] = {}
     for name, all_ in sorted(found.unheard.items()):
         is_up = name in found.heard or _takes_part(answered.get(name))
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
@@ -35,7 +40,7 @@ def replica_offline(snapshots: SnapshotSeries, servers: Servers | None, params: 
                 of_asset.setdefault(unheard.asset.subject, []).append(unheard)
     yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
     yield from _others(found)
-    history = History(snapshots)
+    history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.subject not in of_asset and under_replicated(stream, history):
             yield _unplaced(stream)
@@ -45,14 +50,14 @@ def _takes_part(server: Server | None) -> bool:
     return server is not None and server.jetstream is not None and not server.jetstream.disabled
 
 
-def _others(found: Census) -> Iterator[Finding]:
+def _others(found: PeerReachability) -> Iterator[Finding]:
     for name in sorted(found.heard - found.unheard.keys()):
         yield passed(Subject(kind="server", name=name))
     for name in sorted(found.undecided):
         yield unknown(Subject(kind="server", name=name), "not heard in the only look", "run with --samples 2 or more")
 
 
-def _server_finding(name: str, all_: Sequence[Unheard], answered: Server | None, long_ns: int) -> Finding:
+def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server | None, long_ns: int) -> Finding:
     longest = max(unheard.peer.active_ns for unheard in all_)
     flagged = any(unheard.peer.offline for unheard in all_)
     nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
@@ -71,7 +76,7 @@ def _server_finding(name: str, all_: Sequence[Unheard], answered: Server | None,
     )
 
 
-def _holdings(all_: Sequence[Unheard]) -> str:
+def _holdings(all_: Sequence[UnreachablePeer]) -> str:
     counts = Counter(unheard.asset.subject.kind for unheard in all_ if unheard.asset)
     parts = [f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in sorted(counts.items(), reverse=True)]
     if any(unheard.asset is None for unheard in all_):
@@ -80,7 +85,7 @@ def _holdings(all_: Sequence[Unheard]) -> str:
     return f"{listed} {'run' if len(parts) > 1 or sum(counts.values()) > 1 else 'runs'}"
 
 
-def _asset_finding(subject: Subject, missing: Sequence[Unheard]) -> Finding:
+def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Finding:
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
     since = f"for {silence(longest)}" if longest else "since its leader took over"
@@ -105,5 +110,5 @@ def _unplaced(stream: Stream) -> Finding:
     )
 
 
-def _evidence(all_: Sequence[Unheard]) -> tuple[Observation, ...]:
+def _evidence(all_: Sequence[UnreachablePeer]) -> tuple[Observation, ...]:
     return tuple(observation for unheard in all_[:_SHOWN] for observation in unheard.observed)

@@ -7,8 +7,8 @@ from heapq import nlargest
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
+from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import cluster_of
-from jsdoctor.checks.logs.told import told_in_full
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
@@ -43,7 +43,7 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         )
     for burst in bursts(logs, *_REMOVED, subjects=cluster_of):
         then = "right when servers were taken away for good; those that still run have JetStream switched off"
-        yield told_in_full(burst, "peers were removed from the cluster", then, Severity.INFO)
+        yield detailed_finding(burst, "peers were removed from the cluster", then, Severity.INFO)
 
 
 def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:

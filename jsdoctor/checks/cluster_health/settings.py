@@ -14,7 +14,7 @@ Word = Callable[[Server], str | None]
 """The value of a setting in words; None where the server does not tell, or has no use for it."""
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ComparedSetting(msgspec.Struct, frozen=True):
     """One setting. `path` is where it is read, `effect` what follows when servers differ."""
 
     name: str
@@ -49,91 +49,91 @@ def _gateways(varz: Varz) -> str:
 
 
 SETTINGS = (
-    Setting(
+    ComparedSetting(
         "max_payload",
         "max_payload",
         _of_varz(lambda varz: varz.max_payload),
         Severity.WARNING,
         "whether a large message is taken depends on the server that the client is connected to",
     ),
-    Setting(
+    ComparedSetting(
         "authentication",
         "auth_required",
         _of_varz(lambda varz: varz.auth_required),
         Severity.WARNING,
         "some servers let in who others keep out",
     ),
-    Setting(
+    ComparedSetting(
         "TLS for clients",
         "tls_required",
         _of_varz(lambda varz: varz.tls_required),
         Severity.WARNING,
         "clients that are moved to another server cannot connect, or go on in clear text",
     ),
-    Setting(
+    ComparedSetting(
         "verification of client certificates",
         "tls_verify",
         _of_varz(lambda varz: varz.tls_verify),
         Severity.WARNING,
         "clients that are moved to another server cannot connect, or need no certificate any more",
     ),
-    Setting(
+    ComparedSetting(
         "the system account",
         "system_account",
         lambda server: server.varz.system_account or None if server.varz else None,  # 2.10 does not tell
         Severity.WARNING,
         "servers with another system account take no part in JetStream of the cluster",
     ),
-    Setting(
+    ComparedSetting(
         "gateways",
         "gateway.gateways",
         _of_varz(_gateways),
         Severity.WARNING,
         "clients reach other clusters through some servers and not through others",
     ),
-    Setting(
+    ComparedSetting(
         "the JetStream domain",
         "jetstream.config.domain",
         _of_jetstream(lambda config: config.domain),
         Severity.WARNING,
         "requests that name the domain are answered by some servers and not by others",
     ),
-    Setting(
+    ComparedSetting(
         "sync_always",
         "jetstream.config.sync_always",
         _of_jetstream(lambda config: config.sync_always),
         Severity.INFO,
         "how much a power cut can take depends on where a stream is placed",
     ),
-    Setting(
+    ComparedSetting(
         "sync_interval",
         "jetstream.config.sync_interval",
         _of_jetstream(lambda config: span(config.sync_interval_ns)),
         Severity.INFO,
         "how much a power cut can take depends on where a stream is placed",
     ),
-    Setting(
+    ComparedSetting(
         "max_connections",
         "max_connections",
         _of_varz(lambda varz: varz.max_connections),
         Severity.INFO,
         "when a server is lost, its clients may find no room on the others",
     ),
-    Setting(
+    ComparedSetting(
         "max_pending",
         "max_pending",
         _of_varz(lambda varz: varz.max_pending),
         Severity.INFO,
         "some servers cut off a slow consumer earlier than others",
     ),
-    Setting(
+    ComparedSetting(
         "write_deadline",
         "write_deadline",
         _of_varz(lambda varz: span(varz.write_deadline_ns)),
         Severity.INFO,
         "some servers cut off a slow consumer earlier than others",
     ),
-    Setting(
+    ComparedSetting(
         "max_control_line",
         "max_control_line",
         _of_varz(lambda varz: varz.max_control_line),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.told import told_in_full
+from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import listed, no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
@@ -27,7 +27,7 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         yield no_server_lines()
         return
     for burst in bursts(logs, *_UNSUPPORTED, calm=False):
-        yield told_in_full(burst, f"unsupported by its server ({burst.values('reason')})", _OFFLINE, Severity.ERROR)
+        yield detailed_finding(burst, f"unsupported by its server ({burst.values('reason')})", _OFFLINE, Severity.ERROR)
     by_cluster: dict[str, list[LogServer]] = defaultdict(list)
     for server in logs.servers:
         by_cluster[server.cluster].append(server)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.logs.spells import Trouble, troubles
-from jsdoctor.checks.logs.told import told_in_full
+from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -34,7 +34,10 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    stopped, failing = troubles(logs, *_STOPPED, calm=False), troubles(logs, *_FAILING, repeats=True, calm=False)
+    stopped, failing = (
+        log_incidents(logs, *_STOPPED, calm=False),
+        log_incidents(logs, *_FAILING, repeats=True, calm=False),
+    )
     subjects = {trouble.subject for trouble in stopped}
     named = any(trouble.subject.kind in ("stream", "consumer") for trouble in stopped)
     for trouble in stopped:
@@ -42,15 +45,15 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
         if not unexplained_store and "sequence mismatch" not in trouble.values("reason"):
             others = len({spell.logged_by for spell in trouble.unresolved}) < len(logs.servers)
             severity = trouble.severity(Severity.ERROR if others else None)
-            yield told_in_full(trouble, f"halted on {trouble.servers} by a write error", _cause(trouble), severity)
+            yield detailed_finding(trouble, f"halted on {trouble.servers} by a write error", _cause(trouble), severity)
     for trouble in failing:
         if trouble.subject not in subjects:
-            yield told_in_full(trouble, "writes failed", _cause(trouble), trouble.severity(Severity.ERROR))
+            yield detailed_finding(trouble, "writes failed", _cause(trouble), trouble.severity(Severity.ERROR))
     if not (stopped or failing):
         yield passed(CLUSTER)
 
 
-def _cause(trouble: Trouble) -> str:
+def _cause(trouble: LogIncident) -> str:
     reasons = trouble.values("reason")
     known = next((text for mark, text in _CAUSES if mark in reasons), _OTHERWISE)
     return f"{reasons}: {known}" if reasons else known

@@ -21,7 +21,7 @@ class Limits(NamedTuple):
     left_for_ns: int
 
 
-class Absence(msgspec.Struct, frozen=True):
+class AbsenceLimit(msgspec.Struct, frozen=True):
     """After how long without clients they count as absent, in nanoseconds, and what says so; `why` is empty by default.
 
     `expected`: earlier looks or the parameter say it, and no job that comes at intervals explains more. Otherwise the
@@ -33,22 +33,22 @@ class Absence(msgspec.Struct, frozen=True):
     expected: bool = True
 
 
-def absence(stream: Stream, consumer: Consumer, quiet_ns: int, rhythm_ns: int | None, limits: Limits) -> Absence:
+def absence(stream: Stream, consumer: Consumer, quiet_ns: int, rhythm_ns: int | None, limits: Limits) -> AbsenceLimit:
     """What decides about clients that have been away for `quiet_ns`; `rhythm_ns` is the longest they were before."""
-    usual = Absence(limits.absent_for_ns)
+    usual = AbsenceLimit(limits.absent_for_ns)
     if rhythm_ns is not None:
         why = f"in the looks of --history its clients were never away for longer than {span(rhythm_ns)}"
-        usual = Absence(_LATE * rhythm_ns, why)
+        usual = AbsenceLimit(_LATE * rhythm_ns, why)
     if quiet_ns >= usual.after_ns:
         return usual
     return min((usual, *_provided_for(stream, consumer, limits.left_for_ns)), key=lambda found: found.after_ns)
 
 
-def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[Absence]:
+def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[AbsenceLimit]:
     expiry_ns = stream.config.max_age_ns
     if expiry_ns > 0:
         why = f"messages that nobody fetches expire after {span(expiry_ns)}"
-        yield Absence(max(expiry_ns, left_for_ns), why, expected=False)
+        yield AbsenceLimit(max(expiry_ns, left_for_ns), why, expected=False)
     if consumer.num_ack_pending > 0:
         left = counted(consumer.num_ack_pending, "message")
-        yield Absence(left_for_ns, f"its clients left {left} unacknowledged that are due again", expected=False)
+        yield AbsenceLimit(left_for_ns, f"its clients left {left} unacknowledged that are due again", expected=False)

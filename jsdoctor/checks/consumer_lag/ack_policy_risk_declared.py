@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.ack_policy_risk import risk_of
 from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
@@ -25,7 +25,7 @@ def ack_policy_risk_declared(manifests: Manifests, snapshots: SnapshotSeries | N
         declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
         retention = declared.stored.retention if declared else there.config.retention if there else "limits"
         risk = risk_of(consumer.stored, retention)
-        if unsure := doubt(consumer, "ack_policy", "deliver_group"):
+        if unsure := indeterminate(consumer, "ack_policy", "deliver_group"):
             yield unsure
         elif risk is None:
             yield passed(consumer.subject)

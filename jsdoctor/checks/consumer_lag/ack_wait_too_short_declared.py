@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
@@ -24,7 +24,7 @@ def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterato
         config = consumer.stored
         if config.ack_policy == "none":
             continue
-        if unsure := doubt(consumer, "ack_wait", "backoff", "ack_policy"):
+        if unsure := indeterminate(consumer, "ack_wait", "backoff", "ack_policy"):
             yield unsure
         elif config.ack_wait_ns < needed:
             yield _too_short(consumer, needed, given=needed > shortest)

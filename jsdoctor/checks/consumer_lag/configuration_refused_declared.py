@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared import consumer_changes, consumer_refusals
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of, release_for
 from jsdoctor.checks.declared.index import Declarations
-from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
@@ -49,14 +49,16 @@ def _stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deploy
 
 def _refusals(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, release: tuple[int, ...]
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     stream, there = _stream(consumer, declared, deployed), deployed.stream(consumer.stream)
     current = consumer_of(there, consumer.name) if consumer.fate is not Fate.REPLACED else None
     if current and not consumer.may_update:
         return
     unknown_stream = stream is None and deployed.seen and not deployed.streams(consumer.stream)
     if unknown_stream and consumer.stream and deployed.doubt(consumer, consumer.stream) is None:
-        yield Refusal("stream_name", f"there is no stream {consumer.stream}, neither deployed nor declared", 10059)
+        yield ServerRefusal(
+            "stream_name", f"there is no stream {consumer.stream}, neither deployed nor declared", 10059
+        )
         return
     config = consumer_as_stored(consumer.config, stream.consumer_limits if stream else None, release)
     yield from consumer_refusals.of_consumer(config, consumer.config, stream)

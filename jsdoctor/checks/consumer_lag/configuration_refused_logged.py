@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, passed
@@ -36,6 +36,6 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     for name, what in _STORED.items():
         found += [(burst, what) for burst in bursts(logs, name, calm=False)]
     for burst, what in found:
-        yield told(burst, f"{what}, {burst.story}")
+        yield finding_of(burst, f"{what}, {burst.story}")
     if not found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.manifest import DeclaredConsumer, Fate, Manifests
@@ -24,7 +24,7 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
     for consumer in manifests.kept_consumers():
         stream = deployed.stream(consumer.stream)
         there = consumer_of(stream, consumer.name)
-        if unsure := doubt(consumer, "deliver_policy", "opt_start_seq", "opt_start_time"):
+        if unsure := indeterminate(consumer, "deliver_policy", "opt_start_seq", "opt_start_time"):
             yield unsure
         elif consumer.fate is Fate.REPLACED:
             says = "the plan replaces this consumer: it is deleted with its place and starts anew"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
@@ -25,7 +25,7 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
             continue
         declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
         stream = declared.stored if declared else there.config if there else None
-        if unsure := doubt(consumer, "filter_subject", "filter_subjects", "stream_name"):
+        if unsure := indeterminate(consumer, "filter_subject", "filter_subjects", "stream_name"):
             yield unsure
         elif stream is None:
             yield unknown(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of
 from jsdoctor.checks.consumer_lag.loss import time_to_loss
-from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
+from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
@@ -57,7 +57,7 @@ def _batch(history: ConsumerHistory) -> int:
     )
 
 
-def _finding(history: ConsumerHistory, rates: Flow) -> Finding:
+def _finding(history: ConsumerHistory, rates: DeliveryRates) -> Finding:
     last, loss = history.last, time_to_loss(history)
     outlook = "at this rate it never catches up"
     if loss:

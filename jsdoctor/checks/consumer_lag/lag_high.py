@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of, time_to_drain_s
-from jsdoctor.checks.consumer_lag.progress import Flow, acknowledged, flow, grows, wait_s
+from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -58,7 +58,7 @@ def _falls(history: ConsumerHistory) -> str:
     return f"falls so slowly that it takes {span(int(drained_s) * 1_000_000_000)} to work it off"
 
 
-def _finding(history: ConsumerHistory, rates: Flow, warn_at: int, fail_at: int) -> Finding:
+def _finding(history: ConsumerHistory, rates: DeliveryRates, warn_at: int, fail_at: int) -> Finding:
     last = history.last
     severe = last.num_pending >= fail_at
     return Finding(

@@ -16,7 +16,7 @@ _MATERIAL = 0.05
 _NS_PER_S = 1_000_000_000
 
 
-class Loss(msgspec.Struct, frozen=True, gc=False):
+class LossForecast(msgspec.Struct, frozen=True, gc=False):
     """The limit that removes messages before delivery first, and in how many seconds at the present rates.
 
     `share` of the way to it lies behind already. `how` is the sum, in words.
@@ -28,7 +28,7 @@ class Loss(msgspec.Struct, frozen=True, gc=False):
     how: str
 
 
-def time_to_loss(history: ConsumerHistory) -> Loss | None:
+def time_to_loss(history: ConsumerHistory) -> LossForecast | None:
     """The earliest loss at the rates between the first and the last look; None when no limit ever reaches the consumer.
 
     Only streams that discard old messages by age or size lose them so; with `discard: new` publishers are refused
@@ -47,7 +47,7 @@ def falls_back(history: ConsumerHistory) -> bool:
     return all(after >= before for before, after in pairwise(behind))
 
 
-def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[Loss]:
+def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
     config = stream.config
     arriving = (stream.state.last_seq - history.streams[0].state.last_seq) / history.elapsed_s
     behind = _behind(stream, history.last)
@@ -63,10 +63,10 @@ def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[Loss]:
         left = max(0.0, room - behind)
         whence = f" ({config.max_bytes:,} bytes at {size:,.0f} each)" if limit == "max_bytes" else ""
         how = f"{limit} leaves room for {room:,.0f} messages{whence}, {behind:,} are behind it: {left:,.0f} left"
-        yield Loss(limit, left / falling, min(1.0, behind / room), f"{how}, {falling:,.1f} fewer each second")
+        yield LossForecast(limit, left / falling, min(1.0, behind / room), f"{how}, {falling:,.1f} fewer each second")
 
 
-def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[Loss]:
+def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
     """The next message's age now, and how fast the age of the next message grows."""
     now, before = _next_at_s(stream, history.last), _next_at_s(stream, history.first)
     if now is None or before is None:
@@ -80,7 +80,7 @@ def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[Loss]:
         f"the next message is {_span(age)} old of a max_age of {_span(limit)}: {_span(left)} left, and the one that is "
         f"next gets {min(ageing, 1.0):.2f} s older each second"
     )
-    yield Loss("max_age", left / ageing, min(1.0, age / limit), how)
+    yield LossForecast("max_age", left / ageing, min(1.0, age / limit), how)
 
 
 def _next_at_s(stream: Stream, consumer: Consumer) -> float | None:

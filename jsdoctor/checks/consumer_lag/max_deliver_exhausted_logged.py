@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, passed, unknown
 from jsdoctor.model.log import LogEvidence
@@ -31,7 +31,7 @@ def _finding(burst: Burst) -> Finding:
     measures = [measure for one in burst.found if (measure := one.measure("stream_seq"))]
     low, high = min((m.smallest for m in measures), default=0), max((m.largest for m in measures), default=0)
     which = f"message {low:,}" if low == high else f"messages between {low:,} and {high:,}"
-    return told(
+    return finding_of(
         burst,
         f"the delivery limit was reached, {burst.story}, for {which} of the stream: they stay in it and this consumer"
         " does not deliver them again",

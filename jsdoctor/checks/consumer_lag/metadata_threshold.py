@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Presets, Thresholds, read_thresholds
+from jsdoctor.checks.monitor_metadata import PREFIX, Presets, Thresholds, ValueKind, read_thresholds
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, passed, unknown
 from jsdoctor.model.jetstream import SequencePair
@@ -20,7 +20,7 @@ _COUNTS = {
     "redelivery-critical": ("num_redelivered", "messages are being sent again"),
 }
 _TIMES = {"last-delivery-critical": ("delivered", "delivery"), "last-ack-critical": ("ack_floor", "acknowledgement")}
-KEYS = dict.fromkeys(_COUNTS, Kind.COUNT) | dict.fromkeys(_TIMES, Kind.DURATION) | {"pinned": Kind.FLAG}
+KEYS = dict.fromkeys(_COUNTS, ValueKind.COUNT) | dict.fromkeys(_TIMES, ValueKind.DURATION) | {"pinned": ValueKind.FLAG}
 
 Breach = tuple[str, str, Observation]
 """The key of a threshold, what is wrong in words, and the reading behind it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.manifest import Fate, Manifests
@@ -22,7 +22,9 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
         stream = deployed.stream(consumer.stream)
         if not consumer.config.durable_name or (stream is None and not deployed.streams(consumer.stream)):
             continue
-        if unsure := doubt(consumer, "durable_name", "stream_name") or deployed.doubt(consumer, consumer.stream):
+        if unsure := indeterminate(consumer, "durable_name", "stream_name") or deployed.doubt(
+            consumer, consumer.stream
+        ):
             yield unsure
         elif stream is None or not stream.consumers_seen:
             yield unknown(consumer.subject, "not all consumers of its stream were listed", "run again")

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import no_server_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -59,5 +59,5 @@ def _missed(burst: Burst, params: Params) -> Finding:
 
 
 def _finding(burst: Burst, message: str, severity: Severity | None) -> Finding:
-    finding = told(burst, message, severity)
+    finding = finding_of(burst, message, severity)
     return finding if burst.subject.stream else msgspec.structs.replace(finding, remedy={"action": "none"})

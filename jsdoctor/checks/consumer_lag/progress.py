@@ -123,7 +123,7 @@ _VISIBLE_NS = 2_000_000_000
 """One look shows stillness only where it has lasted for as long as two looks of a default run are apart."""
 
 
-class Flow(msgspec.Struct, frozen=True, gc=False):
+class DeliveryRates(msgspec.Struct, frozen=True, gc=False):
     """Messages per second that came for a consumer, and that its clients were done with."""
 
     arriving: float
@@ -140,7 +140,7 @@ def backlog(consumer: Consumer) -> int:
     return consumer.num_pending + consumer.num_ack_pending
 
 
-def flow(history: ConsumerHistory) -> Flow | None:
+def flow(history: ConsumerHistory) -> DeliveryRates | None:
     """The rates between the first and the last look; None when the consumer was reset in between.
 
     The share of redeliveries among what a filtered consumer delivered is not known exactly: `done` is rather too high.
@@ -152,15 +152,15 @@ def flow(history: ConsumerHistory) -> Flow | None:
         return None
     done = max(0, min(by_consumer, by_stream) - last.num_ack_pending + first.num_ack_pending)
     growth = backlog(last) - backlog(first)
-    return Flow(arriving=max(0, growth + done) / history.elapsed_s, done=done / history.elapsed_s)
+    return DeliveryRates(arriving=max(0, growth + done) / history.elapsed_s, done=done / history.elapsed_s)
 
 
-def grows(history: ConsumerHistory, rates: Flow) -> bool:
+def grows(history: ConsumerHistory, rates: DeliveryRates) -> bool:
     """Whether the backlog became larger from every look to the next, and by more than chance."""
     rising = all(backlog(after) > backlog(before) for before, after in pairwise(history.readings))
     return rising and rates.growth >= _MATERIAL_SHARE * rates.arriving
 
 
-def wait_s(consumer: Consumer, rates: Flow) -> float:
+def wait_s(consumer: Consumer, rates: DeliveryRates) -> float:
     """How long a message that arrives now waits for its turn, in seconds."""
     return consumer.num_pending / rates.done if rates.done else float("inf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.consumer_lag.absence import Absence, Limits, absence
+from jsdoctor.checks.consumer_lag.absence import AbsenceLimit, Limits, absence
 from jsdoctor.checks.consumer_lag.progress import (
     histories,
     is_full,
@@ -102,7 +102,7 @@ class _Quiet(NamedTuple):
     quiet_ns: int
     long_ns: int
     old: bool
-    limit: Absence
+    limit: AbsenceLimit
     rhythm_ns: int | None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of
-from jsdoctor.checks.consumer_lag.loss import Loss, falls_back, time_to_loss
+from jsdoctor.checks.consumer_lag.loss import LossForecast, falls_back, time_to_loss
 from jsdoctor.checks.consumer_lag.progress import flow, moved, still_ns, wait_s
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
@@ -50,7 +50,7 @@ def _waits(history: ConsumerHistory) -> bool:
     return history.first.num_pending > 0 and (still or history.first.num_pending < history.last.num_pending)
 
 
-def _finding(history: ConsumerHistory, loss: Loss, soon_s: float, within_s: float) -> Finding:
+def _finding(history: ConsumerHistory, loss: LossForecast, soon_s: float, within_s: float) -> Finding:
     last, stream = history.last, history.stream
     soon = loss.seconds <= soon_s
     when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.refusal import OLDEST, Refusal
+from jsdoctor.checks.declared.refusal import OLDEST, ServerRefusal
 from jsdoctor.model.jetstream import ConsumerConfig
 
 _FIXED = (
@@ -21,17 +21,17 @@ _FIXED = (
 """Attribute, field and words of what a consumer keeps from its creation on, and the first release that says so."""
 
 
-def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[Refusal]:
+def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[ServerRefusal]:
     """Why servers do not change a consumer into this."""
     if config.is_push != current.is_push:
         kinds = ("pull", "push")
         says = f"a {kinds[current.is_push]} consumer cannot become a {kinds[config.is_push]} consumer"
-        yield Refusal("deliver_subject", says, 10012)
+        yield ServerRefusal("deliver_subject", says, 10012)
         return
     for attribute, field, words, since in _FIXED:
         was, wanted = getattr(current, attribute), getattr(config, attribute)
         if was != wanted:
-            yield Refusal(field, f"{words} cannot be changed{_values(attribute, was, wanted)}", 10012, since)
+            yield ServerRefusal(field, f"{words} cannot be changed{_values(attribute, was, wanted)}", 10012, since)
 
 
 def _values(attribute: str, was: object, wanted: object) -> str:

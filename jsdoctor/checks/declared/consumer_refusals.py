@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_refusals import LARGEST_METADATA, LONGEST_DESCRIPTION
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
@@ -25,7 +25,7 @@ _NOT_NEGATIVE = (2, 11)
 """First release that refuses negative durations, and reads other negative numbers as none."""
 
 
-def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamConfig | None) -> Iterator[Refusal]:
+def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamConfig | None) -> Iterator[ServerRefusal]:
     """Why servers do not create a consumer like this on such a stream (None: it is not known).
 
     `config` is as a server would store it, `asked` as the manifest has it: some negative numbers are only refused by
@@ -42,19 +42,19 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
         yield from _on(config, stream)
 
 
-def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator[Refusal]:
+def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
     """Fields that a server of this release leaves out without a word, because it does not know them."""
     since = (2, 11)
     if release and release < since:
         for name in ("priority_policy", "priority_groups", "priority_timeout_ns"):
             if getattr(config, name) not in ("", "none", (), 0):
                 field = name.removesuffix("_ns")
-                yield Refusal(field, f"{field}: servers before 2.11 drop it without a word", 0)
+                yield ServerRefusal(field, f"{field}: servers before 2.11 drop it without a word", 0)
 
 
 def of_work_queue(
     config: ConsumerConfig, others: Iterable[tuple[str, ConsumerConfig]], creating: bool
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     """Why a work-queue stream with these other consumers, by name, does not take this one: one reader per subject.
 
     A change to no filter at all is not compared with them.
@@ -62,184 +62,190 @@ def of_work_queue(
     for name, other in others:
         if not config.filters:
             if creating:
-                yield Refusal("filter_subject", f"consumer {name} takes messages of the same work queue", 10099)
+                yield ServerRefusal("filter_subject", f"consumer {name} takes messages of the same work queue", 10099)
                 return
             continue
         if not other.filters:
-            yield Refusal("filter_subject", f"consumer {name} takes all messages of the same work queue", 10100)
+            yield ServerRefusal("filter_subject", f"consumer {name} takes all messages of the same work queue", 10100)
             return
         for wanted in config.filters:
             if taken := next((one for one in other.filters if subjects_overlap(wanted, one)), ""):
                 says = f"its filter {wanted!r} overlaps with {taken!r} of consumer {name}, on a work-queue stream"
-                yield Refusal("filter_subject", says, 10100)
+                yield ServerRefusal("filter_subject", says, 10100)
                 return
 
 
-def of_new_on_work_queue(config: ConsumerConfig) -> Iterator[Refusal]:
+def of_new_on_work_queue(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     """What a work-queue stream asks of a new consumer."""
     if config.ack_policy not in ("explicit", "flow_control"):
         code = 10098 if config.is_push or config.ack_policy == "all" else 10084
-        yield Refusal("ack_policy", "a work queue needs ack policy explicit", code)
+        yield ServerRefusal("ack_policy", "a work queue needs ack policy explicit", code)
     if config.deliver_policy != "all":
-        yield Refusal("deliver_policy", "a work queue takes deliver policy all only", 10101)
+        yield ServerRefusal("deliver_policy", "a work queue takes deliver policy all only", 10101)
 
 
-def _name(config: ConsumerConfig) -> Iterator[Refusal]:
+def _name(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     name = config.durable_name or config.name
     if _FORBIDDEN & set(name):
-        yield Refusal("durable_name", "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'", 0)
+        yield ServerRefusal(
+            "durable_name", "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'", 0
+        )
     elif len(name) > _LONGEST_NAME:
-        yield Refusal("durable_name", f"a consumer's name has {_LONGEST_NAME} characters at most", 10102)
+        yield ServerRefusal("durable_name", f"a consumer's name has {_LONGEST_NAME} characters at most", 10102)
     if config.durable_name and config.name != config.durable_name:
-        yield Refusal("name", "name and durable_name are not the same", 10132)
+        yield ServerRefusal("name", "name and durable_name are not the same", 10132)
     if len(config.description.encode()) > LONGEST_DESCRIPTION:
-        yield Refusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes", 10107)
+        yield ServerRefusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes", 10107)
     if sum(len(key.encode()) + len(value.encode()) for key, value in config.metadata.items()) > LARGEST_METADATA:
-        yield Refusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes", 10135)
+        yield ServerRefusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes", 10135)
 
 
-def _numbers(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[Refusal]:
+def _numbers(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:
     steps = len(config.backoff_ns)
     if steps and config.max_deliver != -1 and steps > config.max_deliver:
         says = f"its backoff has {counted(steps, 'step')} and max_deliver is {config.max_deliver}: it must be as many"
-        yield Refusal("max_deliver", says, 10116)
+        yield ServerRefusal("max_deliver", says, 10116)
     elif steps and asked.max_deliver < -1:
-        yield Refusal("max_deliver", "max_deliver is below the steps of the backoff", 10116, before=_NOT_NEGATIVE)
+        yield ServerRefusal("max_deliver", "max_deliver is below the steps of the backoff", 10116, before=_NOT_NEGATIVE)
     if any(step < 0 for step in config.backoff_ns):
-        yield Refusal("backoff", "a step of the backoff is negative", 10184, since=_NOT_NEGATIVE)
+        yield ServerRefusal("backoff", "a step of the backoff is negative", 10184, since=_NOT_NEGATIVE)
     elif config.ack_wait_ns < 0 or (asked.ack_wait_ns < 0 and not steps):
-        yield Refusal("ack_wait", "ack_wait is negative", 10183, since=_NOT_NEGATIVE)
+        yield ServerRefusal("ack_wait", "ack_wait is negative", 10183, since=_NOT_NEGATIVE)
     if config.num_replicas < 0:
-        yield Refusal("num_replicas", "the number of replicas is negative", 10133)
+        yield ServerRefusal("num_replicas", "the number of replicas is negative", 10133)
     if config.sample_freq:
         number = config.sample_freq.removesuffix("%")
         if not _SAMPLING.fullmatch(config.sample_freq) or int(number) < 0:
-            yield Refusal("sample_freq", f"sample_freq {config.sample_freq!r} is no percentage, such as '100'", 10095)
+            yield ServerRefusal(
+                "sample_freq", f"sample_freq {config.sample_freq!r} is no percentage, such as '100'", 10095
+            )
     if config.direct:
-        yield Refusal("direct", "direct is for consumers of servers themselves, which are not durable", 0)
+        yield ServerRefusal("direct", "direct is for consumers of servers themselves, which are not durable", 0)
 
 
-def _push(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[Refusal]:
+def _push(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:
     subject = config.deliver_subject
     if {"*", ">"} & set(subject.split(".")):
-        yield Refusal("deliver_subject", "the deliver subject must be a subject without wildcards", 10079)
+        yield ServerRefusal("deliver_subject", "the deliver subject must be a subject without wildcards", 10079)
     elif not is_subject(subject):
-        yield Refusal("deliver_subject", f"the deliver subject {subject!r} is not a subject", 10112)
+        yield ServerRefusal("deliver_subject", f"the deliver subject {subject!r} is not a subject", 10112)
     if config.max_waiting > 0:
-        yield Refusal("max_waiting", "a push consumer has no max_waiting", 10080)
+        yield ServerRefusal("max_waiting", "a push consumer has no max_waiting", 10080)
     elif asked.max_waiting < 0:
-        yield Refusal("max_waiting", "a push consumer has no max_waiting", 10080, before=_NOT_NEGATIVE)
+        yield ServerRefusal("max_waiting", "a push consumer has no max_waiting", 10080, before=_NOT_NEGATIVE)
     if config.max_ack_pending > 0 and config.ack_policy == "none":
-        yield Refusal("max_ack_pending", "max_ack_pending needs acknowledgements", 10082)
+        yield ServerRefusal("max_ack_pending", "max_ack_pending needs acknowledgements", 10082)
     if 0 < config.idle_heartbeat_ns < _SMALLEST_HEARTBEAT_NS:
-        yield Refusal("idle_heartbeat", "the heartbeat is shorter than 100ms", 10083)
+        yield ServerRefusal("idle_heartbeat", "the heartbeat is shorter than 100ms", 10083)
     if config.flow_control and config.idle_heartbeat_ns == 0:
         negative = asked.idle_heartbeat_ns < 0
-        yield Refusal("flow_control", "flow control needs a heartbeat", 10108, _NOT_NEGATIVE if negative else (2, 10))
+        yield ServerRefusal(
+            "flow_control", "flow control needs a heartbeat", 10108, _NOT_NEGATIVE if negative else (2, 10)
+        )
 
 
-def _pull(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[Refusal]:
+def _pull(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:
     if config.rate_limit_bps:
-        yield Refusal("rate_limit_bps", "a pull consumer has no rate limit", 10086)
+        yield ServerRefusal("rate_limit_bps", "a pull consumer has no rate limit", 10086)
     if asked.max_waiting < 0:
-        yield Refusal("max_waiting", "max_waiting is negative", 10087, before=_NOT_NEGATIVE)
+        yield ServerRefusal("max_waiting", "max_waiting is negative", 10087, before=_NOT_NEGATIVE)
     if config.ack_policy != "flow_control":
         why = "is for push consumers, and it has no deliver_subject"
         if config.idle_heartbeat_ns > 0:
-            yield Refusal("idle_heartbeat", f"idle_heartbeat {why}", 10088)
+            yield ServerRefusal("idle_heartbeat", f"idle_heartbeat {why}", 10088)
         if config.flow_control:
-            yield Refusal("flow_control", f"flow_control {why}", 10089)
+            yield ServerRefusal("flow_control", f"flow_control {why}", 10089)
     if asked.max_batch < 0:
-        yield Refusal("max_batch", "max_batch is negative", 10114, before=_NOT_NEGATIVE)
+        yield ServerRefusal("max_batch", "max_batch is negative", 10114, before=_NOT_NEGATIVE)
     if 0 < config.max_expires_ns < _MS:
-        yield Refusal("max_expires", "max_expires is shorter than 1ms", 10115)
+        yield ServerRefusal("max_expires", "max_expires is shorter than 1ms", 10115)
     elif asked.max_expires_ns < 0:
-        yield Refusal("max_expires", "max_expires is negative", 10115, before=_NOT_NEGATIVE)
+        yield ServerRefusal("max_expires", "max_expires is negative", 10115, before=_NOT_NEGATIVE)
 
 
-def _acknowledgement(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[Refusal]:
+def _acknowledgement(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:
     """Acknowledgements by flow control, which servers have from 2.14 on."""
     if config.ack_policy != "flow_control":
         return
     since = (2, 14)
-    yield Refusal("ack_policy", "servers before 2.14 have no ack policy flow_control", 10025, before=since)
+    yield ServerRefusal("ack_policy", "servers before 2.14 have no ack policy flow_control", 10025, before=since)
     if not config.is_push:
-        yield Refusal("deliver_subject", "ack policy flow_control needs a deliver subject", 10218, since)
+        yield ServerRefusal("deliver_subject", "ack policy flow_control needs a deliver subject", 10218, since)
     if config.max_ack_pending <= 0:
-        yield Refusal("max_ack_pending", "ack policy flow_control needs max_ack_pending", 10220, since)
+        yield ServerRefusal("max_ack_pending", "ack policy flow_control needs max_ack_pending", 10220, since)
     if asked.ack_wait_ns or asked.backoff_ns:
-        yield Refusal("ack_wait", "ack policy flow_control has neither ack_wait nor backoff", 10221, since)
+        yield ServerRefusal("ack_wait", "ack policy flow_control has neither ack_wait nor backoff", 10221, since)
     if config.max_deliver > 0:
-        yield Refusal("max_deliver", "ack policy flow_control has no max_deliver", 10222, since)
+        yield ServerRefusal("max_deliver", "ack policy flow_control has no max_deliver", 10222, since)
 
 
-def _filters(config: ConsumerConfig) -> Iterator[Refusal]:
+def _filters(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     if config.filter_subject and config.filter_subjects:
-        yield Refusal("filter_subjects", "it has both filter_subject and filter_subjects", 10136)
+        yield ServerRefusal("filter_subjects", "it has both filter_subject and filter_subjects", 10136)
         return
     if "" in config.filter_subjects:
-        yield Refusal("filter_subjects", "one of its filters is empty", 10139)
+        yield ServerRefusal("filter_subjects", "one of its filters is empty", 10139)
         return
     for number, wanted in enumerate(config.filters):
         if not is_subject(wanted):
-            yield Refusal("filter_subject", f"its filter {wanted!r} is not a subject")
+            yield ServerRefusal("filter_subject", f"its filter {wanted!r} is not a subject")
             continue
         for other in config.filters[number + 1 :]:
             inside = subject_contains(wanted, other) or subject_contains(other, wanted)
             if inside or subjects_overlap(wanted, other):
                 says = f"its filters {wanted!r} and {other!r} overlap"
-                yield Refusal("filter_subjects", says, 10138, before=None if inside else (2, 11))
+                yield ServerRefusal("filter_subjects", says, 10138, before=None if inside else (2, 11))
 
 
-def _start(config: ConsumerConfig) -> Iterator[Refusal]:
+def _start(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     policy, by_seq, by_time = config.deliver_policy, config.opt_start_seq > 0, config.opt_start_time is not None
     if by_seq != (policy == "by_start_sequence"):
         says = "has a start sequence" if by_seq else "has no start sequence"
-        yield Refusal("deliver_policy", f"deliver policy {policy} {says}", 10094)
+        yield ServerRefusal("deliver_policy", f"deliver policy {policy} {says}", 10094)
     if by_time != (policy == "by_start_time"):
         says = "has a start time" if by_time else "has no start time"
-        yield Refusal("deliver_policy", f"deliver policy {policy} {says}", 10094)
+        yield ServerRefusal("deliver_policy", f"deliver policy {policy} {says}", 10094)
     if policy == "last_per_subject" and not config.filters:
-        yield Refusal("deliver_policy", "deliver policy last_per_subject needs a filter", 10094)
+        yield ServerRefusal("deliver_policy", "deliver policy last_per_subject needs a filter", 10094)
 
 
-def _groups(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[Refusal]:
+def _groups(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:
     since = (2, 11)
     if config.priority_policy in ("", "none"):
         if config.priority_groups:
-            yield Refusal("priority_groups", "priority_groups need a priority_policy", 10196, since)
+            yield ServerRefusal("priority_groups", "priority_groups need a priority_policy", 10196, since)
         if asked.priority_timeout_ns > 0:
-            yield Refusal("priority_timeout", "priority_timeout needs a priority_policy", 10197, since)
+            yield ServerRefusal("priority_timeout", "priority_timeout needs a priority_policy", 10197, since)
         return
     if config.priority_policy == "prioritized":
         says = "servers before 2.12 have no priority policy prioritized"
-        yield Refusal("priority_policy", says, 10025, since, before=(2, 12))
+        yield ServerRefusal("priority_policy", says, 10025, since, before=(2, 12))
     if config.is_push:
-        yield Refusal("priority_policy", "a push consumer has no priority policy", 10178, since)
+        yield ServerRefusal("priority_policy", "a push consumer has no priority policy", 10178, since)
     if not config.priority_groups:
-        yield Refusal("priority_groups", "a priority policy needs priority_groups", 10159, since)
+        yield ServerRefusal("priority_groups", "a priority policy needs priority_groups", 10159, since)
     for group in config.priority_groups:
         if not group:
-            yield Refusal("priority_groups", "the name of a priority group is empty", 10161, since)
+            yield ServerRefusal("priority_groups", "the name of a priority group is empty", 10161, since)
         elif not _GROUP.fullmatch(group):
             says = f"priority group {group!r}: a name has 1 to 16 letters, digits, '-', '_', '/' or '='"
-            yield Refusal("priority_groups", says, 10162, since)
+            yield ServerRefusal("priority_groups", says, 10162, since)
 
 
-def _on(config: ConsumerConfig, stream: StreamConfig) -> Iterator[Refusal]:
+def _on(config: ConsumerConfig, stream: StreamConfig) -> Iterator[ServerRefusal]:
     if config.num_replicas > stream.num_replicas:
         says = f"R{config.num_replicas} is more than the R{stream.num_replicas} of its stream"
-        yield Refusal("num_replicas", says, 0)
+        yield ServerRefusal("num_replicas", says, 0)
     elif stream.retention != "limits" and config.num_replicas not in (0, stream.num_replicas):
         says = f"R{config.num_replicas} on a stream of R{stream.num_replicas}: with {stream.retention} retention"
-        yield Refusal("num_replicas", f"{says} both must be equal", 10134)
+        yield ServerRefusal("num_replicas", f"{says} both must be equal", 10134)
     if stream.retention == "workqueue" and config.ack_policy == "none" and not config.is_push:
-        yield Refusal("ack_policy", "a work queue needs acknowledgements", 10084)
+        yield ServerRefusal("ack_policy", "a work queue needs acknowledgements", 10084)
     limits = stream.consumer_limits
     if 0 < limits.max_ack_pending < config.max_ack_pending:
         says = f"max_ack_pending is above the {limits.max_ack_pending:,} that its stream allows"
-        yield Refusal("max_ack_pending", says, 10121)
+        yield ServerRefusal("max_ack_pending", says, 10121)
     if 0 < limits.inactive_threshold_ns < config.inactive_threshold_ns:
-        yield Refusal("inactive_threshold", "inactive_threshold is above the one that its stream allows", 10153)
+        yield ServerRefusal("inactive_threshold", "inactive_threshold is above the one that its stream allows", 10153)
     if config.is_push and any(subject_contains(subject, config.deliver_subject) for subject in stream.subjects):
-        yield Refusal("deliver_subject", "it would deliver into its own stream", 10081)
+        yield ServerRefusal("deliver_subject", "it would deliver into its own stream", 10081)

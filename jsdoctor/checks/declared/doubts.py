@@ -14,7 +14,7 @@ def refused_by_tool(asset: DeclaredStream | DeclaredConsumer) -> bool:
     return any(not mistake.ignored for mistake in asset.mistakes)
 
 
-def doubt(asset: DeclaredStream | DeclaredConsumer, *fields: str) -> Finding | None:
+def indeterminate(asset: DeclaredStream | DeclaredConsumer, *fields: str) -> Finding | None:
     """Why these fields of it cannot be judged; None when they can."""
     if refused_by_tool(asset):
         code = "JSD614" if isinstance(asset, DeclaredStream) else "JSD418"

@@ -11,7 +11,7 @@ OLDEST: Release = (2, 10)
 """The oldest release that is supported: what it and all later ones refuse needs no release to be known."""
 
 
-class Refusal(NamedTuple):
+class ServerRefusal(NamedTuple):
     """One reason, the field at fault, and the error code of the server; 0 where servers differ in it.
 
     `since` is the first release that refuses it, `before` the first that no longer does; None: all later ones do.
@@ -46,12 +46,12 @@ class Refusal(NamedTuple):
         return release >= self.since and (self.before is None or release < self.before)
 
 
-def certain(refusals: Iterable[Refusal], release: Release) -> list[Refusal]:
+def certain(refusals: Iterable[ServerRefusal], release: Release) -> list[ServerRefusal]:
     """What a server of this release refuses for certain."""
     return [refusal for refusal in refusals if refusal.applies(release)]
 
 
-def possible(refusals: Iterable[Refusal], release: Release) -> list[Refusal]:
+def possible(refusals: Iterable[ServerRefusal], release: Release) -> list[ServerRefusal]:
     """What some servers refuse, where it is not known which one it will be."""
     return [] if release else [refusal for refusal in refusals if not refusal.everywhere]
 

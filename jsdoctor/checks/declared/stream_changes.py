@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 
 _ONCE_SET = (
@@ -22,34 +22,34 @@ _ZERO_IS_NONE = (2, 14)
 
 def of_change(
     config: StreamConfig, current: StreamConfig, consumers: Mapping[str, ConsumerConfig]
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     """Why servers do not change a stream into this. `config` is as a server would check it, `consumers` are those of
     the stream, by name.
     """
     if config.storage != current.storage:
-        yield Refusal("storage", f"the storage cannot be changed from {current.storage} to {config.storage}")
+        yield ServerRefusal("storage", f"the storage cannot be changed from {current.storage} to {config.storage}")
     if config.retention != current.retention and "workqueue" in (config.retention, current.retention):
         says = f"the retention cannot be changed from {current.retention} to {config.retention}"
-        yield Refusal("retention", says)
+        yield ServerRefusal("retention", says)
     for field, since in _ONCE_SET:
         if getattr(current, field) and not getattr(config, field):
-            yield Refusal(field, f"{field} is set and cannot be taken back", since=since)
+            yield ServerRefusal(field, f"{field} is set and cannot be taken back", since=since)
     if config.mirror != current.mirror:
         promoted = config.mirror is None
         says = "a mirror cannot become an ordinary stream" if promoted else "what a mirror copies cannot be changed"
-        yield Refusal("mirror", says, 10055, before=(2, 12) if promoted else None)
+        yield ServerRefusal("mirror", says, 10055, before=(2, 12) if promoted else None)
     if config.allow_msg_counter != current.allow_msg_counter:
-        yield Refusal("allow_msg_counter", "allow_msg_counter cannot be changed", since=(2, 12))
+        yield ServerRefusal("allow_msg_counter", "allow_msg_counter cannot be changed", since=(2, 12))
     if (config.persist_mode or "default") != (current.persist_mode or "default"):
-        yield Refusal("persist_mode", "persist_mode cannot be changed", since=(2, 12))
+        yield ServerRefusal("persist_mode", "persist_mode cannot be changed", since=(2, 12))
     if config.max_consumers != current.max_consumers:
-        yield Refusal("max_consumers", "max_consumers cannot be changed", before=(2, 11))
+        yield ServerRefusal("max_consumers", "max_consumers cannot be changed", before=(2, 11))
     yield from _consumer_limits(config, current, consumers)
 
 
 def _consumer_limits(
     config: StreamConfig, current: StreamConfig, consumers: Mapping[str, ConsumerConfig]
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     wanted, was = config.consumer_limits, current.consumer_limits
     if wanted == was:
         return
@@ -62,7 +62,7 @@ def _consumer_limits(
         )
         if over:
             says = f"consumer_limits are below what consumer {over[0]} has"
-            yield Refusal("consumer_limits", says, 0, before=_ZERO_IS_NONE if zero_counts else None)
+            yield ServerRefusal("consumer_limits", says, 0, before=_ZERO_IS_NONE if zero_counts else None)
             return
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.subject_transform import faults
 from jsdoctor.model.jetstream import SourceConfig, StreamConfig
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
@@ -31,7 +31,7 @@ _MIRROR = _Codes(10142, 10030, 10150, 10151, 10152)
 _SOURCE = _Codes(10141, 10046, 10144, 10145, 10147)
 
 
-def of_origins(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[Refusal]:
+def of_origins(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[ServerRefusal]:
     """Why servers do not take these mirrors and sources."""
     if config.mirror is not None:
         yield from _of_mirror(config)
@@ -39,19 +39,19 @@ def of_origins(config: StreamConfig, known: KnownStream, creating: bool) -> Iter
     seen: set[tuple[object, ...]] = set()
     for source in config.sources:
         if source.identity in seen:
-            yield Refusal("sources", f"it has the source {source.name} twice", 10140)
+            yield ServerRefusal("sources", f"it has the source {source.name} twice", 10140)
         seen.add(source.identity)
         yield from _origin("sources", source, config, known, creating)
     yield from _cycle(config, known)
 
 
-def _of_mirror(config: StreamConfig) -> Iterator[Refusal]:
+def _of_mirror(config: StreamConfig) -> Iterator[ServerRefusal]:
     if config.first_seq > 0:
-        yield Refusal("first_seq", "a mirror has no first_seq", 10143)
+        yield ServerRefusal("first_seq", "a mirror has no first_seq", 10143)
     if config.subjects:
-        yield Refusal("subjects", "a mirror has no subjects of its own", 10034)
+        yield ServerRefusal("subjects", "a mirror has no subjects of its own", 10034)
     if config.sources:
-        yield Refusal("sources", "a mirror has no sources", 10031)
+        yield ServerRefusal("sources", "a mirror has no sources", 10031)
     for field, code, since in (
         ("allow_msg_counter", 10173, (2, 12)),
         ("allow_atomic", 10198, (2, 12)),
@@ -59,22 +59,22 @@ def _of_mirror(config: StreamConfig) -> Iterator[Refusal]:
         ("allow_batched", 10209, (2, 14)),
     ):
         if getattr(config, field):
-            yield Refusal(field, f"a mirror has no {field}", code, since=since)
+            yield ServerRefusal(field, f"a mirror has no {field}", code, since=since)
     if config.subject_delete_marker_ttl_ns > 0:
-        yield Refusal("subject_delete_marker_ttl", "a mirror has no subject_delete_marker_ttl", since=(2, 11))
+        yield ServerRefusal("subject_delete_marker_ttl", "a mirror has no subject_delete_marker_ttl", since=(2, 11))
 
 
 def _origin(
     field: str, origin: SourceConfig, config: StreamConfig, known: KnownStream, creating: bool
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     codes = _MIRROR if field == "mirror" else _SOURCE
     if (not origin.name or _FORBIDDEN & set(origin.name)) and (origin.external is None or field == "sources"):
-        yield Refusal(field, f"{origin.name!r} is no name of a stream", codes.name)
+        yield ServerRefusal(field, f"{origin.name!r} is no name of a stream", codes.name)
         return
     if origin.filter_subject and origin.subject_transforms:
-        yield Refusal(field, f"{origin.name} has both a filter and transforms", codes.both)
+        yield ServerRefusal(field, f"{origin.name} has both a filter and transforms", codes.both)
     elif creating and origin.filter_subject and not is_subject(origin.filter_subject):
-        yield Refusal(field, f"the filter {origin.filter_subject!r} of {origin.name} is not a subject", 0)
+        yield ServerRefusal(field, f"the filter {origin.filter_subject!r} of {origin.name} is not a subject", 0)
     yield from _transforms(field, origin, codes)
     if origin.external is not None:
         yield from _external(field, origin.external.api, origin.external.deliver)
@@ -82,37 +82,37 @@ def _origin(
     there = known(origin.name)
     if there is not None and 0 < config.max_msg_size < there.max_msg_size:
         says = f"max_msg_size {config.max_msg_size:,} is below the {there.max_msg_size:,} of {origin.name}"
-        yield Refusal("max_msg_size", says, codes.size)
+        yield ServerRefusal("max_msg_size", says, codes.size)
 
 
-def _transforms(field: str, origin: SourceConfig, codes: _Codes) -> Iterator[Refusal]:
+def _transforms(field: str, origin: SourceConfig, codes: _Codes) -> Iterator[ServerRefusal]:
     transforms = origin.subject_transforms
     for number, transform in enumerate(transforms):
         if transform.src and not is_subject(transform.src):
-            yield Refusal(field, f"the filter {transform.src!r} of {origin.name} is not a subject", codes.filter)
+            yield ServerRefusal(field, f"the filter {transform.src!r} of {origin.name} is not a subject", codes.filter)
             continue
         for fault in faults(transform.src, transform.dest):
-            yield Refusal(field, f"{origin.name}: {fault.says}", 0, fault.since, fault.before)
+            yield ServerRefusal(field, f"{origin.name}: {fault.says}", 0, fault.since, fault.before)
         others = [other.src for at, other in enumerate(transforms) if at != number]
         if field == "mirror":
             overlaps = any(subjects_overlap(transform.src, other) for other in others)
         else:
             overlaps = any(subject_contains(other, transform.src) for other in others)
         if overlaps:
-            yield Refusal(field, f"the filters of {origin.name} overlap", codes.overlap)
+            yield ServerRefusal(field, f"the filters of {origin.name} overlap", codes.overlap)
             return
 
 
-def _external(field: str, api: str, deliver: str) -> Iterator[Refusal]:
+def _external(field: str, api: str, deliver: str) -> Iterator[ServerRefusal]:
     if deliver and not _is_literal(deliver):
-        yield Refusal(field, f"the deliver prefix {deliver!r} must be a subject without wildcards", 10024)
+        yield ServerRefusal(field, f"the deliver prefix {deliver!r} must be a subject without wildcards", 10024)
     if api and not _is_literal(api):
-        yield Refusal(field, f"the API prefix {api!r} must be a subject without wildcards")
+        yield ServerRefusal(field, f"the API prefix {api!r} must be a subject without wildcards")
     elif api and subjects_overlap(api, _API):
-        yield Refusal(field, f"the API prefix {api!r} is that of this account itself", 10021)
+        yield ServerRefusal(field, f"the API prefix {api!r} is that of this account itself", 10021)
 
 
-def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[Refusal]:
+def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[ServerRefusal]:
     """A stream that comes to read from itself, over others or at once."""
     waiting: list[StreamConfig] = [config]
     visited: set[str] = set()
@@ -123,7 +123,7 @@ def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[Refusal]:
             if origin.name in visited:
                 if origin is stream.mirror or _meets(stream.subjects, origin.filter_subject):
                     field = "mirror" if config.mirror else "sources"
-                    yield Refusal(field, f"{stream.name} reads from {origin.name}, which is a cycle")
+                    yield ServerRefusal(field, f"{stream.name} reads from {origin.name}, which is a cycle")
                     return
             elif there := known(origin.name):
                 waiting.append(there)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_origins import KnownStream, of_origins
 from jsdoctor.checks.declared.subject_transform import faults
 from jsdoctor.model.jetstream import StreamConfig
@@ -32,7 +32,7 @@ STRICT = (2, 12)
 """First release that refuses fields it does not know; older ones drop them."""
 
 
-def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[Refusal]:
+def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[ServerRefusal]:
     """Why servers do not take a stream like this. `config` is as a server would check it (`stream_as_checked`),
     `known` finds the streams that it mirrors or sources, `creating` tells a new stream from a change.
     """
@@ -49,67 +49,69 @@ def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Itera
     yield from _transforms(config)
 
 
-def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[Refusal]:
+def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
     """Fields that a server of this release leaves out without a word, because it does not know them."""
     if release and release < STRICT:
         for name, since in _SINCE.items():
             if _is_set(config, name) and release < since:
-                yield Refusal(name, f"{name}: servers before {since[0]}.{since[1]} drop it without a word", 0)
+                yield ServerRefusal(name, f"{name}: servers before {since[0]}.{since[1]} drop it without a word", 0)
 
 
-def _name(name: str) -> Iterator[Refusal]:
+def _name(name: str) -> Iterator[ServerRefusal]:
     if not name or _FORBIDDEN & set(name):
-        yield Refusal("name", "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'")
+        yield ServerRefusal(
+            "name", "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
+        )
     elif len(name) > _LONGEST_NAME:
-        yield Refusal("name", f"a stream's name has {_LONGEST_NAME} characters at most")
+        yield ServerRefusal("name", f"a stream's name has {_LONGEST_NAME} characters at most")
 
 
-def _texts(config: StreamConfig) -> Iterator[Refusal]:
+def _texts(config: StreamConfig) -> Iterator[ServerRefusal]:
     if len(config.description.encode()) > LONGEST_DESCRIPTION:
-        yield Refusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes")
+        yield ServerRefusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes")
     if sum(len(key.encode()) + len(value.encode()) for key, value in config.metadata.items()) > LARGEST_METADATA:
-        yield Refusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes")
+        yield ServerRefusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes")
     if config.placement and config.placement.preferred:
-        yield Refusal("placement", "a placement must not have a preferred server", since=(2, 11))
+        yield ServerRefusal("placement", "a placement must not have a preferred server", since=(2, 11))
 
 
-def _numbers(config: StreamConfig) -> Iterator[Refusal]:
+def _numbers(config: StreamConfig) -> Iterator[ServerRefusal]:
     if config.num_replicas > MAX_REPLICAS:
-        yield Refusal("num_replicas", f"R{config.num_replicas}: a stream has {MAX_REPLICAS} replicas at most")
+        yield ServerRefusal("num_replicas", f"R{config.num_replicas}: a stream has {MAX_REPLICAS} replicas at most")
     if config.num_replicas < 0:
-        yield Refusal("num_replicas", "the number of replicas is negative", 10133)
+        yield ServerRefusal("num_replicas", "the number of replicas is negative", 10133)
     for field, value in (("max_age", config.max_age_ns), ("duplicate_window", config.duplicate_window_ns)):
         if value < 0:
-            yield Refusal(field, f"{field} is negative")
+            yield ServerRefusal(field, f"{field} is negative")
         elif 0 < value < _SHORTEST_NS:
-            yield Refusal(field, f"{field} is shorter than 100ms")
+            yield ServerRefusal(field, f"{field} is shorter than 100ms")
     if 0 < config.max_age_ns < config.duplicate_window_ns:
-        yield Refusal("duplicate_window", "the duplicate window is longer than max_age")
+        yield ServerRefusal("duplicate_window", "the duplicate window is longer than max_age")
     marker = config.subject_delete_marker_ttl_ns
     if marker < 0:
-        yield Refusal("subject_delete_marker_ttl", "subject_delete_marker_ttl is negative", since=(2, 11))
+        yield ServerRefusal("subject_delete_marker_ttl", "subject_delete_marker_ttl is negative", since=(2, 11))
     elif 0 < marker < _SECOND_NS:
-        yield Refusal("subject_delete_marker_ttl", "subject_delete_marker_ttl is shorter than 1s", since=(2, 11))
+        yield ServerRefusal("subject_delete_marker_ttl", "subject_delete_marker_ttl is shorter than 1s", since=(2, 11))
 
 
-def _combinations(config: StreamConfig) -> Iterator[Refusal]:
+def _combinations(config: StreamConfig) -> Iterator[ServerRefusal]:
     if config.deny_purge and config.allow_rollup_hdrs:
-        yield Refusal("deny_purge", "deny_purge and allow_rollup_hdrs exclude each other")
+        yield ServerRefusal("deny_purge", "deny_purge and allow_rollup_hdrs exclude each other")
     if config.discard_new_per_subject:
         if config.discard != "new":
-            yield Refusal("discard_new_per_subject", "discard_new_per_subject needs discard policy new")
+            yield ServerRefusal("discard_new_per_subject", "discard_new_per_subject needs discard policy new")
         elif config.max_msgs_per_subject <= 0:
-            yield Refusal("discard_new_per_subject", "discard_new_per_subject needs a limit max_msgs_per_subject")
+            yield ServerRefusal("discard_new_per_subject", "discard_new_per_subject needs a limit max_msgs_per_subject")
 
 
-def _features(config: StreamConfig) -> Iterator[Refusal]:
+def _features(config: StreamConfig) -> Iterator[ServerRefusal]:
     if config.allow_msg_counter:
         yield from _counter(config)
     if config.allow_msg_schedules and config.discard == "new":
         says = "a stream with allow_msg_schedules cannot have discard policy new"
-        yield Refusal("allow_msg_schedules", says, since=(2, 14))
+        yield ServerRefusal("allow_msg_schedules", says, since=(2, 14))
     if config.allow_msg_schedules and config.sources:
-        yield Refusal("allow_msg_schedules", "a stream with sources has no schedules", 10187, since=(2, 12))
+        yield ServerRefusal("allow_msg_schedules", "a stream with sources has no schedules", 10187, since=(2, 12))
     if config.persist_mode == "async":
         for wrong, says in (
             (config.storage != "file", "needs file storage"),
@@ -117,10 +119,10 @@ def _features(config: StreamConfig) -> Iterator[Refusal]:
             (config.allow_atomic, "excludes allow_atomic"),
         ):
             if wrong:
-                yield Refusal("persist_mode", f"persist_mode async {says}", since=(2, 12))
+                yield ServerRefusal("persist_mode", f"persist_mode async {says}", since=(2, 12))
 
 
-def _counter(config: StreamConfig) -> Iterator[Refusal]:
+def _counter(config: StreamConfig) -> Iterator[ServerRefusal]:
     for wrong, says, since in (
         (config.discard == "new", "discard policy new", (2, 12)),
         (config.allow_msg_ttl, "allow_msg_ttl", (2, 12)),
@@ -128,14 +130,14 @@ def _counter(config: StreamConfig) -> Iterator[Refusal]:
         (config.allow_msg_schedules, "allow_msg_schedules", (2, 14)),
     ):
         if wrong:
-            yield Refusal("allow_msg_counter", f"a counter stream cannot have {says}", since=since)
+            yield ServerRefusal("allow_msg_counter", f"a counter stream cannot have {says}", since=since)
 
 
-def _unknown_fields(config: StreamConfig) -> Iterator[Refusal]:
+def _unknown_fields(config: StreamConfig) -> Iterator[ServerRefusal]:
     for name, since in _SINCE.items():
         if since > STRICT and _is_set(config, name):
             says = f"servers before {since[0]}.{since[1]} have no {name}"
-            yield Refusal(name, says, 10025, since=STRICT, before=since)
+            yield ServerRefusal(name, says, 10025, since=STRICT, before=since)
 
 
 def _is_set(config: StreamConfig, name: str) -> bool:
@@ -143,30 +145,30 @@ def _is_set(config: StreamConfig, name: str) -> bool:
     return getattr(config, attribute) not in (False, 0, "", "default")
 
 
-def _new(config: StreamConfig) -> Iterator[Refusal]:
+def _new(config: StreamConfig) -> Iterator[ServerRefusal]:
     if config.sealed:
-        yield Refusal("sealed", "a stream cannot be created sealed")
+        yield ServerRefusal("sealed", "a stream cannot be created sealed")
     if config.mirror_direct and not config.mirror:
-        yield Refusal("mirror_direct", "mirror_direct is for mirrors")
+        yield ServerRefusal("mirror_direct", "mirror_direct is for mirrors")
 
 
-def _subjects(config: StreamConfig) -> Iterator[Refusal]:
+def _subjects(config: StreamConfig) -> Iterator[ServerRefusal]:
     for number, subject in enumerate(config.subjects):
         if not is_subject(subject):
-            yield Refusal("subjects", f"{subject!r} is not a subject")
+            yield ServerRefusal("subjects", f"{subject!r} is not a subject")
             continue
         if subject == ">" and not config.no_ack:
-            yield Refusal("subjects", "a stream of all subjects ('>') needs no_ack")
+            yield ServerRefusal("subjects", "a stream of all subjects ('>') needs no_ack")
         elif subject == ">" and config.num_replicas != 1:
-            yield Refusal("subjects", "a stream of all subjects ('>') has one replica")
+            yield ServerRefusal("subjects", "a stream of all subjects ('>') has one replica")
         elif not config.no_ack:
             yield from _reserved(subject)
         for other in config.subjects[number + 1 :]:
             if subjects_overlap(subject, other):
-                yield Refusal("subjects", f"its subjects {subject!r} and {other!r} overlap")
+                yield ServerRefusal("subjects", f"its subjects {subject!r} and {other!r} overlap")
 
 
-def _reserved(subject: str) -> Iterator[Refusal]:
+def _reserved(subject: str) -> Iterator[ServerRefusal]:
     """Servers before 2.11 look only for subjects within their own, later ones for all that meet them."""
     for space in (*_API, "$SYS.>"):
         if not subjects_overlap(subject, space):
@@ -175,14 +177,14 @@ def _reserved(subject: str) -> Iterator[Refusal]:
             continue
         inside = subject_contains(space, subject) and space != "$NRG.>"
         says = f"{subject!r} overlaps with the server's own {space}, which needs no_ack"
-        yield Refusal("subjects", says, since=(2, 10) if inside else (2, 11))
+        yield ServerRefusal("subjects", says, since=(2, 10) if inside else (2, 11))
         return
 
 
-def _transforms(config: StreamConfig) -> Iterator[Refusal]:
+def _transforms(config: StreamConfig) -> Iterator[ServerRefusal]:
     if transform := config.subject_transform:
         for fault in faults(transform.src, transform.dest):
-            yield Refusal("subject_transform", fault.says, 0, fault.since, fault.before)
+            yield ServerRefusal("subject_transform", fault.says, 0, fault.since, fault.before)
     republish = config.republish
     if republish is None:
         return
@@ -190,7 +192,7 @@ def _transforms(config: StreamConfig) -> Iterator[Refusal]:
     if dest == ">" and source == ">" and transform and config.subjects == (transform.src,):
         source = dest = transform.dest
     if cycle := next((subject for subject in config.subjects if subjects_overlap(dest, subject)), None):
-        yield Refusal("republish", f"it republishes to {dest!r}, which is its own subject {cycle!r}")
+        yield ServerRefusal("republish", f"it republishes to {dest!r}, which is its own subject {cycle!r}")
     else:
         for fault in faults(source, dest, republished=True):
-            yield Refusal("republish", f"republish: {fault.says}", since=fault.since, before=fault.before)
+            yield ServerRefusal("republish", f"republish: {fault.says}", since=fault.since, before=fault.before)

@@ -30,7 +30,7 @@ _SHORTER: Release = (2, 12)
 _LARGEST = (1 << 31) - 1
 
 
-class Fault(NamedTuple):
+class TransformFault(NamedTuple):
     """What is wrong with a transform, and the releases that refuse it for that."""
 
     says: str
@@ -38,7 +38,7 @@ class Fault(NamedTuple):
     before: Release | None = None
 
 
-def faults(source: str, destination: str, republished: bool = False) -> Iterator[Fault]:
+def faults(source: str, destination: str, republished: bool = False) -> Iterator[TransformFault]:
     """What servers refuse; the first that all releases refuse ends the search.
 
     An empty destination is no transform, an empty source stands for all subjects.
@@ -47,21 +47,21 @@ def faults(source: str, destination: str, republished: bool = False) -> Iterator
         return
     source = source or ">"
     if not _well_formed(source):
-        yield Fault(f"the source {source!r} is not a subject")
+        yield TransformFault(f"the source {source!r} is not a subject")
         return
     tokens, wildcards = destination.split("."), source.split(".").count("*")
     if not _well_formed(destination):
-        yield Fault(f"the destination {destination!r} is not a subject")
+        yield TransformFault(f"the destination {destination!r} is not a subject")
     elif "*" in tokens:
-        yield Fault(f"the destination {destination!r} has a wildcard: write {{{{wildcard(1)}}}} for the first")
+        yield TransformFault(f"the destination {destination!r} has a wildcard: write {{{{wildcard(1)}}}} for the first")
     elif (tokens[-1] == ">") != (source.split(".")[-1] == ">"):
-        yield Fault(f"source {source!r} and destination {destination!r} must both end in '>', or neither")
+        yield TransformFault(f"source {source!r} and destination {destination!r} must both end in '>', or neither")
     else:
         for token in tokens:
             yield from _token(token, wildcards, ">" in source.split("."), republished)
 
 
-def _token(token: str, wildcards: int, rest: bool, republished: bool) -> Iterator[Fault]:
+def _token(token: str, wildcards: int, rest: bool, republished: bool) -> Iterator[TransformFault]:
     """`rest`: the source ends in `>`."""
     if place := _PLACE.fullmatch(token):
         name, positions = "wildcard", [int(place[1])]
@@ -70,21 +70,23 @@ def _token(token: str, wildcards: int, rest: bool, republished: bool) -> Iterato
     else:
         found = _FUNCTION.search(token)
         if found is None or not _SPELLINGS.fullmatch(found[1]):
-            yield Fault(f"{token} is no function of subject transforms")
+            yield TransformFault(f"{token} is no function of subject transforms")
             return
         name, read = found[1].lower(), _positions(found[1].lower(), re.split(r",\s*", found[2]))
         if read is None:
-            yield Fault(f"{token} does not have the arguments that it needs")
+            yield TransformFault(f"{token} does not have the arguments that it needs")
             return
         positions = read
     if name in _ONLY_REPUBLISHED and not republished:
-        yield Fault(f"{token} is no function of a stream's transform", since=_SHORTER, before=_SIDES_SINCE)
+        yield TransformFault(f"{token} is no function of a stream's transform", since=_SHORTER, before=_SIDES_SINCE)
     if any(position > wildcards for position in positions) and (wildcards or rest):
-        yield Fault(f"{token} refers to more wildcards than the source has ({wildcards})")
+        yield TransformFault(f"{token} refers to more wildcards than the source has ({wildcards})")
     elif not wildcards and name not in _NO_WILDCARD_NEEDED:
-        yield Fault(f"{token} refers to a wildcard, and the source has none", before=_SHORTER if rest else None)
+        yield TransformFault(
+            f"{token} refers to a wildcard, and the source has none", before=_SHORTER if rest else None
+        )
     elif not wildcards or name == "random" or (name == "partition" and not positions):
-        yield Fault(f"{token}: servers before 2.12 do not take it so", before=_SHORTER)
+        yield TransformFault(f"{token}: servers before 2.12 do not take it so", before=_SHORTER)
 
 
 def _positions(name: str, arguments: list[str]) -> list[int] | None:

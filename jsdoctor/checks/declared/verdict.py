@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jsdoctor.checks.declared.doubts import BY_HAND
-from jsdoctor.checks.declared.refusal import Refusal, certain, possible
+from jsdoctor.checks.declared.refusal import ServerRefusal, certain, possible
 from jsdoctor.model.finding import Finding, Observation, Severity
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Mistake
 
@@ -14,8 +14,8 @@ _Reason = tuple[str, Observation]
 
 def verdict(
     asset: DeclaredStream | DeclaredConsumer,
-    refusals: Sequence[Refusal],
-    dropped: Sequence[Refusal],
+    refusals: Sequence[ServerRefusal],
+    dropped: Sequence[ServerRefusal],
     release: tuple[int, ...],
 ) -> Finding | None:
     """What its tool refuses, else what the server does; then what is dropped; then what only some servers refuse.
@@ -38,12 +38,12 @@ def verdict(
     return _finding(asset, some, Severity.INFO) if some else None
 
 
-def shown(asset: DeclaredStream | DeclaredConsumer, refusal: Refusal) -> Observation:
+def shown(asset: DeclaredStream | DeclaredConsumer, refusal: ServerRefusal) -> Observation:
     """A reason at the line of its field."""
     return asset.at(refusal.field).shows(refusal.says)
 
 
-def _refusal(asset: DeclaredStream | DeclaredConsumer, refusal: Refusal) -> _Reason:
+def _refusal(asset: DeclaredStream | DeclaredConsumer, refusal: ServerRefusal) -> _Reason:
     return refusal.text, shown(asset, refusal)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import Scanned, observed, scanned
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, observed, scanned
 from jsdoctor.checks.dedupe_window.windows import comfortable_window_s, is_published_to
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -26,7 +26,7 @@ def dedupe_off_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iter
             yield _finding(one)
 
 
-def _finding(one: Scanned) -> Finding:
+def _finding(one: ScannedStream) -> Finding:
     stored, repeats = one.stored, one.stored.repeats
     twice = (
         f", and {counted(repeats.count, 'message')} of them came again and are stored twice" if repeats.count else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from jsdoctor.checks.dedupe_window.repeats import Scanned, examples, observed, scanned
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, observed, scanned
 from jsdoctor.checks.dedupe_window.windows import is_published_to
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
@@ -53,7 +53,7 @@ class Starts:
         return name, self._starts.get(name)
 
 
-def _between(one: Scanned, origins: dict[tuple[str, str], Stream], starts: Starts, repeat: Repeat) -> str:
+def _between(one: ScannedStream, origins: dict[tuple[str, str], Stream], starts: Starts, repeat: Repeat) -> str:
     """What happened between both messages that loses ids; empty when nothing is known of it."""
     first, again = moment(repeat.before_ns), moment(repeat.at_ns)
     config, account = one.stream.config, one.stream.account
@@ -81,7 +81,7 @@ def _forgets(stream: Stream) -> str:
     return "all but the newest message of a subject" if config.max_msgs_per_subject == _REMOVES_AT_ONCE else ""
 
 
-def _proven(one: Scanned, close: Sequence[Repeat], between: Sequence[str], window_ns: int) -> Finding:
+def _proven(one: ScannedStream, close: Sequence[Repeat], between: Sequence[str], window_ns: int) -> Finding:
     known = next(filter(None, between), "")
     count = one.stored.repeats.distances.below(window_ns)
     why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
@@ -106,7 +106,7 @@ def _proven(one: Scanned, close: Sequence[Repeat], between: Sequence[str], windo
     )
 
 
-def _possible(one: Scanned, forgets: str, server: str, start: datetime | None) -> Finding:
+def _possible(one: ScannedStream, forgets: str, server: str, start: datetime | None) -> Finding:
     since_ns = int((one.stream.at - start).total_seconds() * 1e9) if start else None
     window_ns = one.stream.config.duplicate_window_ns
     fresh = since_ns is not None and 0 <= since_ns < window_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.repeats import (
-    Scanned,
+    ScannedStream,
     catching_window_ns,
     examples,
     observed,
@@ -32,7 +32,7 @@ def duplicates_stored(stored: StoredMessages, snapshots: SnapshotSeries, params:
             yield _finding(one, params)
 
 
-def _finding(one: Scanned, params: Params) -> Finding:
+def _finding(one: ScannedStream, params: Params) -> Finding:
     stored, repeats = one.stored, one.stored.repeats
     window_ns, caught = catching_window_ns(one, params.integer("longest_retry"))
     apart = span(repeats.distances.smallest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.dedupe_window.window_too_short_declared import deduplicates
 from jsdoctor.checks.dedupe_window.windows import retry_horizon_ns
 from jsdoctor.checks.registry import check
@@ -22,7 +22,7 @@ def max_age_below_retry_horizon_declared(manifests: Manifests, params: Params) -
         max_age = stream.stored.max_age_ns
         if not deduplicates(stream.stored) or max_age <= 0:
             continue
-        if unsure := doubt(stream, "duplicate_window", "max_age"):
+        if unsure := indeterminate(stream, "duplicate_window", "max_age"):
             yield unsure
         elif max_age >= horizon:
             yield passed(stream.subject)

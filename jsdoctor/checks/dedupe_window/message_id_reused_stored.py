@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import Scanned, examples, observed, scanned
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, observed, scanned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -28,7 +28,7 @@ def message_id_reused_stored(stored: StoredMessages, snapshots: SnapshotSeries) 
             yield passed(one.stored.subject)
 
 
-def _finding(one: Scanned) -> Finding:
+def _finding(one: ScannedStream) -> Finding:
     repeats, window_ns = one.stored.repeats, one.stream.config.duplicate_window_ns
     lost = f"; what came within {span(window_ns)} of the first was thrown away" if window_ns > 0 else ""
     return Finding(

@@ -21,7 +21,7 @@ STEPS_NS = tuple(
 _SHOWN = 3
 
 
-class Scanned(msgspec.Struct, frozen=True):
+class ScannedStream(msgspec.Struct, frozen=True):
     """A stream that was read, with its configuration.
 
     `windows` are the duplicate windows that its messages passed: its own where clients publish to it, those of its
@@ -43,13 +43,13 @@ class Scanned(msgspec.Struct, frozen=True):
         return min(self.windows, default=None)
 
 
-def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Scanned]:
+def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[ScannedStream]:
     """Streams whose ids were compared. Those that the last look did not show from their leader are left out."""
     led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
     for one in stored.streams:
         stream = led.get((one.account, one.stream)) or (None if one.account else _only(led.values(), one.stream))
         if stream is not None and one.ids_read:
-            yield Scanned(one, stream, tuple(_windows(stream, led)))
+            yield ScannedStream(one, stream, tuple(_windows(stream, led)))
 
 
 def _only(streams: Iterable[Stream], name: str) -> Stream | None:
@@ -67,7 +67,7 @@ def _windows(stream: Stream, led: dict[tuple[str, str], Stream]) -> Iterator[int
             yield from (window for window in (origin.config.duplicate_window_ns,) if window > 0)
 
 
-def catching_window_ns(repeats: Scanned, longest_ns: int) -> tuple[int, int]:
+def catching_window_ns(repeats: ScannedStream, longest_ns: int) -> tuple[int, int]:
     """A round window that would have caught all repeats no farther apart than `longest_ns`, and how many these are."""
     distances = repeats.stored.repeats.distances
     farthest = distances.largest_below(longest_ns + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import Scanned, scanned
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, scanned
 from jsdoctor.checks.dedupe_window.window_too_large import BYTES_PER_ID, affordable_s
 from jsdoctor.checks.dedupe_window.windows import NS_PER_S, is_published_to
 from jsdoctor.checks.registry import check
@@ -41,7 +41,7 @@ def _ids_held(stored: StoredStream) -> int:
     return round(stored.with_id * stored.window_ns / covered_ns)
 
 
-def _finding(one: Scanned, ids: int, many: bool, threshold: int) -> Finding:
+def _finding(one: ScannedStream, ids: int, many: bool, threshold: int) -> Finding:
     window_ns = one.stream.config.duplicate_window_ns
     rate = ids / (window_ns / NS_PER_S)
     counted_all = ids == one.stored.ids_in_window

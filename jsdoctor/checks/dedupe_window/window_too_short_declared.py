@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.dedupe_window.windows import retry_horizon_ns
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
@@ -22,7 +22,7 @@ def window_too_short_declared(manifests: Manifests, params: Params) -> Iterator[
         window, max_age = stream.stored.duplicate_window_ns, stream.stored.max_age_ns
         if not deduplicates(stream.stored) or 0 < max_age < horizon:
             continue
-        if unsure := doubt(stream, "duplicate_window", "max_age"):
+        if unsure := indeterminate(stream, "duplicate_window", "max_age"):
             yield unsure
         elif window >= horizon:
             yield passed(stream.subject)

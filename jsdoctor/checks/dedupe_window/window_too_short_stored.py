@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import Scanned, catching_window_ns, observed, scanned
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, catching_window_ns, observed, scanned
 from jsdoctor.checks.dedupe_window.windows import NS_PER_S
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
@@ -26,7 +26,7 @@ def window_too_short_stored(stored: StoredMessages, snapshots: SnapshotSeries, p
         yield _finding(one, window_ns, late, longest_ns) if late else passed(one.stored.subject)
 
 
-def _finding(one: Scanned, window_ns: int, late: int, longest_ns: int) -> Finding:
+def _finding(one: ScannedStream, window_ns: int, late: int, longest_ns: int) -> Finding:
     stored, distances = one.stored, one.stored.repeats.distances
     found = [r for r in stored.repeats.kept if window_ns <= r.distance_ns <= longest_ns and not r.differs]
     enough_ns, _ = catching_window_ns(one, longest_ns)
@@ -50,7 +50,7 @@ def _finding(one: Scanned, window_ns: int, late: int, longest_ns: int) -> Findin
     )
 
 
-def _remedy(one: Scanned, enough_ns: int) -> dict[str, object]:
+def _remedy(one: ScannedStream, enough_ns: int) -> dict[str, object]:
     """A copy's own window is not what let them pass."""
     if one.is_copy:
         return {

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
-from jsdoctor.checks.logs.spells import Subjects
+from jsdoctor.checks.logs.log_incidents import Subjects
 from jsdoctor.checks.logs.timeline import timeline_of
 from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned

@@ -22,7 +22,7 @@ _BYTES_A_SECOND = 400
 """Where lines have no times, so much of the text stands for a second: a server that starts logs four lines in one."""
 
 
-class Timeline:
+class ProcessTimeline:
     """The processes of all servers, to be asked whether a moment was special. Times are microseconds.
 
     Where lines have no times, their places in the text are compared.
@@ -70,13 +70,13 @@ class Timeline:
         )
 
 
-_latest: list[tuple[LogEvidence, Timeline]] = []
+_latest: list[tuple[LogEvidence, ProcessTimeline]] = []
 
 
-def timeline_of(logs: LogEvidence) -> Timeline:
+def timeline_of(logs: LogEvidence) -> ProcessTimeline:
     """The timeline of this evidence, made once for all rules."""
     if not _latest or _latest[0][0] is not logs:
-        _latest[:] = [(logs, Timeline(logs))]
+        _latest[:] = [(logs, ProcessTimeline(logs))]
     return _latest[0][1]
 
 

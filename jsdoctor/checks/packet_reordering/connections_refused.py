@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.packets.views import PORTS, moment, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
-from jsdoctor.model.packets import Attempts, Endpoint, PacketEvidence
+from jsdoctor.model.packets import Attempts, PacketEvidence, SocketAddress
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 
@@ -15,11 +15,11 @@ from jsdoctor.model.share import Share
 @check("packet_reordering.connections_refused")
 def connections_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By server that speaks NATS or has one of its ports; of several captures the one that shows most."""
-    known: dict[Endpoint, str] = {}
+    known: dict[SocketAddress, str] = {}
     for view in views(packets):
         end = view.tcp.client if view.nats.swapped else view.tcp.server
         known.setdefault(end, view.capture.name)
-    worst: dict[Endpoint, tuple[Attempts, str]] = {}
+    worst: dict[SocketAddress, tuple[Attempts, str]] = {}
     for capture in packets.captures:
         for one in capture.attempts:
             wanted = one.server in known or one.server.port in PORTS
@@ -30,7 +30,7 @@ def connections_refused(packets: PacketEvidence, params: Params) -> Iterator[Fin
     yield from (passed(_subject(end)) for end in known if end not in worst)
 
 
-def _subject(end: Endpoint) -> Subject:
+def _subject(end: SocketAddress) -> Subject:
     return Subject(kind="server", name=str(end))
 
 

@@ -11,7 +11,7 @@ from jsdoctor.model.share import Share
 from jsdoctor.model.wording import counted
 
 
-class Loss(NamedTuple):
+class LossFigures(NamedTuple):
     """How much, how long the longest resending took, in words. `exact`: two captures were compared.
 
     `doubtful`: most of what was sent again had arrived already, so that lateness explains the rest as well as loss.
@@ -27,19 +27,19 @@ class Loss(NamedTuple):
 _LATE = ", and {count:,} more that had arrived already: late packets make senders resend, so this is an upper bound"
 
 
-def losses(direction: DirectionView) -> Loss | None:
+def losses(direction: DirectionView) -> LossFigures | None:
     """None where nothing was lost. What the receiver had already, though it was sent again, is no loss."""
     flow, again = direction.flow, direction.flow.retransmission
     stall_ns = again.longest_wait_ns if again.timeout and not _all_arrived(again) else 0
     if direction.path is not None and direction.path.sent:
         lost = Share(direction.path.lost, direction.path.sent)
-        return Loss(lost, stall_ns, _exactly(direction.path, again), exact=True) if lost.events else None
+        return LossFigures(lost, stall_ns, _exactly(direction.path, again), exact=True) if lost.events else None
     lost = Share(max(0, again.packets - again.needless_packets), flow.distinct_packets)
     if not lost.events and not again.timeout and not again.syn:
         return None
     doubtful = again.needless_packets * 2 >= again.packets > 0
     where = _LATE.format(count=again.needless) if doubtful else _where(direction, lost)
-    return Loss(lost, stall_ns, f"{_sent_again(lost, again)}{where}{_stalls(again)}", doubtful=doubtful)
+    return LossFigures(lost, stall_ns, f"{_sent_again(lost, again)}{where}{_stalls(again)}", doubtful=doubtful)
 
 
 def _all_arrived(again: Retransmission) -> bool:

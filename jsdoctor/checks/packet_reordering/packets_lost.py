@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from jsdoctor.checks.packet_reordering.losses import Loss, losses
+from jsdoctor.checks.packet_reordering.losses import LossFigures, losses
 from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, proves_no_loss, why_not
 from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
 from jsdoctor.checks.packets.words import CONFIDENCE, observed
@@ -56,7 +56,7 @@ def _rank(finding: Finding) -> tuple[int, float]:
     return (finding.severity or Severity.WARNING).rank, float(finding.measured or 0)
 
 
-def _severity(loss: Loss, params: Params) -> Severity | None:
+def _severity(loss: LossFigures, params: Params) -> Severity | None:
     enough = params.integer("enough")
     if loss.doubtful and loss.stall_ns < params.integer("stall"):
         return Severity.INFO
@@ -67,7 +67,7 @@ def _severity(loss: Loss, params: Params) -> Severity | None:
     return Severity.INFO
 
 
-def _finding(view: View, direction: DirectionView, loss: Loss, params: Params) -> Finding:
+def _finding(view: View, direction: DirectionView, loss: LossFigures, params: Params) -> Finding:
     flow, again = direction.flow, direction.flow.retransmission
     severity = _severity(loss, params)
     by_ratio = loss.share.reaches(params.number(_RATIOS[severity]), params.integer("enough"))

@@ -8,7 +8,7 @@ from jsdoctor.checks.packets.views import View, gravest_of_each, moment
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
-from jsdoctor.model.nats_traffic import Status
+from jsdoctor.model.nats_traffic import StatusMessages
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
@@ -41,11 +41,11 @@ def pulls_ended(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     yield from gravest_of_each(packets, judge, Severity.WARNING)
 
 
-def _counts(one: Status) -> bool:
+def _counts(one: StatusMessages) -> bool:
     return one.code >= 400 and one.code not in _ORDINARY and one.text.lower() not in _HARMLESS
 
 
-def _finding(view: View, ended: list[Status], params: Params) -> Finding:
+def _finding(view: View, ended: list[StatusMessages], params: Params) -> Finding:
     count = sum(one.count for one in ended)
     return Finding(
         subject=view.subject,
@@ -60,6 +60,6 @@ def _finding(view: View, ended: list[Status], params: Params) -> Finding:
     )
 
 
-def _said(one: Status) -> str:
+def _said(one: StatusMessages) -> str:
     meaning = next((words for text, words in _MEANING.items() if text in one.text.lower()), "")
     return f"{one.count:,} with '{one.code} {one.text}'" + (f" ({meaning})" if meaning else "")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.packets.views import View, unreadable, views
 from jsdoctor.model.finding import CLUSTER, Finding, Subject, unknown
-from jsdoctor.model.nats_traffic import Refusal
+from jsdoctor.model.nats_traffic import RefusedPublishes
 from jsdoctor.model.packets import PacketEvidence
 
 
@@ -15,7 +15,7 @@ class RefusedBy(NamedTuple):
     """A refusal and the connection that it came over."""
 
     view: View
-    refusal: Refusal
+    refusal: RefusedPublishes
 
 
 def refused(packets: PacketEvidence, *codes: int) -> dict[Subject, list[RefusedBy]]:
@@ -30,7 +30,7 @@ def refusals_but(packets: PacketEvidence, *codes: int) -> dict[Subject, list[Ref
     return _refusals(packets, lambda refusal: refusal.err_code not in codes)
 
 
-def _refusals(packets: PacketEvidence, wanted: Callable[[Refusal], bool]) -> dict[Subject, list[RefusedBy]]:
+def _refusals(packets: PacketEvidence, wanted: Callable[[RefusedPublishes], bool]) -> dict[Subject, list[RefusedBy]]:
     best: dict[tuple[Subject, Subject], list[RefusedBy]] = {}
     for view in views(packets):
         by_stream: dict[Subject, list[RefusedBy]] = {}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from jsdoctor.model.finding import Finding, Outcome, Severity, Subject
-from jsdoctor.model.nats_traffic import Content, Link, NatsConnection
+from jsdoctor.model.nats_traffic import Content, NatsConnection, NatsPeers
 from jsdoctor.model.packets import Capture, Flow, PacketEvidence, PairedConnection, PathDelay, TcpConnection
 
 PORTS = frozenset((4222, 5222, 6222, 7222, 7422, 8443))
@@ -43,7 +43,7 @@ class View(NamedTuple):
     @property
     def ends(self) -> tuple[str, str]:
         """The two sides in words."""
-        if self.nats.link is Link.CLIENT:
+        if self.nats.link is NatsPeers.CLIENT:
             return "the client", "the server"
         return str(self.tcp.client), str(self.tcp.server)
 

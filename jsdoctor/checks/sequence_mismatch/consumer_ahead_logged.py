@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.told import told_in_full
+from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -27,7 +27,7 @@ def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
         repaired = only == {"consumer-delivered-ahead"}
         then = f"the server moved it back, {_LOST}" if repaired else _LOST
         acks = only == {"consumer-acked-ahead"}
-        yield told_in_full(burst, _what(burst), then, Severity.ERROR if repaired or acks else None)
+        yield detailed_finding(burst, _what(burst), then, Severity.ERROR if repaired or acks else None)
     if not found:
         yield passed(CLUSTER)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.told import told_in_full
+from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -30,6 +30,6 @@ def divergence_logged(logs: LogEvidence) -> Iterator[Finding]:
         for burst in bursts(logs, signature, calm=False):
             found = True
             once = burst.count == 1 and signature != "replica-apply-mismatch"
-            yield told_in_full(burst, what, _THEN, Severity.WARNING if once else None)
+            yield detailed_finding(burst, what, _THEN, Severity.WARNING if once else None)
     if not found:
         yield passed(CLUSTER)

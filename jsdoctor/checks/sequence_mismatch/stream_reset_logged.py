@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
+from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.spells import troubles
-from jsdoctor.checks.logs.told import told_each, told_in_full
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -29,14 +29,18 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    resets = troubles(logs, "stream-reset", "stream-reset-bad-state", calm=False)
-    yield from told_each(resets, "a copy of the stream was reset", _AGAIN, repeated=Severity.WARNING)
+    resets = log_incidents(logs, "stream-reset", "stream-reset-bad-state", calm=False)
+    yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN, repeated=Severity.WARNING)
     for burst in bursts(logs, *_REBUILT, subjects=member_of, calm=False):
         what = f"indexes of {burst.values('store')} were rebuilt, as after every unclean stop"
-        yield told_in_full(burst, what, "nothing to do", Severity.INFO)
+        yield detailed_finding(burst, what, "nothing to do", Severity.INFO)
     for burst in bursts(logs, *_UNREADABLE, calm=False):
-        yield told_in_full(burst, "entries or states could not be read and were left out", _REPLAY, Severity.WARNING)
+        yield detailed_finding(
+            burst, "entries or states could not be read and were left out", _REPLAY, Severity.WARNING
+        )
     for burst in bursts(logs, *_RAFT, subjects=member_of):
-        yield told_in_full(burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING)
+        yield detailed_finding(
+            burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING
+        )
     if not resets:
         yield passed(CLUSTER)

@@ -16,7 +16,7 @@ from jsdoctor.model.params import Params
 _Most = Mapping[str, tuple[int, Observation]]
 
 
-class Share(msgspec.Struct, frozen=True):
+class AccountLimitUse(msgspec.Struct, frozen=True):
     """How much of one limit is taken, and what happens when it is full."""
 
     text: str
@@ -46,16 +46,16 @@ def account_limits(claims: AccountClaims, connections: Connections | None, param
             yield passed(uses[0].subject)
 
 
-def _shares(uses: Sequence[AccountUse], most: _Most, account: str) -> Iterator[Share]:
+def _shares(uses: Sequence[AccountUse], most: _Most, account: str) -> Iterator[AccountLimitUse]:
     limits = uses[-1].limits
-    yield Share(
+    yield AccountLimitUse(
         "client connections",
         sum(use.clients for use in uses),
         limits.conn,
         "new clients are refused (maximum account active connections exceeded)",
         tuple(use.observed("client_connections", use.clients) for use in uses),
     )
-    yield Share(
+    yield AccountLimitUse(
         "leaf node connections",
         sum(use.leafs for use in uses),
         limits.leaf,
@@ -64,7 +64,7 @@ def _shares(uses: Sequence[AccountUse], most: _Most, account: str) -> Iterator[S
     )
     if account in most:
         held, seen = most[account]
-        yield Share(
+        yield AccountLimitUse(
             "subscriptions of one connection",
             held,
             limits.subs,
@@ -84,7 +84,7 @@ def _most_subscriptions(connections: Connections | None) -> _Most:
     return most
 
 
-def _finding(account: AccountUse, late: Sequence[Share], warn_at: float) -> Finding:
+def _finding(account: AccountUse, late: Sequence[AccountLimitUse], warn_at: float) -> Finding:
     worst = max(late, key=lambda share: share.used / share.limit)
     full = worst.used >= worst.limit
     return Finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import lately, told
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence
@@ -35,14 +35,14 @@ def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
         what = "; ".join(dict.fromkeys(_FAILED[one.signature] for one in burst.found))
         reason = f" ({burst.values('reason')})" if burst.values("reason") else ""
         then = "meanwhile its clients cannot log in there"
-        yield told(burst, f"{what}{reason}: {burst.story}; {then}", _severity(logs, burst))
+        yield finding_of(burst, f"{what}{reason}: {burst.story}; {then}", _severity(logs, burst))
     for burst in expired:
-        yield told(burst, f"the JWT of its account has expired, so it was disconnected: {burst.story}")
+        yield finding_of(burst, f"the JWT of its account has expired, so it was disconnected: {burst.story}")
     if not failed and not expired:
         yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
     only_slow = all(one.signature == "account-fetch-slow" for one in burst.found)
-    grave = burst.most >= _MANY or (lately(logs, burst) and not only_slow)
+    grave = burst.most >= _MANY or (is_recent(logs, burst) and not only_slow)
     return None if grave else Severity.INFO

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.told import by_server, lately, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -26,8 +26,8 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
             if dropped
             else f"up to {burst.largest('pending') or 0:,} JetStream API requests were waiting"
         )
-        severity = Severity.ERROR if dropped and lately(logs, burst) else None
-        yield told(
+        severity = Severity.ERROR if dropped and is_recent(logs, burst) else None
+        yield finding_of(
             burst,
             f"{what} ({burst.story}); their clients waited in vain and ask again. Such lines are written at most once a"
             " second",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import by_server, lately, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
 from jsdoctor.model.log import LogEvidence
@@ -34,14 +34,14 @@ def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
         *bursts(logs, *_TURNED_AWAY, subjects=client_of),
     ]
     for burst in found:
-        yield told(burst, _words(burst), _severity(logs, burst))
+        yield finding_of(burst, _words(burst), _severity(logs, burst))
     if not found:
         yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
     unable = any(one.signature in _UNABLE for one in burst.found)
-    return Severity.ERROR if unable and lately(logs, burst) else None
+    return Severity.ERROR if unable and is_recent(logs, burst) else None
 
 
 def _words(burst: Burst) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.logs.spells import Trouble, troubles
-from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
@@ -27,7 +27,7 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     explained: set[str] = set()
-    for trouble in troubles(logs, *_CAUSES, subjects=by_server, calm=False):
+    for trouble in log_incidents(logs, *_CAUSES, subjects=by_server, calm=False):
         explained.add(trouble.subject.name)
         yield _finding(trouble)
     silent = [run for run in logs.runs if _went_on(run) and run.server not in explained]
@@ -37,11 +37,11 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield passed(CLUSTER)
 
 
-def _finding(trouble: Trouble) -> Finding:
+def _finding(trouble: LogIncident) -> Finding:
     causes = list(dict.fromkeys(_CAUSES[spell.signature] for spell in trouble.spells))
     lasting = any(spell.resolved is None for spell in trouble.spells)
     ended = Severity.WARNING
-    return told(
+    return finding_of(
         trouble,
         f"JetStream was switched off on this server: {'; '.join(causes)}. {trouble.story.capitalize()}."
         + (" It stays off until the server is started again" if lasting else " The server was started again since"),

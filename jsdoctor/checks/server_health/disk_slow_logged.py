@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -45,7 +45,7 @@ def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 def _finding(burst: Burst, long_ns: int, params: Params) -> Finding:
     what = ", ".join(dict.fromkeys(_SLOW[one.signature] for one in burst.found))
     grave = burst.most >= params.integer("lines") or long_ns >= params.integer("long")
-    return told(
+    return finding_of(
         burst,
         f"it was slow at {what}, up to {span(long_ns // 1_000_000 * 1_000_000)} at a time ({burst.story}): a slow disk,"
         " too little processor time, or a machine that was paused",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence
@@ -18,7 +18,7 @@ def ingest_overrun_logged(logs: LogEvidence) -> Iterator[Finding]:
     seen: set[Subject] = set()
     for burst in bursts(logs, "ingest-dropped", calm=False):
         seen.add(burst.subject)
-        yield told(
+        yield finding_of(
             burst,
             f"messages were thrown away, they came faster than the stream stores them ({burst.values('reason')}):"
             f" {burst.story}. One line can stand for 100,000 messages; publishers that want no answer were not told",
@@ -26,7 +26,7 @@ def ingest_overrun_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in bursts(logs, "stream-lag-high"):
         if burst.subject not in seen:
             seen.add(burst.subject)
-            yield told(
+            yield finding_of(
                 burst,
                 f"more than 10,000 of its messages waited for its replicas: {burst.story}. Its leader takes them faster"
                 " than the others confirm",
@@ -34,7 +34,7 @@ def ingest_overrun_logged(logs: LogEvidence) -> Iterator[Finding]:
             )
     for burst in bursts(logs, "client-too-many-requests", subjects=client_of):
         seen.add(burst.subject)
-        yield told(
+        yield finding_of(
             burst,
             f"its publishes were refused with `too many requests` (10167): {burst.story}. Others on the same stream may"
             " have lost messages unnoticed",

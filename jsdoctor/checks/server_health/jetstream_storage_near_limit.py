@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.limits import Fill, of_account, of_server
+from jsdoctor.checks.server_health.limits import ServerLimitUse, of_account, of_server
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Account, Accounts, Server, Servers
@@ -25,7 +25,7 @@ def jetstream_storage_near_limit(
         yield _judged(account, of_account(account), params)
 
 
-def _judged(holder: Server | Account, fills: Iterable[Fill], params: Params) -> Finding:
+def _judged(holder: Server | Account, fills: Iterable[ServerLimitUse], params: Params) -> Finding:
     reserved_at, warn_at, fail_at = (params.number(n) for n in ("reserved_fraction", "warn_fraction", "max_fraction"))
     late = [fill for fill in fills if fill.ratio >= (warn_at if fill.kind == "used" else reserved_at)]
     if not late:
@@ -44,7 +44,7 @@ def _judged(holder: Server | Account, fills: Iterable[Fill], params: Params) -> 
     )
 
 
-def _words(holder: Server | Account, fill: Fill, fail_at: float) -> str:
+def _words(holder: Server | Account, fill: ServerLimitUse, fail_at: float) -> str:
     of = "server" if isinstance(holder, Server) else "account"
     text = f"{fill.value:,} of the {of}'s {fill.limit:,} bytes of {fill.what} are {fill.kind}"
     if fill.kind == "reserved":
@@ -56,7 +56,7 @@ def _words(holder: Server | Account, fill: Fill, fail_at: float) -> str:
     return f"{text}: at the limit publishes are refused (error {code})"
 
 
-def _evidence(holder: Server | Account, fill: Fill) -> Iterator[Observation]:
+def _evidence(holder: Server | Account, fill: ServerLimitUse) -> Iterator[Observation]:
     source = holder.name if isinstance(holder, Server) else holder.source
     yield Observation(source, fill.path, fill.value, holder.at)
     yield Observation(source, f"limit of {fill.what}", fill.limit, holder.at)

@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.server import UNLIMITED, Account, JetStreamStats
 
 
-class Fill(msgspec.Struct, frozen=True):
+class ServerLimitUse(msgspec.Struct, frozen=True):
     """One limit and how much of it is taken. `kind` tells whether messages fill it or `max_bytes` of streams do."""
 
     what: str
@@ -29,7 +29,7 @@ def _real(limit: int) -> bool:
     return 0 < limit < UNLIMITED
 
 
-def of_server(stats: JetStreamStats) -> Iterator[Fill]:
+def of_server(stats: JetStreamStats) -> Iterator[ServerLimitUse]:
     """The limits of a server: max_file_store, max_memory_store. A sum of reservations that underflowed is skipped."""
     config = stats.config
     if config is None:
@@ -39,12 +39,12 @@ def of_server(stats: JetStreamStats) -> Iterator[Fill]:
         ("memory", config.max_memory, stats.memory, stats.reserved_memory, "memory"),
     ):
         if _real(limit):
-            yield Fill(what, "used", name, used, limit)
+            yield ServerLimitUse(what, "used", name, used, limit)
             if reserved < UNLIMITED:
-                yield Fill(what, "reserved", f"reserved_{name}", reserved, limit)
+                yield ServerLimitUse(what, "reserved", f"reserved_{name}", reserved, limit)
 
 
-def of_account(account: Account) -> Iterator[Fill]:
+def of_account(account: Account) -> Iterator[ServerLimitUse]:
     """The limits of an account, or of each of its tiers."""
     for tier in account.tiers:
         of_tier = f" of tier {tier.name}" if tier.name else ""
@@ -53,6 +53,6 @@ def of_account(account: Account) -> Iterator[Fill]:
             ("memory", tier.limits.max_memory, tier.memory, tier.reserved_memory, "memory"),
         ):
             if _real(limit):
-                yield Fill(what + of_tier, "used", name, used, limit)
+                yield ServerLimitUse(what + of_tier, "used", name, used, limit)
                 if reserved < UNLIMITED:
-                    yield Fill(what + of_tier, "reserved", f"reserved_{name}", reserved, limit)
+                    yield ServerLimitUse(what + of_tier, "reserved", f"reserved_{name}", reserved, limit)

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
@@ -39,7 +39,7 @@ def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
     for burst in bursts(logs, *_CLIENT, subjects=client_of):
         quiet = False
         message = f"its logins were refused: {burst.story}"
-        yield told(burst, message, None if burst.most >= params.integer("min_failures") else Severity.INFO)
+        yield finding_of(burst, message, None if burst.most >= params.integer("min_failures") else Severity.INFO)
     if quiet:
         yield passed(CLUSTER)
 
@@ -56,7 +56,7 @@ def _finding(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Findi
     grave = most >= params.integer("max_failures")
     users = listed(one.value("user") for one in lines if one.value("user"))
     reasons = listed(one.value("reason") for one in lines if one.value("reason"))
-    found = told(
+    found = finding_of(
         burst,
         f"{counted(sum(one.count for one in lines), 'login')} failed, up to {most:,} of one address or user within"
         f" {span(params.integer('window'))} ({burst.story}), from {listed(one.value('address') for one in lines)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -28,7 +28,7 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
         reasons = dict.fromkeys(reason for one in open_ or burst.found if (reason := _reason(one)))
         over = not open_ and all((one.logged_by, one.fields) in resolved for one in burst.found)
         blind = any(index_of(logs).lacks_level(one.logged_by, "INF") for one in burst.found)
-        yield told(
+        yield finding_of(
             burst,
             f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
             Severity.INFO if over else None,

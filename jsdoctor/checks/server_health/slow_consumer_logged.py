@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.told import by_server, lately, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import listed, no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -31,19 +31,19 @@ def slow_consumer_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
 
 def _finding(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:
     links = [one for one in burst.found if one.value("kind") in _LINKS]
-    recent = lately(logs, burst, recent_us)
+    recent = is_recent(logs, burst, recent_us)
     if links:
         kinds = listed(_LINKS[one.value("kind")] for one in links)
         message = (
             f"it could not write to {kinds} of {listed(one.value('address') for one in links)} ({burst.story}): that"
             " server or the network to it is too slow; leader changes and replicas that fall behind follow"
         )
-        return told(burst, message, Severity.ERROR if recent else Severity.WARNING)
+        return finding_of(burst, message, Severity.ERROR if recent else Severity.WARNING)
     message = (
         f"clients were cut off for reading too slowly ({burst.story}), from {burst.values('address')}{_who(burst)}:"
         " they lost what core NATS sent them meanwhile and had to connect again"
     )
-    return told(burst, message, None if recent else Severity.INFO)
+    return finding_of(burst, message, None if recent else Severity.INFO)
 
 
 def _who(burst: Burst) -> str:

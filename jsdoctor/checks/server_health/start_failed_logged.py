@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.told import by_server, lately, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
@@ -25,14 +25,14 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
         if burst.subject.name not in failed:
             quiet = False
             texts = dict.fromkeys(dict(line.fields).get("reason", "") for one in burst.found for line in one.exemplars)
-            yield told(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
+            yield finding_of(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
     for burst in bursts(logs, "server-name-duplicate", subjects=by_server, calm=False):
         quiet = False
-        yield told(
+        yield finding_of(
             burst,
             f"another server has the same name, {burst.values('remote')}: {burst.story}. JetStream knows its members by"
             " name: their streams get into each other's way",
-            None if lately(logs, burst) else Severity.WARNING,
+            None if is_recent(logs, burst) else Severity.WARNING,
         )
     if quiet:
         yield passed(CLUSTER)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import by_server, lately, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence
@@ -47,4 +47,4 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 def _finding(logs: LogEvidence, burst: Burst, what: str, answer: str) -> Finding:
     then = f"; every publish beyond it gets {answer}, and health checks stay ok" if answer else ""
-    return told(burst, f"{what}: {burst.story}{then}", None if lately(logs, burst) else Severity.WARNING)
+    return finding_of(burst, f"{what}: {burst.story}{then}", None if is_recent(logs, burst) else Severity.WARNING)

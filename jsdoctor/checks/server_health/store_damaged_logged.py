@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.told import told
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import no_server_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
@@ -69,7 +69,7 @@ def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
         found = [one for one in bursts(logs, *signatures, subjects=_owner, calm=False) if one.subject not in graver]
         graver.update(burst.subject for burst in found)
         for burst in found:
-            yield told(burst, f"{_what(burst)}: {burst.story}", severity)
+            yield finding_of(burst, f"{_what(burst)}: {burst.story}", severity)
     if not graver:
         yield passed(CLUSTER)
 

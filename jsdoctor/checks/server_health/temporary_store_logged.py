@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.temporary import is_in_memory
@@ -25,7 +25,7 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
         known = list(dict.fromkeys(path for path in paths if path))
         fallback = any(one.signature == "temporary-store-used" for one in burst.found)
         grave = fallback or any(is_in_memory(path) for path in known)
-        yield told(
+        yield finding_of(
             burst,
             f"its streams are stored in {known[-1] if known else 'a directory for temporary files'}"
             + (", because no store_dir is set" if fallback else "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jsdoctor.checks.logs.spells import Trouble, troubles
-from jsdoctor.checks.logs.told import by_server, told
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -25,7 +25,7 @@ def unhealthy_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     quiet = True
-    for trouble in troubles(logs, "healthcheck-failed", subjects=by_server, repeats=True):
+    for trouble in log_incidents(logs, "healthcheck-failed", subjects=by_server, repeats=True):
         spells = tuple(spell for spell in trouble.spells if not any(word in _reason(spell) for word in _ASKED))
         if not spells:
             continue
@@ -44,11 +44,11 @@ def _plain(reason: str) -> str:
     return "several errors at once" if reason == "N errors" else reason.strip('"')
 
 
-def _finding(trouble: Trouble) -> Finding:
+def _finding(trouble: LogIncident) -> Finding:
     reasons = [_reason(spell) for spell in trouble.unresolved or trouble.spells]
     behind = all(any(word in reason for word in _CATCHING_UP) for reason in reasons)
     causes = "; ".join(list(dict.fromkeys(map(_plain, reasons)))[:3])
-    return told(
+    return finding_of(
         trouble,
         f"its health check failed, {causes}: {trouble.story}. One line is one probe that asked",
         trouble.severity(Severity.WARNING if behind else None),

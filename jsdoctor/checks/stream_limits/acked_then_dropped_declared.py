@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.oversize import largest_payload, lets_in_too_large
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -29,7 +29,7 @@ def acked_then_dropped_declared(
         config = stream.stored
         if config.max_bytes <= 0 or config.discard != "old" or config.sealed or config.mirror:
             continue
-        if unsure := doubt(stream, "max_bytes", "max_msg_size"):
+        if unsure := indeterminate(stream, "max_bytes", "max_msg_size"):
             yield unsure
         elif lets_in_too_large(config, payload, params.integer("overhead")):
             yield _finding(stream, payload)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.declared import deletions, stream_changes
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt, refused_by_tool
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate, refused_by_tool
 from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
@@ -34,7 +34,7 @@ def change_deletes_declared(
             yield _whole(stream, current)
         elif not deployed.seen:
             continue
-        elif unsure := doubt(stream, *_FIELDS) or deployed.doubt(stream, stream.name):
+        elif unsure := indeterminate(stream, *_FIELDS) or deployed.doubt(stream, stream.name):
             yield unsure
         elif current is not None:
             server = release(version_at(current.answered_by, servers, connected))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared import stream_changes, stream_refusals
 from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.index import Declarations
-from jsdoctor.checks.declared.refusal import Refusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
@@ -43,7 +43,7 @@ def configuration_refused_declared(
 
 def _refusals(
     stream: DeclaredStream, declared: Declarations, deployed: Deployed, account: str | None, release: tuple[int, ...]
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     current = deployed.stream(stream.name) if stream.fate is not Fate.REPLACED else None
     if current and not stream.may_update:
         return
@@ -66,7 +66,7 @@ def _refusals(
 
 def _overlaps(
     stream: DeclaredStream, subjects: tuple[str, ...], declared: Declarations, deployed: Deployed, account: str | None
-) -> Iterator[Refusal]:
+) -> Iterator[ServerRefusal]:
     """A subject belongs to one stream of an account: those of one file are held against each other, and each against
     what is deployed and stays. A subject that the stream has already is not taken from it.
     """
@@ -79,4 +79,4 @@ def _overlaps(
         pairs = ((s, t) for s in subjects for t in taken if name != stream.name and subjects_overlap(s, t))
         if pair := next(pairs, None):
             says = f"its subject {pair[0]!r} overlaps with {pair[1]!r} of stream {name}"
-            yield Refusal("subjects", says, 10065)
+            yield ServerRefusal("subjects", says, 10065)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.manifest import DeclaredStream, Manifests
@@ -20,7 +20,7 @@ def discard_unstated_declared(manifests: Manifests) -> Iterator[Finding]:
         reached = [name for name in _LIMITS if getattr(config, name) > 0]
         if not reached or config.mirror or config.sealed:
             continue
-        if unsure := doubt(stream, *_LIMITS):
+        if unsure := indeterminate(stream, *_LIMITS):
             yield unsure
         elif stream.states("discard"):
             yield passed(stream.subject)

@@ -15,7 +15,7 @@ Histories = Mapping[tuple[str, str], StreamHistory]
 _NS = 1_000_000_000
 
 
-class Fill(msgspec.Struct, frozen=True):
+class StreamLimitUse(msgspec.Struct, frozen=True):
     """One limit of a stream and what is used of it. `no_room`: nothing more fits."""
 
     noun: str
@@ -40,7 +40,7 @@ class Fill(msgspec.Struct, frozen=True):
         return (stream.observed(self.used_path, self.used), stream.observed(self.limit_path, self.limit))
 
 
-def storage_fills(stream: Stream) -> tuple[Fill, ...]:
+def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
     """The stream against `max_msgs` and `max_bytes`, where it has them.
 
     Bytes have no room when a message of average size does not fit (server: filestore.go storeRawMsg, ErrMaxBytes).
@@ -48,19 +48,21 @@ def storage_fills(stream: Stream) -> tuple[Fill, ...]:
     state, config, found = stream.state, stream.config, []
     if config.max_msgs > 0:
         full = state.messages >= config.max_msgs
-        found.append(Fill("messages", state.messages, config.max_msgs, "state.messages", "config.max_msgs", full))
+        found.append(
+            StreamLimitUse("messages", state.messages, config.max_msgs, "state.messages", "config.max_msgs", full)
+        )
     if config.max_bytes > 0:
         full = state.messages > 0 and config.max_bytes - state.bytes < state.bytes // state.messages
-        found.append(Fill("bytes", state.bytes, config.max_bytes, "state.bytes", "config.max_bytes", full))
+        found.append(StreamLimitUse("bytes", state.bytes, config.max_bytes, "state.bytes", "config.max_bytes", full))
     return tuple(found)
 
 
-def consumer_fill(stream: Stream) -> Fill | None:
+def consumer_fill(stream: Stream) -> StreamLimitUse | None:
     """The stream against `max_consumers`, where it has one."""
     used, limit = stream.state.consumer_count, stream.config.max_consumers
     if limit <= 0:
         return None
-    return Fill("consumers", used, limit, "state.consumer_count", "config.max_consumers", used >= limit)
+    return StreamLimitUse("consumers", used, limit, "state.consumer_count", "config.max_consumers", used >= limit)
 
 
 def refuses_when_full(stream: Stream) -> bool:
@@ -73,7 +75,7 @@ def histories(trend: Trend | None) -> Histories:
     return {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
 
 
-def time_to_full_ns(fill: Fill, history: StreamHistory | None) -> int | None:
+def time_to_full_ns(fill: StreamLimitUse, history: StreamHistory | None) -> int | None:
     """How long until the limit is reached at the present rate; None when it does not grow, or nobody measured."""
     if history is None:
         return None
@@ -86,6 +88,6 @@ def time_to_full_ns(fill: Fill, history: StreamHistory | None) -> int | None:
     return int((fill.limit - fill.used) / grown * history.elapsed_s * _NS)
 
 
-def larger_limits(stream: Stream, *fills: Fill) -> dict[str, object]:
+def larger_limits(stream: Stream, *fills: StreamLimitUse) -> dict[str, object]:
     """Values for the remedy that doubles the limits which are (nearly) reached."""
     return {"no_ack": stream.config.no_ack} | {fill.key: 2 * fill.limit for fill in fills}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.limits import (
-    Fill,
+    StreamLimitUse,
     consumer_fill,
     histories,
     larger_limits,
@@ -55,7 +55,7 @@ def near_limit(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -
         )
 
 
-def _judged(stream: Stream, min_consumers: int) -> list[Fill]:
+def _judged(stream: Stream, min_consumers: int) -> list[StreamLimitUse]:
     if stream.config.sealed:
         return []
     matters = refuses_when_full(stream) or stream.config.retention != "limits"
@@ -67,7 +67,7 @@ def _judged(stream: Stream, min_consumers: int) -> list[Fill]:
     return fills
 
 
-def _consequence(stream: Stream, fill: Fill) -> str:
+def _consequence(stream: Stream, fill: StreamLimitUse) -> str:
     if fill.noun == "consumers":
         return "at the limit no further consumer can be created"
     if refuses_when_full(stream):
@@ -75,7 +75,7 @@ def _consequence(stream: Stream, fill: Fill) -> str:
     return "at the limit each new message deletes the oldest one, processed or not"
 
 
-def _remedy(stream: Stream, fill: Fill) -> dict[str, object]:
+def _remedy(stream: Stream, fill: StreamLimitUse) -> dict[str, object]:
     if fill.noun == "consumers":
         return {"action": "stream.look_at_consumers"}
     return larger_limits(stream, fill)

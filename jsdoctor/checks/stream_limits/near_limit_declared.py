@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -24,7 +24,7 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         most = stream.stored.max_consumers
         if most <= 0:
             continue
-        if unsure := doubt(stream, "max_consumers"):
+        if unsure := indeterminate(stream, "max_consumers"):
             yield unsure
             continue
         names = _consumers(stream, declared, deployed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.manifest import Manifests
@@ -19,7 +19,7 @@ def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
         config = stream.stored
         if not config.subjects or config.mirror:
             continue
-        if unsure := doubt(stream, "no_ack", "subjects"):
+        if unsure := indeterminate(stream, "no_ack", "subjects"):
             yield unsure
         elif not config.no_ack or all(s == ">" or s.startswith(_SYSTEM_SUBJECTS) for s in config.subjects):
             yield passed(stream.subject)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import lately, told
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -29,8 +29,8 @@ def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     found = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
     for burst in found:
-        grave = burst.most >= _MANY or lately(logs, burst, _JUST_NOW_US)
-        yield told(burst, _words(burst), None if grave else Severity.INFO)
+        grave = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
+        yield finding_of(burst, _words(burst), None if grave else Severity.INFO)
     if not found:
         yield passed(CLUSTER)
 

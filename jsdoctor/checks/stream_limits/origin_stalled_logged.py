@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.told import lately, told
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -35,7 +35,7 @@ def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     found = [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]
     for burst in found:
-        yield told(burst, _words(burst), _severity(logs, burst))
+        yield finding_of(burst, _words(burst), _severity(logs, burst))
     if not found:
         yield passed(CLUSTER)
 
@@ -44,7 +44,7 @@ def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
     signatures = {one.signature for one in burst.found}
     if signatures == {"source-recreated"}:
         return Severity.INFO
-    return None if lately(logs, burst) else Severity.WARNING
+    return None if is_recent(logs, burst) else Severity.WARNING
 
 
 def _words(burst: Burst) -> str:

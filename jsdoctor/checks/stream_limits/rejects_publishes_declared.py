@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.manifest import DeclaredStream, Manifests
@@ -20,7 +20,7 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
         config = stream.stored
         if not config.subjects or config.name.startswith(("KV_", "OBJ_")) or (config.discard != "new"):
             continue
-        if unsure := doubt(stream, "discard", "max_age", "max_bytes", "max_msgs"):
+        if unsure := indeterminate(stream, "discard", "max_age", "max_bytes", "max_msgs"):
             yield unsure
         elif config.sealed:
             yield _finding(stream, "sealed", "it is sealed: every publish to its subjects is refused", None)

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.told import lately, told
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_client_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -27,10 +27,10 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in found:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
-        finding = told(
+        finding = finding_of(
             burst,
             f"{who}, {what} (10077): {burst.story}. What is not published again is lost",
-            None if lately(logs, burst) else Severity.WARNING,
+            None if is_recent(logs, burst) else Severity.WARNING,
         )
         yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not tell its limits
     if not found:

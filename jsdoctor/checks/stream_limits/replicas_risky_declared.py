@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.room import servers_for
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
@@ -32,7 +32,7 @@ def replicas_risky_declared(
     room, deployed = servers_for(manifests, snapshots, servers, connected), Deployed(snapshots)
     for stream in manifests.kept_streams():
         wanted, config = stream.stored.num_replicas, stream.stored
-        if unsure := doubt(stream, "num_replicas"):
+        if unsure := indeterminate(stream, "num_replicas"):
             yield unsure
         elif room.exact is not None and wanted > room.exact:
             current = deployed.stream(stream.name)

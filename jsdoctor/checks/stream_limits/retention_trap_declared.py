@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
@@ -26,7 +26,7 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
         if stream.stored.retention == "limits" or stream.stored.sealed:
             continue
         consumers = _consumers(stream, declared, deployed)
-        if unsure := doubt(stream, "retention", "subjects"):
+        if unsure := indeterminate(stream, "retention", "subjects"):
             yield unsure
         elif copies := declared.copies_of(stream):
             yield _finding(

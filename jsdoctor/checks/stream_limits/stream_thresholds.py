@@ -7,23 +7,23 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.checks.monitor_metadata import PREFIX, Kind, Thresholds, read_thresholds
+from jsdoctor.checks.monitor_metadata import PREFIX, Thresholds, ValueKind, read_thresholds
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.snapshot import Stream
 from jsdoctor.model.wording import span
 
 KEYS = {
-    "lag-critical": Kind.COUNT,
-    "seen-critical": Kind.DURATION,
-    "min-sources": Kind.COUNT,
-    "max-sources": Kind.COUNT,
-    "peer-expect": Kind.COUNT,
-    "peer-lag-critical": Kind.COUNT,
-    "peer-seen-critical": Kind.DURATION,
-    "msgs-warn": Kind.COUNT,
-    "msgs-critical": Kind.COUNT,
-    "subjects-warn": Kind.COUNT,
-    "subjects-critical": Kind.COUNT,
+    "lag-critical": ValueKind.COUNT,
+    "seen-critical": ValueKind.DURATION,
+    "min-sources": ValueKind.COUNT,
+    "max-sources": ValueKind.COUNT,
+    "peer-expect": ValueKind.COUNT,
+    "peer-lag-critical": ValueKind.COUNT,
+    "peer-seen-critical": ValueKind.DURATION,
+    "msgs-warn": ValueKind.COUNT,
+    "msgs-critical": ValueKind.COUNT,
+    "subjects-warn": ValueKind.COUNT,
+    "subjects-critical": ValueKind.COUNT,
 }
 """Every key that the peers know for streams. None of them means more than it says: an unset peer-expect is no peer."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, doubt
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.growth import has_bound
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -21,7 +21,7 @@ def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
         config = stream.stored
         if config.retention != "limits" or config.sealed:
             continue
-        if unsure := doubt(stream, "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"):
+        if unsure := indeterminate(stream, "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"):
             yield unsure
         elif has_bound(config):
             yield passed(stream.subject)

@@ -8,8 +8,8 @@ import msgspec
 
 from jsdoctor.cli.collecting import Collected, collect
 from jsdoctor.cli.console import say
+from jsdoctor.cli.diagnose.operator_input import OperatorInput, told_by_person
 from jsdoctor.cli.diagnose.request import DiagnoseRequest
-from jsdoctor.cli.diagnose.told import Told, told_by_person
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import Judging, open_judging
 from jsdoctor.engine.diagnosis import Looked, diagnose
@@ -24,7 +24,7 @@ from jsdoctor.remedy.offer import with_offers
 
 
 def diagnose_collected(
-    request: DiagnoseRequest, question: Question, told: Told, collected: Collected | None
+    request: DiagnoseRequest, question: Question, told: OperatorInput, collected: Collected | None
 ) -> tuple[Collected, Diagnosis]:
     """Collect, evaluate the rules of the causes, and say what that means. Raises what `cli.errors` can say.
 

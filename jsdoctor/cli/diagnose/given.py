@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jsdoctor.cli.pieces import STDIN, Piece, pieces_of
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.pasted.kinds import Kind
+from jsdoctor.parse.pasted.kinds import FileKind
 
 _LINES_JUDGED = 3
 """A text of so many lines is a question. A longer one is evidence as well: the rules judge it as a log."""
@@ -37,7 +37,7 @@ def _is_evidence(piece: Piece) -> bool:
     """Whether rules judge it. A few lines of text are a question, and so is text that no rule reads."""
     if not piece.text.strip():
         return True
-    return Kind.REPLY in piece.kinds or (bool(piece.kinds) and piece.text.count("\n") > _LINES_JUDGED)
+    return FileKind.REPLY in piece.kinds or (bool(piece.kinds) and piece.text.count("\n") > _LINES_JUDGED)
 
 
 def given_texts(words: Sequence[str], logs: Sequence[str], rules: Sequence[Rule]) -> GivenText:

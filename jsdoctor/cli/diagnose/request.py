@@ -8,7 +8,7 @@ from pathlib import Path
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import JudgeRequest
-from jsdoctor.cli.targets import STDOUT, Target
+from jsdoctor.cli.targets import STDOUT, OutputTarget
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.diagnosis import Narrowing
 
@@ -28,7 +28,7 @@ class DiagnoseRequest:
     probe: str = ""
     offline: bool = False
     wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
-    outputs: tuple[Target, ...] = STDOUT
+    outputs: tuple[OutputTarget, ...] = STDOUT
     verbose: int = 0
     quiet: bool = False
     color: Color = Color.AUTO

@@ -50,16 +50,16 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
     question = Question(recognition.symptom, recognition.by, request.narrowing) if recognition.symptom else None
     probed, diagnosis = None, None
     if request.probe:
-        from jsdoctor.cli.diagnose.told import run_probe
+        from jsdoctor.cli.diagnose.operator_input import run_probe
 
         probed = run_probe(request.probe, request.narrowing, request.wanted, request.judge())
     if question is not None and request.offline:
         diagnosis = undiagnosed(question, rulebook.rules, rulebook.checks)
     elif question is not None:
         from jsdoctor.cli.diagnose.collect import diagnose_collected
-        from jsdoctor.cli.diagnose.told import Told
+        from jsdoctor.cli.diagnose.operator_input import OperatorInput
 
-        told = Told(request.narrowing, recognition.actual_seq, probed)
+        told = OperatorInput(request.narrowing, recognition.actual_seq, probed)
         collected, diagnosis = diagnose_collected(request, question, told, collected)
     consultation = Consultation(
         version=__version__,

@@ -11,7 +11,7 @@ from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.model.plan import Json
-from jsdoctor.remedy.operation import ApiError, DeniedError, LostError, SilentError
+from jsdoctor.remedy.operation import ApiError, DeniedError, LostError, NoResponseError
 
 USER_INFO = "$SYS.REQ.USER.INFO"
 _DESCRIPTION_SHOWN = 300
@@ -63,14 +63,14 @@ class LiveApi:
         except (msgspec.DecodeError, UnicodeDecodeError):
             decoded = None
         if not isinstance(decoded, dict):
-            raise SilentError(f"{subject}: the answer is no JSON object")
+            raise NoResponseError(f"{subject}: the answer is no JSON object")
         return decoded
 
     async def accounts(self) -> frozenset[str]:
         """Names of the account of this login; empty where the server does not tell."""
         try:
             data = (await self.request(USER_INFO)).get("data") or {}
-        except (SilentError, DeniedError, ApiError):
+        except (NoResponseError, DeniedError, ApiError):
             return frozenset()
         return frozenset(str(data[key]) for key in ("account", "account_name") if data.get(key))
 
@@ -86,6 +86,6 @@ def _problem(error: NoReplyError) -> Exception:
         case Why.LOST:
             return LostError("the connection was lost")
         case Why.NOBODY:
-            return SilentError(f"nobody answers {error.subject}")
+            return NoResponseError(f"nobody answers {error.subject}")
         case Why.LATE:
-            return SilentError(f"no answer to {error.subject} in time")
+            return NoResponseError(f"no answer to {error.subject} in time")

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.judging import Judging, ParameterValues
-from jsdoctor.cli.pace import pace
+from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
@@ -20,15 +20,15 @@ from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome
-from jsdoctor.model.plan import Proof
+from jsdoctor.model.plan import StepProof
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.remedy.examine import Examine, Finds, Verdict
+from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict
 from jsdoctor.remedy.operation import LostError
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FixCollector:
     """How to look: with which rules and parameters, at what, how often.
 
     `every_account`: also which accounts there are and what every server holds of them, whatever the rules want.
@@ -59,16 +59,16 @@ class Look:
         return evaluate(self.judging.selection, self.judging.rulebook.checks, evidence, self.values, keep_passes=True)
 
 
-def examiner(look: Look, connection: Connection) -> Examine:
+def examiner(look: FixCollector, connection: Connection) -> Examine:
     """The `Examine` of `jsdoctor.remedy.examine`: only the rules of the proofs are collected for.
 
     It raises LostError where what could not be seen says nothing of the deployment.
     """
 
-    async def examine(proofs: Sequence[Proof]) -> Mapping[Proof, Verdict]:
+    async def examine(proofs: Sequence[StepProof]) -> Mapping[StepProof, ProofVerdict]:
         codes = sorted({proof.code for proof in proofs})
         known = {rule.code for rule in look.judging.rulebook.rules}
-        missing = Verdict(Finds.UNKNOWN, "no rule has this code here; is --rules missing?")
+        missing = ProofVerdict(ProofResult.UNKNOWN, "no rule has this code here; is --rules missing?")
         verdicts = {proof: missing for proof in proofs if proof.code not in known}
         if ours := [code for code in codes if code in known]:
             selection = select_rules(look.judging.rulebook.rules, ours)
@@ -83,28 +83,28 @@ def examiner(look: Look, connection: Connection) -> Examine:
     return examine
 
 
-def verdict(proof: Proof, evaluation: Evaluation, evidence: EvidenceSet) -> Verdict:
+def verdict(proof: StepProof, evaluation: Evaluation, evidence: EvidenceSet) -> ProofVerdict:
     """What the rule of a proof says of its subject. Silence on an asset counts only when the asset was seen."""
     said = [r for r in evaluation.results if r.rule.code == proof.code and r.finding.subject == proof.subject]
     outcomes = {result.finding.outcome: result.finding for result in said}
     if Outcome.FAIL in outcomes:
-        return Verdict(Finds.THERE, outcomes[Outcome.FAIL].message)
+        return ProofVerdict(ProofResult.THERE, outcomes[Outcome.FAIL].message)
     for outcome in (Outcome.ERROR, Outcome.NOT_EVALUATED):
         if outcome in outcomes:
-            return Verdict(Finds.UNKNOWN, outcomes[outcome].message)
+            return ProofVerdict(ProofResult.UNKNOWN, outcomes[outcome].message)
     if Outcome.PASS in outcomes:
-        return Verdict(Finds.GONE)
+        return ProofVerdict(ProofResult.GONE)
     whole = next((v for v in evaluation.verdicts if v.rule.code == proof.code), None)
     if whole is None or whole.outcome in (Outcome.ERROR, Outcome.NOT_EVALUATED):
-        return Verdict(Finds.UNKNOWN, whole.reason if whole else "the rule was not evaluated")
+        return ProofVerdict(ProofResult.UNKNOWN, whole.reason if whole else "the rule was not evaluated")
     return (
-        Verdict(Finds.GONE)
+        ProofVerdict(ProofResult.GONE)
         if _seen(proof, evidence)
-        else Verdict(Finds.UNKNOWN, "it was not seen, or without a leader")
+        else ProofVerdict(ProofResult.UNKNOWN, "it was not seen, or without a leader")
     )
 
 
-def _seen(proof: Proof, evidence: EvidenceSet) -> bool:
+def _seen(proof: StepProof, evidence: EvidenceSet) -> bool:
     subject, series = proof.subject, evidence.get(SnapshotSeries)
     if subject.kind not in ("stream", "consumer"):
         return True
@@ -114,5 +114,5 @@ def _seen(proof: Proof, evidence: EvidenceSet) -> bool:
     return any(_led(stream.consumers, proof) for stream in streams)
 
 
-def _led(consumers: Iterable[object], proof: Proof) -> bool:
+def _led(consumers: Iterable[object], proof: StepProof) -> bool:
     return any(getattr(c, "subject", None) == proof.subject and getattr(c, "from_leader", False) for c in consumers)

@@ -12,7 +12,7 @@ from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.model.plan import Plan
 from jsdoctor.parse.redact import scrub_text
-from jsdoctor.remedy.outcome import GOOD, Ending, Outcome
+from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
@@ -49,7 +49,7 @@ def render_options(color: Color, max_examples: int | None = None) -> RenderOptio
     )
 
 
-def outcomes_in(outcomes: Sequence[Outcome], wanted: PlanFormat, options: RenderOptions, journal: str) -> str:
+def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: RenderOptions, journal: str) -> str:
     """How the steps ended, in that format."""
     if wanted is PlanFormat.JSON:
         return dumps({"schema": OUTCOME_SCHEMA, "journal": journal, "steps": [_document(one) for one in outcomes]})
@@ -76,7 +76,7 @@ def outcomes_in(outcomes: Sequence[Outcome], wanted: PlanFormat, options: Render
     return page.text()
 
 
-def _document(outcome: Outcome) -> dict[str, object]:
+def _document(outcome: StepOutcome) -> dict[str, object]:
     step = outcome.step
     return {
         "id": step.id,

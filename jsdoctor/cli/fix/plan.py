@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from jsdoctor import __version__
 from jsdoctor.cli.console import say
-from jsdoctor.cli.fix.evidence import Look
+from jsdoctor.cli.fix.evidence import FixCollector
 from jsdoctor.cli.fix.request import FixRequest, check_choices
 from jsdoctor.cli.fix.witnesses import REMOVE_PEER, with_witnesses
 from jsdoctor.cli.headline import headline
@@ -25,7 +25,7 @@ from jsdoctor.remedy.plan import draft
 from jsdoctor.remedy.shareable import shareable
 
 
-def make_plan(request: FixRequest, look: Look) -> Plan:
+def make_plan(request: FixRequest, look: FixCollector) -> Plan:
     """Look and plan; nothing is written. Nothing is planned for findings that are waived or accepted.
 
     Raises the problems that `cli.errors` can say.
@@ -63,7 +63,7 @@ def make_plan(request: FixRequest, look: Look) -> Plan:
     )
 
 
-async def _samples(look: Look) -> tuple[Sample, ...]:
+async def _samples(look: FixCollector) -> tuple[Sample, ...]:
     look.show(f"connecting to {', '.join(look.settings.servers)}")
     async with connect(look.settings) as connection:
         return await look.samples(connection)

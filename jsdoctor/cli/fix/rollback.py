@@ -21,8 +21,8 @@ from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.journal import Journal, JournalError
-from jsdoctor.remedy.operation import DeniedError, SilentError, load_operations
-from jsdoctor.remedy.outcome import Outcome
+from jsdoctor.remedy.operation import DeniedError, NoResponseError, load_operations
+from jsdoctor.remedy.outcome import StepOutcome
 from jsdoctor.remedy.undo import Undoer
 
 
@@ -58,7 +58,7 @@ def run_rollback(request: RollbackRequest) -> ExitCode:
         outcomes = asyncio.run(_undo(settings, journal, show))
     except JournalError as error:
         raise Problem(error.message, error.hint) from None
-    except (SilentError, DeniedError) as error:
+    except (NoResponseError, DeniedError) as error:
         raise Problem(f"stopped: {error}", again) from None
     finally:
         journal.close()
@@ -67,7 +67,7 @@ def run_rollback(request: RollbackRequest) -> ExitCode:
     return exit_code_of(outcomes)
 
 
-async def _undo(settings: ConnectionSettings, journal: Journal, show: Callable[[str], None]) -> list[Outcome]:
+async def _undo(settings: ConnectionSettings, journal: Journal, show: Callable[[str], None]) -> list[StepOutcome]:
     operations = load_operations()
     async with connect(settings) as connection:
         api = LiveApi(connection, settings.js_api_prefix, settings.timeout_s)

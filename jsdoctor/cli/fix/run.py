@@ -15,7 +15,7 @@ import msgspec
 from jsdoctor.cli.connection import resolve_only_login
 from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.fix.api import LiveApi
-from jsdoctor.cli.fix.evidence import Look, examiner
+from jsdoctor.cli.fix.evidence import FixCollector, examiner
 from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.cli.fix.output import outcomes_in, plan_in, render_options
 from jsdoctor.cli.fix.plan import make_plan
@@ -30,8 +30,8 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.apply import Applier
 from jsdoctor.remedy.journal import Journal, JournalError
-from jsdoctor.remedy.operation import DeniedError, SilentError, load_operations
-from jsdoctor.remedy.outcome import Ending, Outcome, any_bad
+from jsdoctor.remedy.operation import DeniedError, NoResponseError, load_operations
+from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 
 
 def run_fix(request: FixRequest) -> ExitCode:
@@ -39,7 +39,7 @@ def run_fix(request: FixRequest) -> ExitCode:
     check_options(request)
     judging = open_judging(request.judge)
     settings = resolve_only_login(request.wanted.connection, judging.config)
-    look = Look(judging, request.wanted, settings, judging.values, lambda _: None)
+    look = FixCollector(judging, request.wanted, settings, judging.values, lambda _: None)
     if request.resume:
         return _resume(request, look)
     if request.plan:
@@ -55,7 +55,7 @@ def run_fix(request: FixRequest) -> ExitCode:
         say("there is nothing to apply", _why_nothing(steps))
         if request.format is PlanFormat.JSON:
             _show_outcomes(
-                request, [Outcome(step, Ending.MANUAL if step.is_manual else Ending.NOT_ALLOWED) for step in steps]
+                request, [StepOutcome(step, Ending.MANUAL if step.is_manual else Ending.NOT_ALLOWED) for step in steps]
             )
         return ExitCode.OK
     confirm(f"apply {counted(sum(step.risk in allowed for step in steps), 'step')}", request.yes)
@@ -66,13 +66,13 @@ def run_fix(request: FixRequest) -> ExitCode:
     return _carry_out(request, look, lambda: Journal.create(path, plan, tuple(risk.value for risk in allowed)), path)
 
 
-def _resume(request: FixRequest, look: Look) -> ExitCode:
+def _resume(request: FixRequest, look: FixCollector) -> ExitCode:
     path = request.journal or Path()
     confirm(f"go on with {path}", request.yes)
     return _carry_out(request, look, lambda: Journal.reopen(path), path)
 
 
-def _carry_out(request: FixRequest, look: Look, opened: Callable[[], Journal], path: Path) -> ExitCode:
+def _carry_out(request: FixRequest, look: FixCollector, opened: Callable[[], Journal], path: Path) -> ExitCode:
     try:
         journal = opened()
     except JournalError as error:
@@ -88,7 +88,7 @@ def _carry_out(request: FixRequest, look: Look, opened: Callable[[], Journal], p
         changed = any(journal.past(step).may_have_written for step in plan.steps)
     except JournalError as error:
         raise Problem(error.message, error.hint) from None
-    except SilentError as error:
+    except NoResponseError as error:
         raise Problem(f"stopped: {error}", go_on) from None
     except DeniedError as error:
         raise Problem(f"stopped: {error}", go_on) from None
@@ -108,7 +108,9 @@ def _carry_out(request: FixRequest, look: Look, opened: Callable[[], Journal], p
     return exit_code_of(outcomes)
 
 
-async def _apply(request: FixRequest, look: Look, journal: Journal, allowed: tuple[Risk, ...]) -> list[Outcome]:
+async def _apply(
+    request: FixRequest, look: FixCollector, journal: Journal, allowed: tuple[Risk, ...]
+) -> list[StepOutcome]:
     async with connect(look.settings) as connection:
         api = LiveApi(connection, look.settings.js_api_prefix, look.settings.timeout_s)
         applier = Applier(
@@ -148,7 +150,7 @@ def confirm(what: str, yes: bool) -> None:
         raise UsageProblem("nothing was changed", "answer y to go on")
 
 
-def exit_code_of(outcomes: list[Outcome]) -> ExitCode:
+def exit_code_of(outcomes: list[StepOutcome]) -> ExitCode:
     """1: something failed, was refused or taken back. 3: done and not proved. 0: all else."""
     if any_bad(outcomes):
         return ExitCode.FINDINGS
@@ -164,7 +166,7 @@ def _show_plan(request: FixRequest, plan: Plan) -> None:
     write_output(plan_in(plan, request.format, options), request.output)
 
 
-def _show_outcomes(request: FixRequest, outcomes: list[Outcome]) -> None:
+def _show_outcomes(request: FixRequest, outcomes: list[StepOutcome]) -> None:
     if request.output is None and request.format is not PlanFormat.JSON:
         sys.stdout.write("\n")
     journal = str(request.journal) if request.journal else ""

@@ -12,7 +12,7 @@ from jsdoctor.cli.evidence import BesideRead
 from jsdoctor.cli.logs.engine import EngineChoice, choose_engine
 from jsdoctor.cli.logs.options import LogRequest
 from jsdoctor.cli.logs.progress import LogProgress
-from jsdoctor.collect.logs.discover import Plan, discover
+from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.collect.logs.split import split
 from jsdoctor.collect.logs.window import Narrowed, narrowed
@@ -53,7 +53,7 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
 
 
 def _read(
-    request: LogRequest, choice: EngineChoice, settings: ScanSettings, plan: Plan, show: Callable[[str], None]
+    request: LogRequest, choice: EngineChoice, settings: ScanSettings, plan: ReadPlan, show: Callable[[str], None]
 ) -> tuple[LogEvidence, str]:
     """The evidence, and by what it was read."""
     parts = split(plan.files)

@@ -11,7 +11,7 @@ from time import monotonic_ns
 import httpx
 
 from jsdoctor.collect.clock.servers import repeated
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.collect.live.monitor import DIRECT
 from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_url import MonitorUrl
@@ -19,7 +19,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
 
 async def monitored_clocks(
-    urls: Iterable[MonitorUrl], tls: ssl.SSLContext | None, timeout_s: float, haul: Haul
+    urls: Iterable[MonitorUrl], tls: ssl.SSLContext | None, timeout_s: float, haul: CollectionResult
 ) -> None:
     """The clock of each server with one of these monitoring ports."""
     urls = list(dict.fromkeys(urls))
@@ -29,7 +29,7 @@ async def monitored_clocks(
         await asyncio.gather(*(_clock(client, url, timeout_s, haul) for url in urls))
 
 
-async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, haul: Haul) -> None:
+async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, haul: CollectionResult) -> None:
     target, budget = url.base + "/varz", Budget()
 
     async def ask() -> bool:

@@ -20,7 +20,7 @@ import msgspec
 import ntplib
 
 from jsdoctor.collect.clock.ntp_host import NtpHost
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.clock_ntp import NtpAnswer, ntp_gap
@@ -36,11 +36,11 @@ class _NoAnswerError(Exception):
     """Nobody answered; the message says why."""
 
 
-async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> Haul:
+async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> CollectionResult:
     """What each of them answers, and a gap for each that does not."""
     wait_s = min(timeout_s, _LONGEST_WAIT_S)
     loop = asyncio.get_running_loop()
-    haul = Haul()
+    haul = CollectionResult()
     asking: dict[asyncio.Future[Exchange | Gap], NtpHost] = {loop.create_future(): h for h in dict.fromkeys(hosts)}
     for future, host in asking.items():
         # Not of the loop's own pool: at exit that would wait for a name server that does not answer.

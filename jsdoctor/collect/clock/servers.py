@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable
 import msgspec
 
 from jsdoctor.collect.live.account import USER_INFO
-from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.collect.live.system import PING
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.jetstream import Cluster
@@ -52,13 +52,13 @@ async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> 
             return
 
 
-async def all_clocks(asker: Asker, servers: int, haul: Haul) -> None:
+async def all_clocks(asker: Asker, servers: int, haul: CollectionResult) -> None:
     """The clocks of all `servers`. Of all replies, those to a PING are made the quickest."""
 
     async def ask() -> bool:
         seen = 0
 
-        def is_last(_: Reply) -> bool:
+        def is_last(_: TimedReply) -> bool:
             nonlocal seen
             seen += 1
             return seen >= servers
@@ -73,7 +73,7 @@ async def all_clocks(asker: Asker, servers: int, haul: Haul) -> None:
     await repeated(ask)
 
 
-async def clocks_of_account(asker: Asker, prefix: str, sample: Iterable[Exchange], haul: Haul) -> None:
+async def clocks_of_account(asker: Asker, prefix: str, sample: Iterable[Exchange], haul: CollectionResult) -> None:
     """The clock of the server we are on, and of those that lead a stream which the sample lists."""
     streams = _one_stream_per_leader(sample)
     await asyncio.gather(
@@ -82,7 +82,7 @@ async def clocks_of_account(asker: Asker, prefix: str, sample: Iterable[Exchange
     )
 
 
-async def _repeat_one(asker: Asker, subject: str, rounds: int, haul: Haul) -> None:
+async def _repeat_one(asker: Asker, subject: str, rounds: int, haul: CollectionResult) -> None:
     async def ask() -> bool:
         try:
             reply = await asker.one(subject)

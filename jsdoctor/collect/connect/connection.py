@@ -16,7 +16,7 @@ from jsdoctor.collect.connect.client import InfoClient
 from jsdoctor.collect.connect.credentials import Login
 from jsdoctor.collect.connect.greeting import greet
 from jsdoctor.collect.connect.login import login_options, login_refusal
-from jsdoctor.collect.connect.refusal import Refusal, Stage, printable
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable
 from jsdoctor.collect.connect.server_urls import ServerUrl, parse_servers
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.tls import TlsPlan, plan_tls, tls_refusal
@@ -148,14 +148,14 @@ async def _open(settings: ConnectionSettings) -> Connection:
     deadline = loop.time() + settings.timeout_s
     tls = plan_tls(settings)
     servers = [server for url in settings.servers for server in parse_servers(url, "server")]
-    refusals: list[tuple[str, Refusal]] = []
+    refusals: list[tuple[str, ConnectionRefusal]] = []
     for tried, server in enumerate(servers):
         login = (settings.server_logins[tried] if settings.server_logins else None) or settings.login
         now = loop.time()
         share = now + (deadline - now) / (len(servers) - tried)  # a silent server leaves time for those after it
         try:
             return await _open_one(_Attempt(server, login, tls), settings.inbox_prefix, share)
-        except Refusal as refusal:
+        except ConnectionRefusal as refusal:
             refusals.append((server.url, refusal))
     raise _problem(refusals)
 
@@ -176,7 +176,7 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Co
             await connection.log_in(attempt, inbox_prefix, budget_s)
     except _NOT_THE_PROTOCOL:
         await connection.close()
-        raise Refusal(
+        raise ConnectionRefusal(
             Stage.GREETING, "it greets as a NATS server and then does not speak its protocol", "check the port"
         ) from None
     except failures as error:
@@ -190,16 +190,18 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Co
     return connection
 
 
-def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> Refusal:
+def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> ConnectionRefusal:
     """What it means that the server greeted us and then did not take us."""
     info, said = connection.server_info, "; ".join(connection.errors)
     if isinstance(error, ssl.SSLError):
         return tls_refusal(error, attempt.server, attempt.tls)
     if isinstance(error, TimeoutError) and not said:
-        return Refusal(Stage.LOGIN, "it greets, but does not answer our login in time", "--timeout 15s waits longer")
+        return ConnectionRefusal(
+            Stage.LOGIN, "it greets, but does not answer our login in time", "--timeout 15s waits longer"
+        )
     if isinstance(error, OSError):
         if not said and info.get("tls_verify") and not attempt.tls.own_certificate:
-            return Refusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
+            return ConnectionRefusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
         return login_refusal(said, attempt.login, info)
     return login_refusal(_words(error), attempt.login, info)
 
@@ -209,7 +211,7 @@ def _words(error: Exception) -> str:
     return str(error).removeprefix(_NATS_PY).strip("'")
 
 
-def _problem(refusals: list[tuple[str, Refusal]]) -> ConnectProblem:
+def _problem(refusals: list[tuple[str, ConnectionRefusal]]) -> ConnectProblem:
     """One sentence for all servers; those that failed alike are named together."""
     farthest = max((refusal for _, refusal in refusals), key=lambda refusal: refusal.stage)
     if len(refusals) == 1:

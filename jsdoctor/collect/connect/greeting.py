@@ -13,7 +13,7 @@ from typing import Any
 
 from jsdoctor.collect.connect.addresses import open_socket
 from jsdoctor.collect.connect.info import read_info
-from jsdoctor.collect.connect.refusal import Refusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable, tcp_refusal
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.silence import explain_silence
 from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
@@ -59,7 +59,7 @@ async def _info_then_tls(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
     line, _, rest = said.partition(b"\n")
     info = _parse_info(line)
     if tls.required and not (info.get("tls_required") or info.get("tls_available")):
-        raise Refusal(
+        raise ConnectionRefusal(
             Stage.TLS,
             "TLS was demanded, but the server has none",
             "if plain text is really meant: give nats:// and no TLS option; else add a tls block to the server",
@@ -85,7 +85,9 @@ async def _tls_then_info(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
         if isinstance(error, OSError) and not isinstance(error, TimeoutError):
             raise tls_refusal(error, server, tls) from None
         if isinstance(error, TimeoutError | ValueError):  # ValueError: a line beyond the limit
-            raise Refusal(Stage.GREETING, "it speaks TLS but does not greet as a NATS server", _NOT_NATS) from None
+            raise ConnectionRefusal(
+                Stage.GREETING, "it speaks TLS but does not greet as a NATS server", _NOT_NATS
+            ) from None
         raise
 
 
@@ -147,10 +149,10 @@ def _parse_info(line: bytes) -> dict[str, Any]:
         return read_info(payload if keyword == b"INFO" else b"")
     except ValueError:
         said = f"not a NATS server: it greets with {printable(line)!r}"
-        raise Refusal(Stage.GREETING, said, _NOT_NATS) from None
+        raise ConnectionRefusal(Stage.GREETING, said, _NOT_NATS) from None
 
 
-def _last_words(said: bytes) -> Refusal:
-    return Refusal(
+def _last_words(said: bytes) -> ConnectionRefusal:
+    return ConnectionRefusal(
         Stage.LOGIN, f"it refuses: {printable(said.removeprefix(b'-ERR').strip())}", "ask who runs the server"
     )

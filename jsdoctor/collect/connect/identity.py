@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jsdoctor.collect.connect.credentials import Login, LoginKind, creds_login, jwt_login, nkey_login
-from jsdoctor.collect.connect.layers import CONTEXT, DEFAULT, FLAGS, Found, Layers
+from jsdoctor.collect.connect.layers import CONTEXT, DEFAULT, FLAGS, Layers, ResolvedSetting
 from jsdoctor.collect.connect.secret_refs import resolve_literal, resolve_material, scheme_of
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.problems import UsageProblem
@@ -49,7 +49,7 @@ def _url_login(server: ServerUrl, origin: str) -> Login:
     return Login()
 
 
-def _read(kind: str, found: Found, layers: Layers, environ: Mapping[str, str]) -> Login:
+def _read(kind: str, found: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
     value, origin, _ = found
     value = value or ""
     if kind == "user":
@@ -69,10 +69,10 @@ def _read(kind: str, found: Found, layers: Layers, environ: Mapping[str, str]) -
     return creds_login(material, where) if kind == "creds" else nkey_login(material, where)
 
 
-def _user(user: str, found: Found, layers: Layers, environ: Mapping[str, str]) -> Login:
+def _user(user: str, found: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
     password = layers.pick("password")
     if password.rank == CONTEXT and layers.at(CONTEXT, "user").value != user:
-        password = Found(None, "", DEFAULT)  # that is another user's password
+        password = ResolvedSetting(None, "", DEFAULT)  # that is another user's password
     if password.value:
         secret = resolve_literal(password.value, environ, password.origin)
         return Login(LoginKind.USER, found.origin, user=user, password=secret)

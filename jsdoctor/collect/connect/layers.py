@@ -38,7 +38,7 @@ _JSON_KEYS = {
 _LOGINS = ("user", "creds", "nkey", "user_jwt", "token")
 
 
-class Found(NamedTuple):
+class ResolvedSetting(NamedTuple):
     """A value, what its place is called (`--creds`, `NATS_CREDS`, `key 'creds' of context 'x'`), how near that is."""
 
     value: str | None
@@ -46,7 +46,7 @@ class Found(NamedTuple):
     rank: int
 
 
-NOT_FOUND = Found(None, "default", DEFAULT)
+NOT_FOUND = ResolvedSetting(None, "default", DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Layers:
 
     layers: tuple[Layer, ...]
 
-    def at(self, rank: int, name: str) -> Found:
+    def at(self, rank: int, name: str) -> ResolvedSetting:
         """The value in one place."""
         layer = self.layers[rank]
         value = layer.values.get(name)
-        return Found(value, layer.labels[name], rank) if value else NOT_FOUND
+        return ResolvedSetting(value, layer.labels[name], rank) if value else NOT_FOUND
 
-    def pick(self, name: str) -> Found:
+    def pick(self, name: str) -> ResolvedSetting:
         """The value in the nearest place that has one."""
         return next((found for rank in range(len(self.layers)) if (found := self.at(rank, name)).value), NOT_FOUND)
 

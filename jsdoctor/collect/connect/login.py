@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jsdoctor.collect.connect.credentials import Login, LoginKind, jwt_claims, jwt_expiry, public_key, sign
-from jsdoctor.collect.connect.refusal import Refusal, Stage, printable
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable
 
 _HOW_TO_LOG_IN = "add --creds FILE, --user NAME --password PASSWORD, --nkey FILE or --context NAME"
 # nats-server v2.15 `server/errors.go`, `client.go` sendErr: what the server says before it hangs up.
@@ -41,20 +41,24 @@ def login_options(login: Login) -> dict[str, Any]:
             return {}
 
 
-def login_refusal(said: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> Refusal:
+def login_refusal(said: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> ConnectionRefusal:
     """What the server's last words (the text of its -ERR, empty when it just hung up) mean for this login."""
     words = said.lower()
     if _WRONG_PORT in words:
         hint = "give the client port, 4222 unless configured otherwise (nats-server -p)"
-        return Refusal(Stage.LOGIN, f"that is not a client port: {printable(said)}", hint)
+        return ConnectionRefusal(Stage.LOGIN, f"that is not a client port: {printable(said)}", hint)
     if _TOO_MANY in words:
         hint = "close connections (nats server report connections) or raise max_connections"
-        return Refusal(Stage.LOGIN, f"it takes no more connections: {printable(said)}", hint)
+        return ConnectionRefusal(Stage.LOGIN, f"it takes no more connections: {printable(said)}", hint)
     if said and not any(sign in words for sign in _UNAUTHORIZED):
-        return Refusal(Stage.LOGIN, f"it refuses: {printable(said)}", "look for this connection in the server's log")
+        return ConnectionRefusal(
+            Stage.LOGIN, f"it refuses: {printable(said)}", "look for this connection in the server's log"
+        )
     if not said and not info.get("auth_required"):
-        return Refusal(Stage.LOGIN, "it hung up during the login", "look for this connection in the server's log")
-    return Refusal(Stage.LOGIN, *_unbelieved(login, info, now or datetime.now(UTC)))
+        return ConnectionRefusal(
+            Stage.LOGIN, "it hung up during the login", "look for this connection in the server's log"
+        )
+    return ConnectionRefusal(Stage.LOGIN, *_unbelieved(login, info, now or datetime.now(UTC)))
 
 
 def _unbelieved(login: Login, info: Mapping[str, Any], now: datetime) -> tuple[str, str]:

@@ -20,7 +20,7 @@ class Stage(IntEnum):
     LOGIN = 4
 
 
-class Refusal(Exception):  # noqa: N818 - what a server does to us, not a fault of ours
+class ConnectionRefusal(Exception):  # noqa: N818 - what a server does to us, not a fault of ours
     """`reason` completes "URL: ..."; `hint` says what to do next. Neither holds a secret."""
 
     def __init__(self, stage: Stage, reason: str, hint: str) -> None:
@@ -37,16 +37,20 @@ def printable(said: bytes | str, limit: int = _TEXT_SHOWN) -> str:
     return line if len(line) <= limit else f"{line[:limit]}..."
 
 
-def tcp_refusal(error: OSError, server: ServerUrl, waited_s: float) -> Refusal:
+def tcp_refusal(error: OSError, server: ServerUrl, waited_s: float) -> ConnectionRefusal:
     """What a failed name lookup or TCP connect means."""
     where = "check host and port (--server, NATS_URL or the context's url)"
     if isinstance(error, socket.gaierror):
         temporary = error.errno == socket.EAI_AGAIN
         reason = "the name server does not answer" if temporary else "no such host name"
-        return Refusal(Stage.NAME, f"{reason} ({server.host!r})", f"try: getent hosts {server.host}; then {where}")
+        return ConnectionRefusal(
+            Stage.NAME, f"{reason} ({server.host!r})", f"try: getent hosts {server.host}; then {where}"
+        )
     if isinstance(error, ConnectionRefusedError):
-        return Refusal(Stage.TCP, "connection refused, nothing listens on that port", f"is the server running? {where}")
+        return ConnectionRefusal(
+            Stage.TCP, "connection refused, nothing listens on that port", f"is the server running? {where}"
+        )
     if isinstance(error, TimeoutError):
         reason = f"no TCP connection within {waited_s:.1f} s, packets seem to be dropped on the way"
-        return Refusal(Stage.TCP, reason, f"{where} and firewalls; --timeout 15s waits longer")
-    return Refusal(Stage.TCP, f"no TCP connection: {(error.strerror or str(error)).lower()}", where)
+        return ConnectionRefusal(Stage.TCP, reason, f"{where} and firewalls; --timeout 15s waits longer")
+    return ConnectionRefusal(Stage.TCP, f"no TCP connection: {(error.strerror or str(error)).lower()}", where)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from jsdoctor.collect.connect.contexts import Context, find_context, selection_file
 from jsdoctor.collect.connect.credentials import Login
 from jsdoctor.collect.connect.identity import choose_login, url_logins
-from jsdoctor.collect.connect.layers import CONTEXT, FLAGS, Found, Layers, gather, key_label
+from jsdoctor.collect.connect.layers import CONTEXT, FLAGS, Layers, ResolvedSetting, gather, key_label
 from jsdoctor.collect.connect.secret_refs import expand_path, read_path, scheme_of
 from jsdoctor.collect.connect.server_urls import DEFAULT_URL, parse_servers
 from jsdoctor.collect.problems import UsageProblem
@@ -160,7 +160,7 @@ def _refuse_unsupported(layers: Layers) -> None:
         )
 
 
-def _tls_file(found: Found, environ: Mapping[str, str]) -> Path | None:
+def _tls_file(found: ResolvedSetting, environ: Mapping[str, str]) -> Path | None:
     if not found.value:
         return None
     if scheme_of(found.value) not in ("", "file"):
@@ -219,7 +219,7 @@ def _api_prefix(layers: Layers) -> tuple[str, str]:
     return DEFAULT_API_PREFIX, "default"
 
 
-def _subject(found: Found, what: str) -> str:
+def _subject(found: ResolvedSetting, what: str) -> str:
     """A literal subject. A trailing dot, which older tools want, is dropped."""
     subject = (found.value or "").removesuffix(".")
     wrong = any(token in ("", "*", ">") for token in subject.split("."))

@@ -12,7 +12,7 @@ import contextlib
 import ssl
 from enum import Enum
 
-from jsdoctor.collect.connect.refusal import Refusal, Stage
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage
 
 _HTTP_REQUEST = b"HEAD / HTTP/1.0\r\n\r\n"
 
@@ -24,31 +24,31 @@ class _Behind(Enum):
     NOTHING = 4
 
 
-async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: float) -> Refusal:
+async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: float) -> ConnectionRefusal:
     """The refusal of a port that said nothing (or, with `closed`, hung up without a word). `address` is an IP."""
     behind = await asyncio.gather(_ask_tls(address, port, timeout_s), _ask_http(address, port, timeout_s))
     if _Behind.NATS_IN_TLS in behind:
-        return Refusal(
+        return ConnectionRefusal(
             Stage.GREETING,
             "it wants the TLS handshake before anything else (handshake_first)",
             "add --tlsfirst, and --tlsca FILE if its CA is not a public one",
         )
     if _Behind.HTTP in behind:
-        return Refusal(
+        return ConnectionRefusal(
             Stage.GREETING,
             "an HTTP server answers there, not a NATS client port",
             f"a monitoring port goes to --monitor http://HOST:{port}, a WebSocket port to --server ws://HOST:{port};"
             " the client port is 4222 unless configured otherwise",
         )
     if _Behind.TLS in behind:
-        return Refusal(
+        return ConnectionRefusal(
             Stage.GREETING,
             "it speaks TLS but does not greet as a NATS server",
             "if it is a NATS server with handshake_first: add --tlsfirst (and --tlscert, --tlskey, --tlsca as needed);"
             " if it is an HTTPS port: the client port is 4222 unless configured otherwise",
         )
     what = "it hung up without a word" if closed else "it accepts connections but says nothing"
-    return Refusal(
+    return ConnectionRefusal(
         Stage.GREETING,
         f"{what}: no NATS server answers on that port",
         "check the port; a server that hangs or a proxy without a server behind it look like this too",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 
-from jsdoctor.collect.connect.refusal import Refusal, Stage
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage
 from jsdoctor.collect.connect.secret_refs import shown_path
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.settings import ConnectionSettings
@@ -58,40 +58,40 @@ def plan_tls(settings: ConnectionSettings) -> TlsPlan:
     return TlsPlan(context, settings.tls_required, settings.tls_first, ca is not None, cert is not None)
 
 
-def tls_refusal(error: OSError, server: ServerUrl, plan: TlsPlan) -> Refusal:
+def tls_refusal(error: OSError, server: ServerUrl, plan: TlsPlan) -> ConnectionRefusal:
     """What an error during or right after the TLS handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _unverified(error, server, plan)
     reason = (isinstance(error, ssl.SSLError) and error.reason) or ""
     if any(sign in reason for sign in _PLAIN_ANSWER):
-        return Refusal(
+        return ConnectionRefusal(
             Stage.TLS,
             "it answers the TLS handshake in plain text: it does not start with TLS",
             "leave out --tlsfirst (tls_first in the context); TLS still starts as soon as the server asks for it",
         )
     if any(sign in reason for sign in _CERTIFICATE_ALERTS):
         if plan.own_certificate:
-            return Refusal(
+            return ConnectionRefusal(
                 Stage.TLS,
                 "it does not accept our client certificate",
                 "check that --tlscert is signed by a CA that the server's tls block names, and has not expired",
             )
-        return Refusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
+        return ConnectionRefusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
     if isinstance(error, TimeoutError):
-        return Refusal(
+        return ConnectionRefusal(
             Stage.TLS,
             "the TLS handshake did not finish in time",
             "check the port; without --tlsfirst jsdoctor looks what is behind it",
         )
     detail = reason.replace("_", " ").lower() or "the connection was closed"
-    return Refusal(
+    return ConnectionRefusal(
         Stage.TLS,
         f"the TLS handshake failed: {detail}",
         "look for this connection in the server's log; compare its tls block with what is given here",
     )
 
 
-def _unverified(error: ssl.SSLCertVerificationError, server: ServerUrl, plan: TlsPlan) -> Refusal:
+def _unverified(error: ssl.SSLCertVerificationError, server: ServerUrl, plan: TlsPlan) -> ConnectionRefusal:
     code = error.verify_code
     if code in _WRONG_NAME:
         reason = f"its certificate is not valid for {server.host!r}"
@@ -109,4 +109,4 @@ def _unverified(error: ssl.SSLCertVerificationError, server: ServerUrl, plan: Tl
     else:
         reason = f"its certificate cannot be verified: {error.verify_message}"
         hint = "give the right CA with --tlsca FILE, or have the certificate issued again"
-    return Refusal(Stage.TLS, reason, hint)
+    return ConnectionRefusal(Stage.TLS, reason, hint)

@@ -6,7 +6,7 @@ import ssl
 from importlib import import_module
 from importlib.util import find_spec
 
-from jsdoctor.collect.connect.refusal import Refusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable, tcp_refusal
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
 from jsdoctor.collect.problems import UsageProblem
@@ -20,7 +20,7 @@ def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:
             "pip install 'jsdoctor[websocket]'; or give the server's nats:// port",
         )
     if tls.required and server.scheme == "ws":
-        raise Refusal(Stage.TLS, "TLS was demanded, but ws:// has none", "give wss://, or no TLS option")
+        raise ConnectionRefusal(Stage.TLS, "TLS was demanded, but ws:// has none", "give wss://, or no TLS option")
 
 
 def websocket_errors(server: ServerUrl) -> tuple[type[Exception], ...]:
@@ -30,21 +30,23 @@ def websocket_errors(server: ServerUrl) -> tuple[type[Exception], ...]:
     return (import_module("aiohttp").ClientError,)
 
 
-def websocket_refusal(error: Exception, server: ServerUrl, tls: TlsPlan, waited_s: float) -> Refusal:
+def websocket_refusal(error: Exception, server: ServerUrl, tls: TlsPlan, waited_s: float) -> ConnectionRefusal:
     """What a failure to open the WebSocket means. Knows aiohttp's exceptions by the errors they carry."""
     inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
     if status := getattr(error, "status", None):
-        return Refusal(
+        return ConnectionRefusal(
             Stage.GREETING,
             f"an HTTP server answers with status {status}, not with a WebSocket",
             "check the port and the path against the server's websocket block",
         )
     if isinstance(inner, TimeoutError):
-        return Refusal(Stage.GREETING, "no WebSocket in time", "check host and port; --timeout 15s waits longer")
+        return ConnectionRefusal(
+            Stage.GREETING, "no WebSocket in time", "check host and port; --timeout 15s waits longer"
+        )
     if isinstance(inner, ssl.SSLError):
         return tls_refusal(inner, server, tls)
     if isinstance(inner, OSError):
         return tcp_refusal(inner, server, waited_s)
-    return Refusal(
+    return ConnectionRefusal(
         Stage.GREETING, f"no WebSocket: {printable(str(inner))}", "check the port against the server's websocket block"
     )

@@ -19,7 +19,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.problems import ConnectProblem
 from jsdoctor.collect.scan.stream import StreamInfo
 from jsdoctor.model.probe import Probe
-from jsdoctor.parse.replies import ApiError, ReplyError, decode
+from jsdoctor.parse.replies import ErrorReply, ReplyError, decode
 
 TRACING_SINCE = (2, 11)
 _QUIET_S = 2.0
@@ -27,7 +27,7 @@ _QUIET_S = 2.0
 
 class _Names(msgspec.Struct, frozen=True):
     streams: tuple[str, ...] | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class _Event(msgspec.Struct, frozen=True):

@@ -6,9 +6,9 @@ import msgspec
 
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.ask import Asker, NoReplyError
-from jsdoctor.collect.scan.take import headers_of
+from jsdoctor.collect.scan.message_recorder import headers_of
 from jsdoctor.model.expectation import StoredMessage
-from jsdoctor.parse.replies import ApiError, Instant, ReplyError, decode
+from jsdoctor.parse.replies import ErrorReply, Instant, ReplyError, decode
 
 MSG_ID = "Nats-Msg-Id"
 
@@ -22,7 +22,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 class _Got(msgspec.Struct, frozen=True):
     message: _Message | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 async def stored_message(

@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 
-from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply, Why
-from jsdoctor.collect.live.haul import Haul, Progress, no_progress
-from jsdoctor.collect.live.pacing import Slots, Tally
+from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why
+from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
+from jsdoctor.collect.live.pacing import RoundStats, Slots
 from jsdoctor.collect.live.torn import MOST_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -81,13 +81,13 @@ class AccountSource:
         self._torn: set[tuple[str, str]] = set()
         self._torn_before: set[tuple[str, str]] = set()
 
-    async def sample(self, progress: Progress = no_progress) -> Haul:
+    async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
 
         From the second sample on, streams and the consumers of those known already are asked for at the same time:
         in which order things were read within one sample, only their own times tell.
         """
-        haul = Haul(begun_at=asyncio.get_running_loop().time())
+        haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         asking = []
         self._torn_before, self._torn = self._torn, set()
         if self._first:
@@ -104,13 +104,13 @@ class AccountSource:
         self.exhausted = self.exhausted or not self._plan.assets
         return haul
 
-    async def repeat(self, progress: Progress = no_progress) -> Haul:
+    async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Ask again for streams and consumers whose leader was silent in the last sample alone.
 
         A server that collects a list waits four seconds for an asset that is deleted meanwhile, and then calls it
         missing. What was missing in the sample before as well stays missing: those servers are down.
         """
-        haul = Haul()
+        haul = CollectionResult()
         torn = self._torn - self._torn_before
         if not torn or len(torn) > MOST_TORN:
             return haul
@@ -123,13 +123,13 @@ class AccountSource:
             await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in listed))
         return haul
 
-    async def _ask_stream_again(self, haul: Haul, stream: str) -> None:
+    async def _ask_stream_again(self, haul: CollectionResult, stream: str) -> None:
         subject = f"{self._prefix}.STREAM.INFO.{stream}"
         with contextlib.suppress(NoReplyError):  # it stays what the sample says of it
             reply = await self._asker.one(subject)
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.STREAM_INFO_AGAIN, subject))
 
-    async def _ask_consumers_again(self, haul: Haul, stream: str) -> None:
+    async def _ask_consumers_again(self, haul: CollectionResult, stream: str) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
         async def one(offset: int) -> _Page | None:
@@ -142,7 +142,7 @@ class AccountSource:
 
         await self._all_pages(subject, one)
 
-    async def _ask_user(self, haul: Haul) -> None:
+    async def _ask_user(self, haul: CollectionResult) -> None:
         try:
             reply = await self._asker.one(USER_INFO)
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.USER_INFO, USER_INFO))
@@ -151,7 +151,7 @@ class AccountSource:
         except (NoReplyError, ReplyError):
             return  # it only names the account: what matters does not depend on it
 
-    async def _ask_usage(self, haul: Haul) -> None:
+    async def _ask_usage(self, haul: CollectionResult) -> None:
         subject = f"{self._prefix}.INFO"
         try:
             reply = await self._asker.one(subject)
@@ -160,7 +160,7 @@ class AccountSource:
         else:
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
 
-    async def _ask_assets(self, haul: Haul, progress: Progress) -> None:
+    async def _ask_assets(self, haul: CollectionResult, progress: Progress) -> None:
         known = self._with_consumers - self._mute
         progress("asking for streams" if not known else f"asking for streams and the consumers of {len(known)}")
         streams, _ = await asyncio.gather(self._ask_streams(haul), self._ask_consumers(haul, known))
@@ -172,7 +172,7 @@ class AccountSource:
             progress(f"asking for the consumers of {len(more)} streams")
             await self._ask_consumers(haul, more)
 
-    async def _ask_streams(self, haul: Haul) -> dict[str, int] | None:
+    async def _ask_streams(self, haul: CollectionResult) -> dict[str, int] | None:
         """How many consumers each stream has that answers; None when the list itself cannot be had."""
         subject = f"{self._prefix}.STREAM.LIST"
 
@@ -193,11 +193,11 @@ class AccountSource:
         self._torn |= {(name, "") for page in pages for name in page.missing or ()}
         return {name: count for name, count in counts.items() if name and name not in silent}
 
-    async def _ask_consumers(self, haul: Haul, streams: Collection[str]) -> None:
+    async def _ask_consumers(self, haul: CollectionResult, streams: Collection[str]) -> None:
         if not (self._plan.consumers and streams):
             return
         haul.begun_at = asyncio.get_running_loop().time()
-        tally = Tally(self._asker.timeout_s, haul.begun_at)
+        tally = RoundStats(self._asker.timeout_s, haul.begun_at)
         await asyncio.gather(*(self._ask_consumers_of(haul, stream, tally) for stream in sorted(streams)))
         denied = tally.denied | tally.skipped if tally.is_forbidden else tally.denied
         if denied:
@@ -206,7 +206,7 @@ class AccountSource:
             haul.gaps.append(not_asked(skipped, self._asker.timeout_s))
         self._mute |= denied | skipped | tally.late
 
-    async def _ask_consumers_of(self, haul: Haul, stream: str, tally: Tally) -> None:
+    async def _ask_consumers_of(self, haul: CollectionResult, stream: str, tally: RoundStats) -> None:
         loop = asyncio.get_running_loop()
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
@@ -256,7 +256,7 @@ def _from(offset: int) -> bytes:
     return msgspec.json.encode({"offset": offset})
 
 
-def _keep(haul: Haul, endpoint: Endpoint, subject: str, reply: Reply) -> _Page:
+def _keep(haul: CollectionResult, endpoint: Endpoint, subject: str, reply: TimedReply) -> _Page:
     """Keep the reply; what is understood of it here. What cannot be read becomes a gap where it is parsed."""
     haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
     try:

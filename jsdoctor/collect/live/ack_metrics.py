@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from jsdoctor.collect.connect.connection import Connection
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.ack_times import MOST_ACKS
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER
@@ -46,7 +46,7 @@ class AckListener:
         with contextlib.suppress(errors.Error, OSError):
             self._subscription = await self._connection.client.subscribe(SUBJECT, cb=self._on_metric)
 
-    async def into(self, haul: Haul) -> None:
+    async def into(self, haul: CollectionResult) -> None:
         """Until now: an exchange of what was heard, or a gap where the login may not listen."""
         if self._subscription is None:
             return

@@ -47,7 +47,7 @@ class NoReplyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TimedReply:
     """One reply: our clock when asking, the time until it came, the bytes."""
 
     asked_at: datetime
@@ -66,11 +66,11 @@ class Asker:
         self.timeout_s = timeout_s
         self._connection = connection
 
-    async def one(self, subject: str, payload: bytes = b"") -> Reply:
+    async def one(self, subject: str, payload: bytes = b"") -> TimedReply:
         """The first reply. Raises NoReplyError."""
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         message = await self.message(subject, payload)
-        return Reply(asked_at, monotonic_ns() - started, message.data)
+        return TimedReply(asked_at, monotonic_ns() - started, message.data)
 
     async def message(self, subject: str, payload: bytes = b"") -> Msg:
         """The first reply with its headers. Raises NoReplyError."""
@@ -91,15 +91,15 @@ class Asker:
             asking.cancel()
 
     async def everyone(
-        self, subject: str, payload: bytes, is_last: Callable[[Reply], bool], quiet_s: float | None = None
-    ) -> list[Reply]:
+        self, subject: str, payload: bytes, is_last: Callable[[TimedReply], bool], quiet_s: float | None = None
+    ) -> list[TimedReply]:
         """The replies of all servers: until `is_last`, called once with each, says so, at most `timeout_s`.
 
         With `quiet_s`, also until no reply has come for that long, or for thrice the longest time any took (far
         servers answer late). Raises NoReplyError when there is no reply at all.
         """
         client = self._connection.client
-        replies: list[Reply] = []
+        replies: list[TimedReply] = []
         try:
             inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
             try:
@@ -107,7 +107,7 @@ class Asker:
                 await client.publish(subject, payload, reply=inbox.subject)
                 async with contextlib.aclosing(self._messages(inbox, subject, quiet_s)) as messages:
                     async for message in messages:
-                        replies.append(Reply(asked_at, monotonic_ns() - started, message.data))
+                        replies.append(TimedReply(asked_at, monotonic_ns() - started, message.data))
                         if is_last(replies[-1]):
                             break
             finally:

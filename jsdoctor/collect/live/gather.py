@@ -18,7 +18,7 @@ from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ack_metrics import AckListener, are_sampled
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
-from jsdoctor.collect.live.haul import Haul, Progress, Source, no_progress
+from jsdoctor.collect.live.collection_result import CollectionResult, LiveSource, Progress, no_progress
 from jsdoctor.collect.live.near_subjects import ask_near_subjects
 from jsdoctor.collect.live.system import SystemSource, find_servers
 from jsdoctor.collect.live.unanswered import unanswered
@@ -28,7 +28,7 @@ from jsdoctor.model.finding import CLUSTER
 
 DEFAULT_API_PREFIX = "$JS.API"
 
-ReadClocks = Callable[[Iterable[Exchange], Haul], Awaitable[None]]
+ReadClocks = Callable[[Iterable[Exchange], CollectionResult], Awaitable[None]]
 """Reads the clocks that one access shows, given the first sample's exchanges, into a haul."""
 
 
@@ -50,9 +50,9 @@ async def gather(
     Stored messages are read after the last sample, so that what that does to servers shows in no rate.
     Clocks are read in the wait after the first sample, when nothing else goes on that would hold replies up.
     """
-    sources: list[Source] = []
+    sources: list[LiveSource] = []
     clocks: list[ReadClocks] = []
-    first = Haul()
+    first = CollectionResult()
     true_time = _ask_ntp(plan)
     if urls := tuple(monitor_urls):
         sources.append(_monitor_source(urls, plan, monitor_tls))
@@ -71,7 +71,7 @@ async def gather(
         await _until(due_at, progress)
         looking = sources
         sample, begun_at = await _take(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
-        due_at, first = begun_at + plan.interval_s, Haul()
+        due_at, first = begun_at + plan.interval_s, CollectionResult()
         samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
         if connection and plan.ack_metrics and len(samples) == 1 and are_sampled(sample.exchanges):
             listener = AckListener(connection)
@@ -80,10 +80,12 @@ async def gather(
     if samples:
         samples[-1] = _joined(samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in looking)))
     if listener:
-        await listener.into(heard := Haul())
+        await listener.into(heard := CollectionResult())
         samples[-1] = _joined(samples[-1], heard)
     if plan.near_subjects and connection and samples:
-        await ask_near_subjects(Asker(connection, plan.timeout_s), js_api_prefix, samples[-1].exchanges, near := Haul())
+        await ask_near_subjects(
+            Asker(connection, plan.timeout_s), js_api_prefix, samples[-1].exchanges, near := CollectionResult()
+        )
         samples[-1] = _joined(samples[-1], near)
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
@@ -92,7 +94,7 @@ async def gather(
     return tuple(samples)
 
 
-def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[Haul] | None:
+def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[CollectionResult] | None:
     """NTP servers may be far and slow: they are asked while everything else goes on."""
     if not plan.ntp:
         return None
@@ -102,17 +104,21 @@ def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[Haul] | None:
     return asyncio.create_task(ask_ntp([parse_ntp_host(host) for host in plan.ntp], plan.timeout_s))
 
 
-async def _with_clocks(sample: Sample, clocks: Iterable[ReadClocks], true_time: asyncio.Task[Haul] | None) -> Sample:
-    haul = Haul()
+async def _with_clocks(
+    sample: Sample, clocks: Iterable[ReadClocks], true_time: asyncio.Task[CollectionResult] | None
+) -> Sample:
+    haul = CollectionResult()
     await asyncio.gather(*(read(sample.exchanges, haul) for read in clocks))
-    return _joined(sample, haul, await true_time if true_time else Haul())
+    return _joined(sample, haul, await true_time if true_time else CollectionResult())
 
 
-async def _scan(reader: Connection | None, js_api_prefix: str, plan: CollectionPlan, progress: Progress) -> Haul:
+async def _scan(
+    reader: Connection | None, js_api_prefix: str, plan: CollectionPlan, progress: Progress
+) -> CollectionResult:
     """`reader`: a connection to an account that can have streams of its own."""
     from jsdoctor.collect.scan.scan import not_scanned, scan_streams
 
-    haul = Haul()
+    haul = CollectionResult()
     if reader is None:
         haul.gaps += not_scanned(plan)
     else:
@@ -120,7 +126,7 @@ async def _scan(reader: Connection | None, js_api_prefix: str, plan: CollectionP
     return haul
 
 
-def _joined(sample: Sample, *hauls: Haul) -> Sample:
+def _joined(sample: Sample, *hauls: CollectionResult) -> Sample:
     exchanges = (exchange for haul in hauls for exchange in haul.exchanges)
     gaps = (gap for haul in hauls for gap in haul.gaps)
     return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *exchanges), gaps=(*sample.gaps, *gaps))
@@ -134,7 +140,7 @@ def _monitored_clocks(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLCon
     return lambda _, haul: monitored_clocks(asked, tls, plan.timeout_s, haul)
 
 
-def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> Source:
+def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> LiveSource:
     # An HTTP client takes as long to import as everything else together, and most runs need none.
     from jsdoctor.collect.live.monitor import MonitorSource
     from jsdoctor.collect.live.monitor_url import parse_monitor_url
@@ -143,8 +149,8 @@ def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLConte
 
 
 async def _source_of(
-    connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: Haul
-) -> tuple[Source, ReadClocks]:
+    connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: CollectionResult
+) -> tuple[LiveSource, ReadClocks]:
     """The system account can ask all servers, which nobody else can; it has no JetStream of its own to ask about."""
     asker = Asker(connection, plan.timeout_s)
     try:
@@ -157,7 +163,7 @@ async def _source_of(
         return source, lambda sample, haul: clocks_of_account(asker, js_api_prefix, sample, haul)
 
 
-async def _take(sources: Iterable[Source], first: Haul, progress: Progress) -> tuple[Sample, float]:
+async def _take(sources: Iterable[LiveSource], first: CollectionResult, progress: Progress) -> tuple[Sample, float]:
     """One sample of all sources at once, and when its last round of readings was begun."""
     taken_at = datetime.now(UTC)
     hauls = [first, *await asyncio.gather(*(source.sample(progress) for source in sources))]

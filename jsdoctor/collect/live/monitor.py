@@ -18,8 +18,8 @@ import httpx
 import msgspec
 
 from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
-from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl
@@ -73,11 +73,11 @@ class MonitorSource:
         """Whether no port is left that answers."""
         return not self._urls
 
-    async def sample(self, progress: Progress = no_progress) -> Haul:
+    async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """/jsz of every server; in the first sample /varz and /healthz too."""
         self._looks = [self._looks[-1], {}]
         self._budgets = defaultdict(Budget)
-        haul = Haul(begun_at=asyncio.get_running_loop().time())
+        haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
         async with self._client() as client:
             answered = await asyncio.gather(*(self._ask_server(client, url, haul) for url in self._urls))
@@ -85,9 +85,9 @@ class MonitorSource:
         self._first = False
         return haul
 
-    async def repeat(self, progress: Progress = no_progress) -> Haul:
+    async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Ask again for the accounts with assets that changed while the last sample was taken."""
-        haul = Haul()
+        haul = CollectionResult()
         if self._plan.assets and (accounts := newly_torn(*self._looks)):
             progress("asking again for assets that changed meanwhile")
             await asyncio.sleep(SETTLE_S)
@@ -100,7 +100,7 @@ class MonitorSource:
         verify = self._tls or False  # False only where no URL is https: a context takes time to make
         return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=DIRECT)
 
-    async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
+    async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
         """Whether that port is worth asking again."""
         try:
             if self._first or self._plan.server_rates:
@@ -124,7 +124,9 @@ class MonitorSource:
                 await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, haul)
         return alive
 
-    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul, account: str = "") -> bool:
+    async def _ask_jsz(
+        self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult, account: str = ""
+    ) -> bool:
         """Of all accounts, or, after the last sample, of one."""
         options: dict[str, str] = {}
         if self._plan.assets or self._plan.accounts or self._plan.raft:
@@ -143,7 +145,7 @@ class MonitorSource:
             return False
         return True
 
-    async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, haul: Haul) -> bool:
+    async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
         """/accountz; then, in operator mode, each account that it names."""
         await self._try(client, url, Endpoint.ACCOUNTZ, {}, haul)
         keys = claimed_accounts([e.body for e in haul.exchanges if e.target.startswith(url.base + "/accountz")])
@@ -154,7 +156,12 @@ class MonitorSource:
         return True
 
     async def _try(
-        self, client: httpx.AsyncClient, url: MonitorUrl, endpoint: Endpoint, options: dict[str, str], haul: Haul
+        self,
+        client: httpx.AsyncClient,
+        url: MonitorUrl,
+        endpoint: Endpoint,
+        options: dict[str, str],
+        haul: CollectionResult,
     ) -> bool:
         """Ask for what is worth a gap if it fails, and no more than that."""
         try:
@@ -164,7 +171,12 @@ class MonitorSource:
         return True
 
     async def _ask(
-        self, client: httpx.AsyncClient, url: MonitorUrl, endpoint: Endpoint, options: dict[str, str], haul: Haul
+        self,
+        client: httpx.AsyncClient,
+        url: MonitorUrl,
+        endpoint: Endpoint,
+        options: dict[str, str],
+        haul: CollectionResult,
     ) -> bytes:
         """The body of the reply. Raises MonitorError."""
         target = httpx.URL(url.base + _PATHS[endpoint], params=options)

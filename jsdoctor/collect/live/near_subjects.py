@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError
-from jsdoctor.collect.live.haul import Haul
+from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.near_subjects import NearSubject, nearness
@@ -50,7 +50,7 @@ class _Info(msgspec.Struct, frozen=True):
     state: _Counts = _Counts()
 
 
-async def ask_near_subjects(asker: Asker, prefix: str, exchanges: Iterable[Exchange], haul: Haul) -> None:
+async def ask_near_subjects(asker: Asker, prefix: str, exchanges: Iterable[Exchange], haul: CollectionResult) -> None:
     """Into `haul` an exchange on the streams of these replies; none where no filter is in doubt."""
     listed = list(exchanges)
     states = {one.config.name: one.state for page in _pages(listed, Endpoint.STREAM_LIST) for one in page.streams or ()}

@@ -35,7 +35,7 @@ class Slots:
                 self._free.release()
 
 
-class Tally:
+class RoundStats:
     """How the requests of one round fare. Times are loop times, names those of streams."""
 
     def __init__(self, timeout_s: float, begun_at: float) -> None:

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import msgspec
 
-from jsdoctor.collect.live.ask import Asker, NoReplyError, Reply
+from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
 from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
-from jsdoctor.collect.live.haul import Haul, Progress, no_progress
 from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
 from jsdoctor.collect.live.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -74,7 +74,7 @@ async def find_servers(asker: Asker) -> Roster:
     routes: set[str] = set()
     known = 0
 
-    def is_last(reply: Reply) -> bool:
+    def is_last(reply: TimedReply) -> bool:
         nonlocal known
         pong = _read(reply, _Pong)
         present[pong.server.id] = pong.server.name
@@ -107,9 +107,9 @@ class SystemSource:
         """Whether no server is left that answers."""
         return all((Endpoint.JSZ, server) in self._given_up for server in self._names)
 
-    async def sample(self, progress: Progress = no_progress) -> Haul:
+    async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """What changes from one sample to the next; in the first one also what does not change within a run."""
-        haul = Haul(begun_at=asyncio.get_running_loop().time())
+        haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         asking = [self._ask_assets(haul)]
         if self._plan.servers and (self._first or self._plan.server_rates):
             asking.append(self._ask(haul, Endpoint.VARZ, {}))
@@ -127,9 +127,9 @@ class SystemSource:
         self._unhealthy = any(_is_unhealthy(e.body) for e in haul.exchanges if e.endpoint is Endpoint.HEALTHZ)
         return haul
 
-    async def repeat(self, progress: Progress = no_progress) -> Haul:
+    async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Ask again for the accounts with assets that changed while the last sample was taken."""
-        haul = Haul()
+        haul = CollectionResult()
         if self._plan.assets and (accounts := newly_torn(*self._looks)):
             progress("asking again for assets that changed meanwhile")
             await asyncio.sleep(SETTLE_S)
@@ -137,7 +137,7 @@ class SystemSource:
             await asyncio.gather(*(self._ask(haul, Endpoint.JSZ_AGAIN, options | {"account": a}) for a in accounts))
         return haul
 
-    async def _ask_assets(self, haul: Haul) -> None:
+    async def _ask_assets(self, haul: CollectionResult) -> None:
         """JSZ; then the Raft groups of the accounts that it names, as servers tell of one account at a time."""
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
             await self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan))
@@ -153,7 +153,7 @@ class SystemSource:
                 )
             )
 
-    async def _ask_claims(self, haul: Haul) -> None:
+    async def _ask_claims(self, haul: CollectionResult) -> None:
         """ACCOUNTZ; then, in operator mode, each account that it names."""
         await self._ask(haul, Endpoint.ACCOUNTZ, {})
         keys = claimed_accounts([e.body for e in haul.exchanges if e.endpoint is Endpoint.ACCOUNTZ])
@@ -161,13 +161,13 @@ class SystemSource:
             haul.gaps.append(too_many_claims(len(keys)))
         await asyncio.gather(*(self._ask(haul, Endpoint.ACCOUNTZ, {"account": key}) for key in keys[:MOST_CLAIMS]))
 
-    async def _ask(self, haul: Haul, endpoint: Endpoint, options: dict[str, object]) -> None:
+    async def _ask(self, haul: CollectionResult, endpoint: Endpoint, options: dict[str, object]) -> None:
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
         hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
         awaited = self._names.keys() - hopeless
         late_ones = set(awaited)
 
-        def is_last(reply: Reply) -> bool:
+        def is_last(reply: TimedReply) -> bool:
             late_ones.discard(_read(reply, _Sender).server.id)
             return not late_ones
 
@@ -216,7 +216,7 @@ def _is_unhealthy(body: bytes) -> bool:
     return _decoded(body, _Health).data.status not in ("", "ok")
 
 
-def _read(reply: Reply, shape: type[_Shape]) -> _Shape:
+def _read(reply: TimedReply, shape: type[_Shape]) -> _Shape:
     """What is understood of a reply here; what cannot be read becomes a gap where it is parsed."""
     return _decoded(reply.body, shape)
 

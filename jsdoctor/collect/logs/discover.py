@@ -26,7 +26,7 @@ _DATE = re.compile(
 _NUMBERED = re.compile(r"(?:^|(?<=/))\d{1,4}(?=\.log$)")
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ReadPlan(msgspec.Struct, frozen=True):
     """What is to be read: one part for each whole file, and an estimate of all text in bytes."""
 
     files: tuple[Part, ...]
@@ -45,7 +45,7 @@ def discover(
     inputs: Sequence[str],
     zones: Sequence[tuple[str, str]] = (),
     servers: Sequence[tuple[str, str]] = (),
-) -> Plan:
+) -> ReadPlan:
     """Find every file that the inputs name. `zones` and `servers` are (pattern, value); the first that fits counts.
 
     A pattern is matched against the name in the report, its last component and the path. What cannot be opened is a
@@ -63,7 +63,7 @@ def discover(
             zone, server = _chosen(zones, part), _chosen(servers, part)
             parts[stored.path] = msgspec.structs.replace(part, zone=zone, server=server)
     files = tuple(sorted(parts.values(), key=lambda part: (part.name, part.path)))
-    return Plan(files, sum(part.weight for part in files))
+    return ReadPlan(files, sum(part.weight for part in files))
 
 
 def _chosen(pairs: Sequence[tuple[str, str]], part: Part) -> str:

@@ -16,15 +16,15 @@ import msgspec
 from jsdoctor.collect.logs.blocks import Blocks
 from jsdoctor.collect.logs.codec import PEEK, Unreadable, codec_of, decompressed, is_tar, not_a_log
 from jsdoctor.collect.logs.discover import series_of
+from jsdoctor.collect.logs.forward_reader import ForwardReader
 from jsdoctor.collect.logs.store import open_stored
-from jsdoctor.collect.logs.tape import Tape
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.logs.clock import best_clock
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, REWRITTEN_BYTES, Rewriter
 from jsdoctor.parse.logs.scan import BLOCK, CONTEXT, PartScan
 from jsdoctor.parse.logs.stamp import year_of
-from jsdoctor.parse.logs.stretch import ClockReader
+from jsdoctor.parse.logs.time_segments import ClockReader
 
 Sink = Callable[[list[LogEvent]], None]
 Progress = Callable[[int], None]
@@ -139,7 +139,7 @@ class Scanner:
     def stream(self, part: Part, reader: _Counted) -> Iterator[Row]:
         """A compressed file or an archive, from its first byte to its last."""
         if part.codec == "tar":
-            yield from self._archive(part, Tape(iter(lambda: reader.read(BLOCK), b"")), reader, _NESTING)
+            yield from self._archive(part, ForwardReader(iter(lambda: reader.read(BLOCK), b"")), reader, _NESTING)
         else:
             yield from self._unpacked(part, part.codec, reader, reader, _NESTING)
 
@@ -150,7 +150,7 @@ class Scanner:
             yield from self._compressed(part, decompressed(packed.read, codec), reader, depth)
 
     def _compressed(self, part: Part, pieces: Iterator[bytes], reader: _Counted, depth: int) -> Iterator[Row]:
-        tape = Tape(pieces)
+        tape = ForwardReader(pieces)
         head = tape.peek(PEEK)
         inner = codec_of(head)
         if depth and (inner or is_tar(head)):
@@ -165,7 +165,7 @@ class Scanner:
             return
         yield from self._text(part, tape, reader)
 
-    def _text(self, part: Part, tape: Tape, reader: _Counted) -> Iterator[Row]:
+    def _text(self, part: Part, tape: ForwardReader, reader: _Counted) -> Iterator[Row]:
         changed = self._rewriter(part).lines(tape.peek(HEAD_BYTES), lambda: tape.peek(REWRITTEN_BYTES + 1))
         if changed is not None and not tape.problem:
             yield from self._plain_lines(part, changed, len(tape.read()))
@@ -188,7 +188,7 @@ class Scanner:
             yield from scan.feed(block, base)
         yield from scan.finish(last=True, read=size)
 
-    def _archive(self, part: Part, tape: Tape, reader: _Counted, depth: int) -> Iterator[Row]:
+    def _archive(self, part: Part, tape: ForwardReader, reader: _Counted, depth: int) -> Iterator[Row]:
         problem = ""
         try:
             with tarfile.open(fileobj=tape, mode="r|") as archive:  # type: ignore[call-overload]  # it only reads
@@ -221,16 +221,18 @@ class Scanner:
             yield from self.unread(msgspec.structs.replace(inner, problem="it is encrypted: unpack it first"))
             return
         with archive.open(member) as stored:
-            yield from self._stored(inner, Tape(_pieces(stored.read)), depth)
+            yield from self._stored(inner, ForwardReader(_pieces(stored.read)), depth)
 
     def _member(self, part: Part, member: tarfile.TarInfo, archive: tarfile.TarFile, depth: int) -> Iterator[Row]:
         stored = archive.extractfile(member)
         if stored is None:
             return
         mtime_us = int(member.mtime * 1_000_000) if 0 < member.mtime < 1 << 33 else part.mtime_us
-        yield from self._stored(_inside(part, member.name, member.size, mtime_us), Tape(_pieces(stored.read)), depth)
+        yield from self._stored(
+            _inside(part, member.name, member.size, mtime_us), ForwardReader(_pieces(stored.read)), depth
+        )
 
-    def _stored(self, inner: Part, tape: Tape, depth: int) -> Iterator[Row]:
+    def _stored(self, inner: Part, tape: ForwardReader, depth: int) -> Iterator[Row]:
         """A member of an archive."""
         codec = codec_of(tape.peek(PEEK))
         inner = msgspec.structs.replace(inner, codec=codec)
@@ -261,7 +263,7 @@ def _inside(part: Part, member: str, size: int, mtime_us: int) -> Part:
     )
 
 
-def _skipped(part: Part, tape: Tape, reader: _Counted) -> int:
+def _skipped(part: Part, tape: ForwardReader, reader: _Counted) -> int:
     """Stored bytes that gave nothing: all of them where no text came, else what was not taken in, at least one."""
     return max(part.size - reader.read_bytes, 1) if tape.read_bytes else part.size
 
@@ -269,7 +271,7 @@ def _skipped(part: Part, tape: Tape, reader: _Counted) -> int:
 class _Inner(_Counted):
     """Counts what is read of a member of an archive."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: ForwardReader) -> None:
         self._tape = tape
 
     @property

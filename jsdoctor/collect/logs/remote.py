@@ -26,7 +26,7 @@ _LONGEST = 200
 _T = TypeVar("_T")
 
 
-class Entry(NamedTuple):
+class RemoteFile(NamedTuple):
     """One file there: its URI, its path below what was named, bytes, and time of last writing."""
 
     uri: str
@@ -41,7 +41,7 @@ def open_remote(uri: str) -> BinaryIO:
     return cast("BinaryIO", _answered(uri, lambda: system.open_input_file(inner)))
 
 
-def entries(uri: str) -> Iterator[Entry]:
+def entries(uri: str) -> Iterator[RemoteFile]:
     """The files that a URI names: one, all below a directory, all that match a pattern. Raises `OSError`, soon."""
     query = _QUERY.search(uri)
     main, options = (uri[: query.start()], query[0]) if query else (uri, "")
@@ -55,7 +55,7 @@ def entries(uri: str) -> Iterator[Entry]:
         if not pattern or fnmatchcase(where, pattern):
             alone = len(found) == 1 or bool(pattern)
             name = where if alone else info.path.removeprefix(inner).lstrip("/")
-            yield Entry(where + options, name, info.size or 0, (info.mtime_ns or 0) // 1000)
+            yield RemoteFile(where + options, name, info.size or 0, (info.mtime_ns or 0) // 1000)
 
 
 def _listed(system: Any, inner: str, below: bool) -> list[Any]:

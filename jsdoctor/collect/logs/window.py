@@ -9,7 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from jsdoctor.collect.logs.codec import Unreadable, decompressed
-from jsdoctor.collect.logs.discover import Plan
+from jsdoctor.collect.logs.discover import ReadPlan
 from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.model.log_scan import Part
@@ -31,13 +31,13 @@ class Narrowed(msgspec.Struct, frozen=True):
     `whole` files cannot be cut (compressed, archives, lines without dates): their lines outside count, too.
     """
 
-    plan: Plan
+    plan: ReadPlan
     outside: int = 0
     cut: int = 0
     whole: tuple[str, ...] = ()
 
 
-def narrowed(plan: Plan, window: Window) -> Narrowed:
+def narrowed(plan: ReadPlan, window: Window) -> Narrowed:
     """The plan without what is known to lie outside of the window. Files with a problem are kept."""
     kept: list[Part] = []
     whole: list[str] = []
@@ -54,7 +54,7 @@ def narrowed(plan: Plan, window: Window) -> Narrowed:
             cut += 1
         elif not part.problem and part.size and not _lies_inside(part, since, until, window.local_zone):
             whole.append(part.name)
-    return Narrowed(Plan(tuple(kept), sum(part.weight for part in kept)), outside, cut, tuple(whole))
+    return Narrowed(ReadPlan(tuple(kept), sum(part.weight for part in kept)), outside, cut, tuple(whole))
 
 
 def _us(at: datetime | None, default: int) -> int:

@@ -17,19 +17,19 @@ _NOT_OURS = ("node_modules", "__pycache__", "charts")
 """Directories of others' files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class ManifestPath(msgspec.Struct, frozen=True):
     """A file to read, by the path that reports call it. `named` tells one that was asked for by name or glob."""
 
     path: str
     named: bool
 
 
-def find(paths: Sequence[str]) -> list[Found]:
+def find(paths: Sequence[str]) -> list[ManifestPath]:
     """Every file once, in the order of the command line, directories in the order of names.
 
     Raises `UsageProblem` for a path that is not there.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, ManifestPath] = {}
     for path in paths:
         for file in _expanded(path):
             known = found.get(file.path)
@@ -38,13 +38,13 @@ def find(paths: Sequence[str]) -> list[Found]:
     return list(found.values())
 
 
-def _expanded(path: str) -> Iterator[Found]:
+def _expanded(path: str) -> Iterator[ManifestPath]:
     if path == STDIN:
-        yield Found(STDIN, named=True)
+        yield ManifestPath(STDIN, named=True)
     elif Path(path).is_dir():
         yield from _below(path)
     elif Path(path).exists():
-        yield Found(path, named=True)
+        yield ManifestPath(path, named=True)
     else:
         matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []  # noqa: PTH207 - a Path has no absolute globs
         if not matches:
@@ -53,12 +53,12 @@ def _expanded(path: str) -> Iterator[Found]:
                 "name a file, a directory, a glob in quotes, or - for standard input",
             )
         for match in matches:
-            yield from _below(match) if Path(match).is_dir() else (Found(match, named=True),)
+            yield from _below(match) if Path(match).is_dir() else (ManifestPath(match, named=True),)
 
 
-def _below(directory: str) -> Iterator[Found]:
+def _below(directory: str) -> Iterator[ManifestPath]:
     for parent, directories, files in os.walk(directory):
         directories[:] = sorted(name for name in directories if name not in _NOT_OURS and not name.startswith("."))
         for name in sorted(files):
             if name.endswith(SUFFIXES) and not name.startswith("."):
-                yield Found(os.path.join(parent, name), named=False)  # noqa: PTH118 - a Path would drop a leading ./
+                yield ManifestPath(os.path.join(parent, name), named=False)  # noqa: PTH118 - a Path would drop a leading ./

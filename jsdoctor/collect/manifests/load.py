@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from jsdoctor.collect.manifests.files import STDIN, Found, find
+from jsdoctor.collect.manifests.files import STDIN, ManifestPath, find
 from jsdoctor.collect.manifests.kustomize import patches_of
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.model.manifest import ManifestFile, Manifests, Place
-from jsdoctor.parse.manifests.read import YAML, Declared, Readers, YamlReader, may_declare, read_manifest
+from jsdoctor.model.manifest import FilePosition, ManifestFile, Manifests
+from jsdoctor.parse.manifests.read import YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
 LARGEST = 64 * 1024 * 1024
@@ -27,7 +27,7 @@ _PATCH = (
 def load_manifests(paths: Sequence[str]) -> Manifests:
     """Read them all. Raises `UsageProblem` for a path that is not there, and where YAML has no reader installed."""
     files: list[ManifestFile] = []
-    all_of, included, everything = Declared(), _Includes(), find(paths)
+    all_of, included, everything = FileDeclarations(), _Includes(), find(paths)
     patches = patches_of(found.path for found in everything if not found.named)
     for found in everything:
         if not found.named and os.path.normpath(found.path) in patches:
@@ -58,14 +58,14 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
     )
 
 
-def _told(path: str, declared: Declared, *, named: bool) -> list[ManifestFile]:
+def _told(path: str, declared: FileDeclarations, *, named: bool) -> list[ManifestFile]:
     if not declared.found and not declared.problems and named:
         return [ManifestFile(path=path, problem="nothing in it is a manifest that is known here", named=True)]
     problems = [ManifestFile(path=path, problem=says, place=place, named=True) for says, place in declared.problems]
     return [ManifestFile(path=path, found=declared.found, named=named), *problems]
 
 
-def _text(found: Found) -> tuple[str | None, str]:
+def _text(found: ManifestPath) -> tuple[str | None, str]:
     try:
         if found.path == STDIN:
             data = sys.stdin.buffer.read(LARGEST + 1)
@@ -124,4 +124,6 @@ def _hcl(file: str, text: str) -> Tree:
 
 def _no_yaml(file: str, text: str) -> Iterable[Tree]:
     del text
-    raise ManifestError("it may be YAML, which nothing here can read: pip install 'jsdoctor[manifests]'", Place(file))
+    raise ManifestError(
+        "it may be YAML, which nothing here can read: pip install 'jsdoctor[manifests]'", FilePosition(file)
+    )

@@ -18,7 +18,7 @@ from jsdoctor.parse.packets.analysis import BLOCK, Analysis, Analyzed
 from jsdoctor.parse.packets.container import Damaged, Foreign
 from jsdoctor.parse.packets.pairs import paired
 from jsdoctor.parse.packets.segment import StreamObserver
-from jsdoctor.parse.packets.sightings import Sightings
+from jsdoctor.parse.packets.sightings import PacketIndex
 from jsdoctor.parse.packets.tcp.state import Noticed
 
 MOST_MATCHED = 8
@@ -39,11 +39,11 @@ def read_captures(paths: Sequence[Path], observer_of: ObserverOf = nobody) -> Pa
     Files of one ring are one capture; the others are matched with each other, packet by packet.
     """
     analyzed: list[Analyzed] = []
-    seen: list[Sightings] = []
+    seen: list[PacketIndex] = []
     for ring in rings_of(paths, _first_time):
         while ring.files:
             index = len(analyzed)
-            sightings = Sightings(index) if len(paths) > 1 and index < MOST_MATCHED else None
+            sightings = PacketIndex(index) if len(paths) > 1 and index < MOST_MATCHED else None
             analyzed.append(read_ring(ring, index, observer_of(index), sightings=sightings))
             seen += filter(None, [sightings])
     connections = [connection for one in analyzed for connection in one.connections]
@@ -62,7 +62,7 @@ def read_capture(
     observer: StreamObserver | None = None,
     *,
     noticed: Noticed | None = None,
-    sightings: Sightings | None = None,
+    sightings: PacketIndex | None = None,
 ) -> Analyzed:
     """One file. What was read before a problem counts, and the problem is in the result."""
     return read_ring(Ring([(path, None)]), index, observer, noticed=noticed, sightings=sightings)
@@ -74,7 +74,7 @@ def read_ring(
     observer: StreamObserver | None = None,
     *,
     noticed: Noticed | None = None,
-    sightings: Sightings | None = None,
+    sightings: PacketIndex | None = None,
 ) -> Analyzed:
     """The next file of a ring, and those that continue it; these are taken out of the ring."""
     path, _ = ring.files.pop(0)

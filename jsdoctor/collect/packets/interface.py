@@ -40,7 +40,7 @@ _LOOK_EVERY_S = 0.2
 _SHOW_EVERY = 5_000
 
 
-class Listener:
+class PacketSocket:
     """A packet socket on one interface. `ins` is the socket."""
 
     def __init__(self, name: str, ports: Sequence[int] = ()) -> None:
@@ -97,7 +97,7 @@ def tcpdump_command(name: str, seconds: float, ports: Sequence[int] = ()) -> str
     return f"sudo timeout {seconds:g} tcpdump -i {name} --immediate-mode -B 65536 -s 0 -w nats.pcap '{wanted}'"
 
 
-def _listen(listener: Listener, analysis: Analysis, seconds: float, show: Callable[[str], None]) -> Analyzed:
+def _listen(listener: PacketSocket, analysis: Analysis, seconds: float, show: Callable[[str], None]) -> Analyzed:
     """Until the time is over, Ctrl-C or SIGTERM; the kernel's counters tell what it dropped."""
     sock = listener.ins
     _, _, _, hardware, *_ = sock.getsockname()
@@ -142,14 +142,14 @@ def _dropped(sock: socket.socket) -> int:
     return int(drops)
 
 
-def _open(name: str, seconds: float, ports: Sequence[int] = ()) -> Listener:
+def _open(name: str, seconds: float, ports: Sequence[int] = ()) -> PacketSocket:
     if not hasattr(socket, "AF_PACKET"):
         raise UsageProblem("--sniff needs Linux", f"capture with: {tcpdump_command(name, seconds, ports)}")
     known = [interface for _, interface in socket.if_nameindex()]
     if name not in known:
         raise UsageProblem(f"there is no interface {name}", f"one of: {', '.join(known)}")
     try:
-        listener = Listener(name, ports)
+        listener = PacketSocket(name, ports)
     except PermissionError as error:
         raise _not_allowed(name, seconds, ports) from error
     except OSError as error:

@@ -16,7 +16,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.history import MOST_LOOKS
 from jsdoctor.parse.metrics.looks import Moment, moment_of, moments_of
 from jsdoctor.parse.metrics.names import KNOWN, OF_CONSUMER, OF_STREAM, known_name
-from jsdoctor.parse.metrics.series import Answer, Series
+from jsdoctor.parse.metrics.series import Answer, MetricSeries
 
 MOST_SERIES = 400_000
 """More series are not asked for: a query of Prometheus fails at 50 million samples by default, and memory is ours."""
@@ -93,7 +93,7 @@ class _Reader:
         answer = self._client.at(" or ".join(each), at)
         return {one.label("instance"): one.points[-1][1] for one in self._checked(answer) if one.points}
 
-    def values(self, names: Mapping[str, int], at: float) -> tuple[Series, ...]:
+    def values(self, names: Mapping[str, int], at: float) -> tuple[MetricSeries, ...]:
         """All series at one moment."""
         return self._checked(self._client.at(self._selector(names), at))
 
@@ -115,7 +115,7 @@ class _Reader:
     def _selector(self, names: Sequence[str] | Mapping[str, int]) -> str:
         return f'{{__name__=~"{"|".join(sorted(names))}"{self._match}}}'
 
-    def _checked(self, answer: Answer) -> tuple[Series, ...]:
+    def _checked(self, answer: Answer) -> tuple[MetricSeries, ...]:
         """The series; a warning of a store that did not answer is a gap, as what it holds is missing."""
         for warning in answer.warnings:
             reason = f"Prometheus did not give everything: {''.join(c for c in warning if c.isprintable())[:300]}"

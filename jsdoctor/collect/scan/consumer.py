@@ -15,11 +15,11 @@ from nats import errors
 
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.ask import NoReplyError, Why
+from jsdoctor.collect.scan.message_recorder import MessageRecorder
 from jsdoctor.collect.scan.rate import Rate
-from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted
-from jsdoctor.collect.scan.take import Taker
+from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted
 from jsdoctor.model.jetstream import SequencePair
-from jsdoctor.parse.replies import ApiError, RefusedError, decode
+from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, decode
 
 INACTIVE_NS = 10_000_000_000
 IN_FLIGHT = 10_000
@@ -39,10 +39,10 @@ class _Info(msgspec.Struct, frozen=True):
     num_pending: int = 0
     delivered: SequencePair = SequencePair()
     config: _Config = _Config()
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
-async def read_by_consumer(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> None:
+async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
     """Read what is wanted. Raises NoReplyError, ReplyError, RefusedError and UnreadableError; what was read is kept."""
     client, asker, prefix = api.connection.client, api.asker, api.prefix
     name = f"jsdoctor-{client.new_inbox().rsplit('.', 1)[-1]}"
@@ -53,7 +53,7 @@ async def read_by_consumer(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -
         request = msgspec.json.encode({"stream_name": wanted.name, "config": _config(name, wanted)})
         created = decode((await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _Info)
         if created.error:
-            raise RefusedError(created.error)
+            raise ApiRefusedError(created.error)
         if created.num_pending:
             await reading.run(inbox.subject, created.config.max_batch or _BATCH, rate)
     finally:
@@ -87,7 +87,7 @@ async def _leave(connection: Connection, subject: str) -> None:
 class _Reading:
     """Asks for messages as fast as they are taken."""
 
-    def __init__(self, api: Api, consumer: str, last_seq: int, taker: Taker) -> None:
+    def __init__(self, api: StreamApi, consumer: str, last_seq: int, taker: MessageRecorder) -> None:
         self._client, self._asker = api.connection.client, api.asker
         self._subject, self._info = (f"{api.prefix}.CONSUMER.{what}.{consumer}" for what in ("MSG.NEXT", "INFO"))
         self._last_seq = last_seq
@@ -128,7 +128,7 @@ class _Reading:
         """Whether the server has sent everything, and all of it has come."""
         info = decode((await self._asker.one(self._info)).body, _Info)
         if info.error:
-            raise RefusedError(info.error)
+            raise ApiRefusedError(info.error)
         return not info.num_pending and info.delivered.consumer_seq == self._count
 
     async def _ask_again(self, after_s: float) -> None:

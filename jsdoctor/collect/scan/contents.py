@@ -12,11 +12,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from jsdoctor.collect.scan.message_recorder import Digest
 from jsdoctor.collect.scan.rate import Rate
 from jsdoctor.collect.scan.single import AT_ONCE
-from jsdoctor.collect.scan.stream import Api
-from jsdoctor.collect.scan.take import Digest
-from jsdoctor.parse.replies import ApiError, ReplyError, decode
+from jsdoctor.collect.scan.stream import StreamApi
+from jsdoctor.parse.replies import ErrorReply, ReplyError, decode
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -26,10 +26,12 @@ class _Message(msgspec.Struct, frozen=True):
 
 class _Got(msgspec.Struct, frozen=True):
     message: _Message | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
-async def contents_of(api: Api, stream: str, sequences: Iterable[int], digest: Digest, rate: Rate) -> dict[int, str]:
+async def contents_of(
+    api: StreamApi, stream: str, sequences: Iterable[int], digest: Digest, rate: Rate
+) -> dict[int, str]:
     """Digests by sequence; a message that is gone meanwhile is left out. Raises NoReplyError and ReplyError."""
     subject, wanted = f"{api.prefix}.STREAM.MSG.GET.{stream}", list(sequences)
     found: dict[int, str] = {}

@@ -15,9 +15,9 @@ from nats.aio.msg import Msg
 from nats.js.api import Header
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.scan.message_recorder import MessageRecorder, date_ns
 from jsdoctor.collect.scan.rate import Rate
-from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted
-from jsdoctor.collect.scan.take import Taker, date_ns
+from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted
 from jsdoctor.parse.replies import ReplyError
 
 _BATCH = 1_000
@@ -31,7 +31,7 @@ class OneByOneError(Exception):
     """The server knows nothing of batches."""
 
 
-async def read_by_batches(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> None:
+async def read_by_batches(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
     """Read what is wanted. Raises NoReplyError, ReplyError, UnreadableError; OneByOneError at the very beginning."""
     batches = _Batches(f"{api.prefix}.DIRECT.GET.{wanted.name}", wanted, taker)
     client = api.connection.client
@@ -67,7 +67,7 @@ async def _until_over(batches: _Batches, asker: Asker, rate: Rate) -> None:
 class _Batches:
     """Takes the messages of one batch after another."""
 
-    def __init__(self, subject: str, wanted: Wanted, taker: Taker) -> None:
+    def __init__(self, subject: str, wanted: Wanted, taker: MessageRecorder) -> None:
         self.subject = subject
         self.next_seq, self._last_seq = wanted.first_seq, wanted.last_seq
         self.over = asyncio.Event()
@@ -111,7 +111,7 @@ class _Batches:
         self.over.set()
 
 
-def take_direct(headers: Mapping[str, str], last_seq: int, taker: Taker) -> int:
+def take_direct(headers: Mapping[str, str], last_seq: int, taker: MessageRecorder) -> int:
     """Take a message of which DIRECT.GET says in its headers what it is; returns its sequence. Raises `ReplyError`."""
     try:
         stream_seq = int(headers["Nats-Sequence"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from jsdoctor.collect.live.haul import Progress
+from jsdoctor.collect.live.collection_result import Progress
 
 _EVERY_S = 0.2
 _TELLING_S = 0.5

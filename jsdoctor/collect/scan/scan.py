@@ -12,15 +12,15 @@ import msgspec
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import USER_INFO
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
-from jsdoctor.collect.live.haul import Haul, Progress
+from jsdoctor.collect.live.collection_result import CollectionResult, Progress
 from jsdoctor.collect.live.unanswered import unanswered
 from jsdoctor.collect.scan.consumer import read_by_consumer
 from jsdoctor.collect.scan.contents import contents_of
 from jsdoctor.collect.scan.direct import OneByOneError, read_by_batches
+from jsdoctor.collect.scan.message_recorder import Digest, MessageRecorder, salted
 from jsdoctor.collect.scan.rate import Rate
 from jsdoctor.collect.scan.single import read_by_direct_gets, read_by_gets
-from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted, look_at, takes_consumer
-from jsdoctor.collect.scan.take import Digest, Taker, salted
+from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted, look_at, takes_consumer
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
@@ -28,7 +28,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.stored_ids import MOST_COMPARED
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.replies import RefusedError, ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.replies import ApiRefusedError, ReplyError, SystemEnvelope, UserInfoData, decode
 from jsdoctor.parse.stored import StoredReply, scan_gap
 
 NEWEST = 200_000
@@ -41,10 +41,10 @@ _NO_MORE_CONSUMERS = (10026, 10109)
 
 
 async def scan_streams(
-    connection: Connection, prefix: str, plan: CollectionPlan, haul: Haul, progress: Progress
+    connection: Connection, prefix: str, plan: CollectionPlan, haul: CollectionResult, progress: Progress
 ) -> None:
     """Read every stream that the plan names, one after the other. What cannot be read becomes a gap in the haul."""
-    api = Api(connection, Asker(connection, plan.timeout_s), prefix)
+    api = StreamApi(connection, Asker(connection, plan.timeout_s), prefix)
     digest = salted() if plan.scan_ids else None
     for target in plan.scan:
         await _Scan(api, target, digest, plan.scan_contents, progress).into(haul)
@@ -60,15 +60,17 @@ def not_scanned(plan: CollectionPlan) -> list[Gap]:
 class _Scan:
     """Reads one stream: how, which part of it, and whether it came to the end."""
 
-    def __init__(self, api: Api, target: ScanTarget, digest: Digest | None, contents: bool, progress: Progress) -> None:
+    def __init__(
+        self, api: StreamApi, target: ScanTarget, digest: Digest | None, contents: bool, progress: Progress
+    ) -> None:
         self._api, self._target, self._progress = api, target, progress
-        self._taker = Taker(digest)
+        self._taker = MessageRecorder(digest)
         self._digest, self._compare = digest, contents
         self._contents: dict[int, str] | None = None
         self._read_by = "CONSUMER"
         self._complete = False
 
-    async def into(self, haul: Haul) -> None:
+    async def into(self, haul: CollectionResult) -> None:
         """An exchange of what was read, and a gap if that is not all."""
         try:
             held = await look_at(self._api, self._target.stream)
@@ -85,7 +87,7 @@ class _Scan:
         if self._complete or self._taker.columns.messages:
             haul.exchanges.append(self._exchange(held, part))
 
-    async def _read_contents(self, haul: Haul) -> None:
+    async def _read_contents(self, haul: CollectionResult) -> None:
         """Of messages with equal ids also the contents, if that is wanted: the newest first, as far as is usual."""
         if self._digest is None or not self._compare:
             return
@@ -109,7 +111,7 @@ class _Scan:
         if takes_consumer(held.info):
             try:
                 await read_by_consumer(self._api, part, self._taker, self._rate(part))
-            except RefusedError as error:
+            except ApiRefusedError as error:
                 if error.err_code not in _NO_MORE_CONSUMERS:
                     raise
             else:

@@ -12,10 +12,10 @@ import msgspec
 from nats.js.api import Header
 
 from jsdoctor.collect.scan.direct import take_direct
+from jsdoctor.collect.scan.message_recorder import MessageRecorder, date_ns, headers_of
 from jsdoctor.collect.scan.rate import Rate
-from jsdoctor.collect.scan.stream import Api, UnreadableError, Wanted
-from jsdoctor.collect.scan.take import Taker, date_ns, headers_of
-from jsdoctor.parse.replies import ApiError, RefusedError, decode
+from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted
+from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, decode
 
 AT_ONCE = 64
 _NO_MESSAGE = 10037
@@ -34,10 +34,10 @@ class _Message(msgspec.Struct, frozen=True):
 
 class _Got(msgspec.Struct, frozen=True):
     message: _Message | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
-async def read_by_direct_gets(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> None:
+async def read_by_direct_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
     """Raises NoReplyError, ReplyError and UnreadableError."""
     subject = f"{api.prefix}.DIRECT.GET.{wanted.name}"
 
@@ -54,7 +54,7 @@ async def read_by_direct_gets(api: Api, wanted: Wanted, taker: Taker, rate: Rate
     await _read(get, wanted, rate)
 
 
-async def read_by_gets(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> None:
+async def read_by_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
     """Raises NoReplyError, ReplyError, RefusedError."""
     subject = f"{api.prefix}.STREAM.MSG.GET.{wanted.name}"
 
@@ -63,7 +63,7 @@ async def read_by_gets(api: Api, wanted: Wanted, taker: Taker, rate: Rate) -> No
         if got.error and got.error.err_code == _NO_MESSAGE:
             return None
         if got.error or got.message is None:
-            raise RefusedError(got.error or ApiError(description="nothing"))
+            raise ApiRefusedError(got.error or ErrorReply(description="nothing"))
         message = got.message
 
         def take() -> int:

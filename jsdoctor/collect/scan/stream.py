@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from jsdoctor.collect.connect.connection import Connection
-from jsdoctor.collect.live.ask import Asker, Reply
+from jsdoctor.collect.live.ask import Asker, TimedReply
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
-from jsdoctor.parse.replies import ApiError, Instant, RefusedError, decode
+from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, Instant, decode
 
 _CONSUMER = "limits"
 _LARGEST_SEQ = (1 << 63) - 1
@@ -25,7 +25,7 @@ class UnreadableError(Exception):
         self.how_to_get = how_to_get
 
 
-class Api(NamedTuple):
+class StreamApi(NamedTuple):
     """How the JetStream API is reached."""
 
     connection: Connection
@@ -41,7 +41,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
     cluster: Cluster | None = None
     ts: Instant | None = None
     created: Instant | None = None
-    error: ApiError | None = None
+    error: ErrorReply | None = None
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     info: StreamInfo
     at: datetime
-    asked: Reply
+    asked: TimedReply
     first_seq: int
     last_seq: int
 
@@ -76,12 +76,12 @@ def takes_consumer(info: StreamInfo) -> bool:
     return info.config.retention == _CONSUMER
 
 
-async def look_at(api: Api, stream: str) -> Wanted:
+async def look_at(api: StreamApi, stream: str) -> Wanted:
     """Everything that the stream holds now. Raises NoReplyError, ReplyError and UnreadableError."""
     reply = await api.asker.one(f"{api.prefix}.STREAM.INFO.{stream}")
     info = decode(reply.body, StreamInfo)
     if info.error:
-        raise RefusedError(info.error)
+        raise ApiRefusedError(info.error)
     if info.state.last_seq > _LARGEST_SEQ:
         raise UnreadableError("its sequences are larger than can be counted here", "report it, with the stream's state")
     if info.cluster and info.cluster.name and not info.cluster.leader:

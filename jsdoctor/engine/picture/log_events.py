@@ -11,7 +11,7 @@ from jsdoctor.engine.picture.signs import Signs, lines, words
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity, Subject
 from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, ProcessRun, Spell
-from jsdoctor.model.picture import Event
+from jsdoctor.model.picture import TimelineEvent
 from jsdoctor.model.report import Report
 
 Key = tuple[str, str]
@@ -21,7 +21,7 @@ _BINS = 60
 """An occurrence becomes at most so many events: neighbours are drawn as one."""
 
 
-def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tuple[Key, Event]]:
+def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
     """All that logs tell of times. Lines without a date have no place on the axis."""
     logs = evidence.get(LogEvidence)
     if not isinstance(logs, LogEvidence):
@@ -54,10 +54,10 @@ def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tu
             )
 
 
-def _event(axis: Axis, server: str, start: LogTime, end: LogTime, **values: Any) -> Event:
+def _event(axis: Axis, server: str, start: LogTime, end: LogTime, **values: Any) -> TimelineEvent:
     correction = axis.of(server)
     ahead = correction.ahead_us
-    return Event(
+    return TimelineEvent(
         start_us=start.us - ahead, end_us=max(start.us, end.us) - ahead, bound_us=correction.bound_us, **values
     )
 
@@ -66,7 +66,7 @@ def _key(subject: Subject) -> Key:
     return subject.kind, subject.label
 
 
-def _spell(spell: Spell, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, Event]:
+def _spell(spell: Spell, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, TimelineEvent]:
     """From its first line to what ended it; open where nothing did."""
     alike = [
         one
@@ -90,7 +90,7 @@ def _spell(spell: Spell, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[K
     )
 
 
-def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tuple[Key, Event]]:
+def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
     spans = [span for span in occurrence.histogram.spans() if LogTime(span[0]).dated]
     if not spans:
         return
@@ -124,7 +124,7 @@ def _label(occurrence: Occurrence) -> str:
     return ", ".join([f"{words(occurrence.signature)} on {occurrence.logged_by}", *more[:2]])
 
 
-def _processes(logs: LogEvidence, axis: Axis) -> Iterator[tuple[Key, Event]]:
+def _processes(logs: LogEvidence, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
     """Processes of a server, and between them the time that it was down."""
     runs: dict[str, list[ProcessRun]] = {}
     for run in logs.runs:

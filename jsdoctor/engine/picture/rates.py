@@ -9,14 +9,14 @@ from jsdoctor.engine.picture.signs import Signs, words
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.log import DATED_US, LogEvidence
 from jsdoctor.model.log_line import MINUTE_US
-from jsdoctor.model.picture import Series
+from jsdoctor.model.picture import ChartSeries
 from jsdoctor.model.report import Report
 
 _MOST = 6
 _BINS = 180
 
 
-def rates(report: Report, evidence: EvidenceSet) -> tuple[Series, ...]:
+def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     """Lines per minute of the signatures of rules that found something, then of the most frequent ones."""
     logs = evidence.get(LogEvidence)
     if not isinstance(logs, LogEvidence):
@@ -45,11 +45,11 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[Series, ...]:
     return tuple(_series(words(name), found, begin, width, bins) for name, found in spans.items())
 
 
-def _series(name: str, spans: list[tuple[int, int, int]], begin: int, width: int, bins: int) -> Series:
+def _series(name: str, spans: list[tuple[int, int, int]], begin: int, width: int, bins: int) -> ChartSeries:
     """Lines per minute by bin, empty ones included. A span that is wider than a bin counts where it begins."""
     counts: Counter[int] = Counter()
     for first, _, count in spans:
         counts[(first - begin) // width] += count
     minutes = width / MINUTE_US
     points = tuple((begin + number * width, counts[number] / minutes) for number in range(bins))
-    return Series(name=name, unit="per_minute", points=points, limit=None)
+    return ChartSeries(name=name, unit="per_minute", points=points, limit=None)

@@ -10,7 +10,7 @@ from jsdoctor.engine.picture.log_events import Key
 from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.picture import Event
+from jsdoctor.model.picture import TimelineEvent
 from jsdoctor.model.report import Report
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -19,16 +19,16 @@ _RECENT = timedelta(hours=24)
 """Starts and elections longer ago explain nothing of now, and would stretch the axis."""
 
 
-def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, Event]]:
+def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
     """When servers started and leaders were elected, by the clocks of the servers."""
     clocks = evidence.get(Clocks)
     measured = {one.name: one for one in clocks.servers} if isinstance(clocks, Clocks) else {}
 
-    def moment(kind: str, label: str, at: datetime, server: str) -> Event:
+    def moment(kind: str, label: str, at: datetime, server: str) -> TimelineEvent:
         clock = measured.get(server)
         us = microseconds(at) - (clock.offset.middle_ns // 1000 if clock else 0)
         bound = -(-clock.offset.bound_ns // 1000) if clock else None
-        return Event(kind=kind, label=label, start_us=us, end_us=us, bound_us=bound)
+        return TimelineEvent(kind=kind, label=label, start_us=us, end_us=us, bound_us=bound)
 
     servers = evidence.get(Servers)
     for server in servers.servers if isinstance(servers, Servers) else ():
@@ -43,7 +43,7 @@ def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, Event]]:
             yield ("stream", stream.subject.label), moment("leader", label, cluster.leader_since, stream.answered_by)
 
 
-def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, Event]]:
+def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
     """Findings that know from when to when. Those of logs are on the clock of the server that they are about."""
     for result in report.failures():
         finding = result.finding
@@ -53,7 +53,7 @@ def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, Event]]:
         correction = axis.of(finding.subject.name) if finding.subject.kind == "server" else axis.of("")
         yield (
             (finding.subject.kind, finding.subject.label),
-            Event(
+            TimelineEvent(
                 kind="finding",
                 label=f"{result.rule.slug.replace('-', ' ')}: {finding.message}",
                 start_us=microseconds(start) - correction.ahead_us,

@@ -10,7 +10,7 @@ from jsdoctor.engine.picture.log_events import log_events
 from jsdoctor.engine.picture.state_events import finding_events, state_events
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.picture import Event, Lane, Timeline
+from jsdoctor.model.picture import Lane, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
 
 MOST_LANES = 80
@@ -23,7 +23,7 @@ _KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account"
 def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     """Lanes with something in time; those with the gravest events are kept, servers come first."""
     axis = Axis(evidence)
-    found: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    found: dict[tuple[str, str], list[TimelineEvent]] = defaultdict(list)
     for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):
         found[key].append(event)
     if len({moment for events in found.values() for one in events for moment in (one.start_us, one.end_us)}) < 2:
@@ -36,17 +36,17 @@ def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     return Timeline(lanes, len(found) - len(kept), tuple(_notes(evidence, axis)))
 
 
-def _lane(key: tuple[str, str], events: Iterable[Event], clock: str, most: int) -> Lane:
+def _lane(key: tuple[str, str], events: Iterable[TimelineEvent], clock: str, most: int) -> Lane:
     ordered = sorted(events, key=lambda event: (-_weight(event), event.start_us, event.label))
     shown = sorted(ordered[:most], key=lambda event: (event.start_us, event.end_us, event.label))
     return Lane(*key, tuple(shown), clock, len(ordered) - len(shown))
 
 
-def _weight(event: Event) -> int:
+def _weight(event: TimelineEvent) -> int:
     return 0 if event.severity is None else 1 + event.severity.rank
 
 
-def _gravity(events: Iterable[Event]) -> int:
+def _gravity(events: Iterable[TimelineEvent]) -> int:
     return max(map(_weight, events), default=0)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.history import History
-from jsdoctor.model.picture import Leader, Series
+from jsdoctor.model.picture import ChartSeries, Leader
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -21,7 +21,7 @@ def microseconds(at: datetime) -> int:
     return round(at.timestamp() * 1e6)
 
 
-def trends(report: Report, evidence: EvidenceSet) -> tuple[Series, ...]:
+def trends(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     """Messages that wait for the consumers with findings and those with most of them, over days or over this run."""
     source = evidence.get(History) or evidence.get(Trend)
     if not isinstance(source, History | Trend):
@@ -32,7 +32,7 @@ def trends(report: Report, evidence: EvidenceSet) -> tuple[Series, ...]:
     return tuple(_lag(history) for history in found[:_MOST])
 
 
-def _lag(history: ConsumerHistory) -> Series:
+def _lag(history: ConsumerHistory) -> ChartSeries:
     points = tuple((microseconds(one.at), float(one.num_pending)) for one in history.readings)
     limit = history.stream.config.max_msgs if history.stream.config.max_msgs > 0 else None
     projection = None
@@ -41,7 +41,7 @@ def _lag(history: ConsumerHistory) -> Series:
         reached = end + round((limit - last) * (end - begin) / (last - first))
         if reached - end <= 4 * (end - begin):  # further ahead than four times what was seen is no projection
             projection = (reached, float(limit))
-    return Series(
+    return ChartSeries(
         name=history.last.subject.label,
         unit="count",
         points=points,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jsdoctor.model.rule import Signature, Source
+from jsdoctor.model.rule import LineOrigin, Signature
 
 START, READY, NAME, VERSION, CLUSTER, ID = "@start", "@ready", "@name", "@version", "@cluster", "@id"
 STOPPING, EXIT, LAME_DUCK, SIGNAL, JETSTREAM_STOP = "@stopping", "@exit", "@lame-duck", "@signal", "@jetstream-stop"
@@ -56,9 +56,9 @@ BUILTIN: tuple[Signature, ...] = (
         rf"^JetStream cluster new consumer leader for {_CONSUMER}",
         *("account", "stream", "consumer"),
     ),
-    Signature(name=PANIC, contains="panic: ", pattern=r"^(panic: .*)", fields=("text",), source=Source.CLIENT),
+    Signature(name=PANIC, contains="panic: ", pattern=r"^(panic: .*)", fields=("text",), source=LineOrigin.CLIENT),
     Signature(
-        name=PANIC, contains="fatal error: ", pattern=r"^(fatal error: .*)", fields=("text",), source=Source.CLIENT
+        name=PANIC, contains="fatal error: ", pattern=r"^(fatal error: .*)", fields=("text",), source=LineOrigin.CLIENT
     ),
     Signature(name=FATAL, contains="[FTL]", pattern=r"(.*)", fields=("text",), levels=("FTL",)),
 )

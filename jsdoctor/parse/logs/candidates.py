@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from jsdoctor.parse.logs.builtin import BEGINNINGS
 from jsdoctor.parse.logs.engine import Finder, Search, first_in_lines
 from jsdoctor.parse.logs.sections import STARTS
-from jsdoctor.parse.logs.stretch import Loud
+from jsdoctor.parse.logs.time_segments import CandidateLines
 
 _NEWLINE = 10
 _AT_ONCE = (*STARTS, *BEGINNINGS)
 
 
-def candidates(block: bytes, loud: Loud, quiet: Sequence[Search], find: Finder) -> list[int]:
+def candidates(block: bytes, loud: CandidateLines, quiet: Sequence[Search], find: Finder) -> list[int]:
     """Where these lines are, but for single ones: any offset in each, some more than once, in no order.
 
     Four lines in five of a debug log are quiet, and few literals count there, so that these are searched one by one,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.parse.logs import clock_plain
-from jsdoctor.parse.logs.stretch import ClockReader
+from jsdoctor.parse.logs.time_segments import ClockReader
 
 try:
     from jsdoctor.parse.logs import clock_numpy

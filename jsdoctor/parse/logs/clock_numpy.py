@@ -13,15 +13,15 @@ from jsdoctor.parse.logs import repeats_numpy
 from jsdoctor.parse.logs.header import HEADER_WITHIN
 from jsdoctor.parse.logs.line import LINE_CAP
 from jsdoctor.parse.logs.stamp_words import BEFORE, LENGTH, Ints, StampWords, Words, concatenated, read_words
-from jsdoctor.parse.logs.stretch import (
+from jsdoctor.parse.logs.time_segments import (
     GAP_US,
     STEP_US,
+    CandidateLines,
     FoundLines,
     Jump,
-    Loud,
-    Stretch,
-    Voice,
-    Voices,
+    ProcessKey,
+    ProcessKeys,
+    TimeSegment,
     stamp_start,
 )
 
@@ -65,7 +65,7 @@ class NumpyClock:
         numbers: list[int] = np.searchsorted(self._starts, np.asarray(starts, np.int64)).tolist()
         return numbers
 
-    def loud(self, singly: bool, openings: Sequence[bytes]) -> Loud:
+    def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:
         """See `BlockClock`."""
         loud = np.ones(self.lines, bool)
         if len(self._at):
@@ -76,16 +76,16 @@ class NumpyClock:
         lines = np.flatnonzero(loud)
         whole = len(lines) == self.lines
         if singly or not len(lines):
-            return Loud((), lines.tolist(), len(lines), whole)
+            return CandidateLines((), lines.tolist(), len(lines), whole)
         if whole:
-            return Loud([(0, len(self._block))], (), len(lines), whole)
+            return CandidateLines([(0, len(self._block))], (), len(lines), whole)
         firsts = np.append(0, np.flatnonzero(np.diff(lines) != 1) + 1)
         lengths = np.diff(firsts, append=len(lines))
         long = lengths >= _RUN
         begins = self._starts[lines[firsts[long]]].tolist()
         ends = self._ends[lines[(firsts + lengths - 1)[long]]].tolist()
         single = lines[np.repeat(~long, lengths)].tolist()
-        return Loud(list(zip(begins, ends, strict=True)), single, len(lines), whole)
+        return CandidateLines(list(zip(begins, ends, strict=True)), single, len(lines), whole)
 
     def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
         """See `BlockClock`."""
@@ -113,7 +113,7 @@ class NumpyClock:
     def _changes(self) -> list[int]:
         return _prefix_changes(self._raw, self._words, self._at, self._stamps) if len(self._at) else []
 
-    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
+    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: ProcessKeys) -> Sequence[TimeSegment]:
         """See `BlockClock`."""
         at, stamps, us, words = self._at, self._stamps, self._us, self._words
         if skip:
@@ -221,11 +221,11 @@ def _by_slashes(block: bytes, raw: NDArray[np.uint8], starts: Ints) -> tuple[Int
 
 
 def _voices(
-    block: bytes, changes: list[int], at: Ints, stamps: Ints, voices: Voices
-) -> tuple[list[Voice | None], Ints]:
+    block: bytes, changes: list[int], at: Ints, stamps: Ints, voices: ProcessKeys
+) -> tuple[list[ProcessKey | None], Ints]:
     """Distinct voices, and for each line the number of its own."""
     numbers = np.empty(len(at), np.int64)
-    names: dict[Voice | None, int] = {}
+    names: dict[ProcessKey | None, int] = {}
     for begin, end in pairwise([*changes, len(at)]):
         voice = voices.of(block[at[begin] : stamps[begin]])
         numbers[begin:end] = names.setdefault(voice, len(names))
@@ -258,7 +258,7 @@ def _last_bytes(words: Words, widths: Ints) -> Words:
     return np.where(unused == 64, np.uint64(0), words >> np.minimum(unused, np.uint64(63)))
 
 
-def _stretches(names: list[Voice | None], numbers: Ints, cut: Ints, us: Ints, at: Ints) -> list[Stretch]:
+def _stretches(names: list[ProcessKey | None], numbers: Ints, cut: Ints, us: Ints, at: Ints) -> list[TimeSegment]:
     group = numbers * (int(cut.max()) + 1) + cut
     if (group == group[0]).all():
         voice = names[0]
@@ -273,11 +273,11 @@ def _stretches(names: list[Voice | None], numbers: Ints, cut: Ints, us: Ints, at
     return sorted(found, key=lambda stretch: stretch.first_at)
 
 
-def _stretch(voice: Voice, cut: int, us: Ints, at: Ints) -> Stretch:
+def _stretch(voice: ProcessKey, cut: int, us: Ints, at: Ints) -> TimeSegment:
     moved = np.diff(us)
     ends = (int(us[0]), int(at[0]), int(us[-1]), int(at[-1]))
     steps, gaps = np.flatnonzero(moved <= -STEP_US), np.flatnonzero(moved >= GAP_US)
-    return Stretch(
+    return TimeSegment(
         voice, cut, *ends, int(us.min()), int(us.max()), len(us), _jumps(steps, us, at), _jumps(gaps, us, at)
     )
 

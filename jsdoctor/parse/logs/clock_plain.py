@@ -9,7 +9,7 @@ from itertools import groupby
 from jsdoctor.parse.logs import repeats
 from jsdoctor.parse.logs.line import LINE_CAP
 from jsdoctor.parse.logs.stamp import native_second_us
-from jsdoctor.parse.logs.stretch import FoundLines, Loud, Stretch, Tracker, Voices, stamp_start
+from jsdoctor.parse.logs.time_segments import CandidateLines, FoundLines, ProcessKeys, TimeSegment, Tracker, stamp_start
 
 _Line = tuple[int, int, int, int | None]
 """Where a line begins and ends, where its stamp stands, and the time that it tells; None: no stamp."""
@@ -43,11 +43,11 @@ class PlainClock:
         """See `BlockClock`."""
         return [bisect_left(self._starts, start) for start in starts]
 
-    def loud(self, singly: bool, openings: Sequence[bytes]) -> Loud:  # noqa: ARG002  # nothing is quiet
+    def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:  # noqa: ARG002  # nothing is quiet
         """See `BlockClock`. Here that is everything: to look for quiet lines takes longer than to search the text."""
         if singly:
-            return Loud((), range(self.lines), self.lines, whole=True)
-        return Loud([(0, len(self._block))], (), self.lines, whole=True)
+            return CandidateLines((), range(self.lines), self.lines, whole=True)
+        return CandidateLines([(0, len(self._block))], (), self.lines, whole=True)
 
     def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
         """See `BlockClock`."""
@@ -65,7 +65,7 @@ class PlainClock:
         begin, _, stamp, us = line
         return None if us is None else self._block[begin:stamp]
 
-    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
+    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: ProcessKeys) -> Sequence[TimeSegment]:
         """See `BlockClock`."""
         tracker, left_out = Tracker(), frozenset(skip)
         for begin, _, stamp, us in self._found:

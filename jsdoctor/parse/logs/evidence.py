@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jsdoctor.model.log import (
-    ClockStep,
     CrashLoop,
+    LogClockStep,
     LogEvidence,
     LogFile,
     LogGap,
@@ -25,10 +25,10 @@ from jsdoctor.parse.logs.builtin import BUILTIN
 from jsdoctor.parse.logs.elections import leaderships, meta_leadership
 from jsdoctor.parse.logs.folded import ServerSeen, Sighting, read_folded
 from jsdoctor.parse.logs.hits import merged, rank
-from jsdoctor.parse.logs.jumps import longest
 from jsdoctor.parse.logs.offsets import CommonTime, offsets
+from jsdoctor.parse.logs.outage_intervals import spells
 from jsdoctor.parse.logs.series import KNOWN_FROM
-from jsdoctor.parse.logs.spells import spells
+from jsdoctor.parse.logs.time_jumps import longest
 
 FOUND_KEPT = 200
 """Occurrences of each signature that checks get to see, those with most lines first."""
@@ -39,7 +39,7 @@ _KINDS: dict[str, Any] = {
     folded.FILE: LogFile,
     folded.SERVER: ServerSeen,
     folded.RUN: ProcessRun,
-    folded.STEP: ClockStep,
+    folded.STEP: LogClockStep,
     folded.GAP: LogGap,
     folded.FALL: RestoredFall,
     folded.RESTORED: list[tuple[str, str]],
@@ -73,7 +73,7 @@ def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
     groups = leaderships(found)
     meta = meta_leadership(seen, time.shift_us)
     kept, totals = _kept(found, totals)
-    steps: list[ClockStep] = sorted(told[folded.STEP], key=_step_order)
+    steps: list[LogClockStep] = sorted(told[folded.STEP], key=_step_order)
     falls: list[RestoredFall] = told[folded.FALL]
     compared = {pair for series in told[folded.RESTORED] for pair in series}
     omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
@@ -222,7 +222,7 @@ def _ends(servers: Sequence[LogServer], found: Sequence[Occurrence]) -> dict[tup
     return ends
 
 
-def _step_order(step: ClockStep) -> tuple[str, int, str, int]:
+def _step_order(step: LogClockStep) -> tuple[str, int, str, int]:
     return (step.server, step.before.us, step.exemplar.file, step.exemplar.offset)
 
 

@@ -12,11 +12,11 @@ from jsdoctor.parse.logs import builtin, folded, rows
 from jsdoctor.parse.logs.elections import sightings
 from jsdoctor.parse.logs.folded import ServerSeen
 from jsdoctor.parse.logs.hits import Folded, Most, occurrences
-from jsdoctor.parse.logs.jumps import jumps_of, longest
 from jsdoctor.parse.logs.restored import falls
 from jsdoctor.parse.logs.rows import HitRow, JumpRow, MarkRow, PartRow, SegmentRow, VoiceRef, read
 from jsdoctor.parse.logs.runs import finished, gather
 from jsdoctor.parse.logs.series import KNOWN_FROM, NO_TIME, File, Names
+from jsdoctor.parse.logs.time_jumps import jumps_of, longest
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
-from jsdoctor.parse.logs.rows import HitRow, Seen
+from jsdoctor.parse.logs.rows import HitRow, KeptLine
 from jsdoctor.parse.logs.series import NO_TIME, File
-from jsdoctor.parse.logs.tally import EXEMPLARS
+from jsdoctor.parse.logs.signature_counter import EXEMPLARS
 
 BUCKETS = 512
 """A histogram with more spans than this gets wider ones: two minutes, four, and so on."""
@@ -31,7 +31,7 @@ class Folded(NamedTuple):
     file: File
 
 
-_SeenIn = tuple[Seen, Folded]
+_SeenIn = tuple[KeptLine, Folded]
 """A line, and the row that has it."""
 
 

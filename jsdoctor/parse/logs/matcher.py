@@ -8,7 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from jsdoctor.model.log import SUBJECT_FIELDS
-from jsdoctor.model.rule import Signature, Source
+from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.logs.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, searched
 from jsdoctor.parse.logs.engine import Finder, Pattern, literal_search, single_search
@@ -50,7 +50,7 @@ class Match(NamedTuple):
     measures: tuple[tuple[str, int], ...]
 
 
-class Told(NamedTuple):
+class LineMatch(NamedTuple):
     """What a server's line tells: its level and the signatures it has."""
 
     level: str
@@ -79,7 +79,7 @@ class Matcher:
         """How messages of other signatures of these levels begin: the space before them and seven bytes."""
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0
-        self.known: dict[bytes, Told] = {}
+        self.known: dict[bytes, LineMatch] = {}
         """What `match_native` found, for those who look before they ask."""
         self._subjects: dict[tuple[str, Fields], int] = {}
         self._numbers = count()
@@ -88,14 +88,14 @@ class Matcher:
         """Finds literals of signatures and section headers in a block."""
         return self._lines.finder(block)
 
-    def match_native(self, text: bytes) -> Told | None:
+    def match_native(self, text: bytes) -> LineMatch | None:
         """Every signature in a server's line, from its level on (`INF] text`); None when that is no level."""
         level = _LEVEL.match(text)
         if level is None:
             return None
         message = text[level.end() :][:TEXT_CAP].rstrip(b"\r")
         name = level[1].decode()
-        told = Told(name, tuple(self._matches(True, name, message)))
+        told = LineMatch(name, tuple(self._matches(True, name, message)))
         self._remember(len(text))
         self.known[text] = told
         return told
@@ -122,7 +122,7 @@ class Matcher:
         # A pattern may begin with the connection, within it, or behind it.
         texts = ((text, of.end()), (text[of.end() :], 0)) if of else ((text, 0),)
         return any(
-            signature.source is Source.SERVER
+            signature.source is LineOrigin.SERVER
             and signature.name != FATAL
             and any(pattern.begins(one, within) for one, within in texts)
             for number in self._search.present(text)
@@ -132,7 +132,9 @@ class Matcher:
     def quoted(self, text: bytes) -> bool:
         """Whether words that only a server writes stand anywhere in a text."""
         return any(
-            signature.source is Source.SERVER and len(signature.contains) >= _TELLING and signature.name not in MARKED
+            signature.source is LineOrigin.SERVER
+            and len(signature.contains) >= _TELLING
+            and signature.name not in MARKED
             for number in self._search.present(text[:TEXT_CAP])
             for signature, _ in self._by_literal[number]
         )
@@ -173,9 +175,9 @@ def _opening(signature: Signature) -> bytes:
 
 def wants(signature: Signature, server: bool, level: str) -> bool:
     """Whether a line of this origin and level may carry the signature."""
-    if signature.source is Source.SERVER and not server:
+    if signature.source is LineOrigin.SERVER and not server:
         return False
-    if signature.source is Source.CLIENT and server:
+    if signature.source is LineOrigin.CLIENT and server:
         return False
     return not server or not level or level in (signature.levels or _LOUD)
 

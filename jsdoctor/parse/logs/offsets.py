@@ -9,7 +9,7 @@ from itertools import combinations
 
 from jsdoctor.model.log import ServerOffset
 from jsdoctor.parse.logs.folded import Sighting
-from jsdoctor.parse.logs.survey import QUARTER_HOUR_US
+from jsdoctor.parse.logs.sniff_lines import QUARTER_HOUR_US
 
 SPREAD_US = 3_000_000
 """Two servers learn of one election within so long of each other: three heartbeats of a raft group."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.rows import GAP, SEGMENT, STEP, JumpRow, Seen, SegmentRow, VoiceRef, row
-from jsdoctor.parse.logs.stretch import GAP_US, STEP_US, Jump, Stretch
+from jsdoctor.parse.logs.rows import GAP, SEGMENT, STEP, JumpRow, KeptLine, SegmentRow, VoiceRef, row
+from jsdoctor.parse.logs.time_segments import GAP_US, STEP_US, Jump, TimeSegment
 
 STEPS_KEPT = 200
 """A file whose time goes back more often mixes servers that cannot be told apart; nothing is made of it."""
@@ -38,10 +38,10 @@ class Processes:
 
     def join(
         self,
-        stretches: Sequence[Stretch],
+        stretches: Sequence[TimeSegment],
         cuts: Sequence[Cut],
         section: str | None,
-        see: Callable[[int], Seen],
+        see: Callable[[int], KeptLine],
     ) -> None:
         """Add a block's stretches. `section` is the one that its first line stands in."""
         sections = [section]
@@ -53,7 +53,7 @@ class Processes:
             started = any(cut.at == stretch.first_at and cut.voice is not None for cut in before)
             self._add(voice, stretch, started, see)
 
-    def _add(self, voice: VoiceRef, stretch: Stretch, started: bool, see: Callable[[int], Seen]) -> None:
+    def _add(self, voice: VoiceRef, stretch: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
         known = self._open.get(voice)
         if known is None or started:
             if known is not None:
@@ -79,7 +79,7 @@ class Processes:
         for jump in (*stretch.steps, *stretch.gaps):
             self._jump(voice, jump, see)
 
-    def _jump(self, voice: VoiceRef, jump: Jump, see: Callable[[int], Seen]) -> None:
+    def _jump(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> None:
         moved = jump.after_us - jump.before_us
         if moved <= -STEP_US:
             self.steps += 1
@@ -94,7 +94,7 @@ class Processes:
                 found = self._row(voice, jump, see)
                 heapq.heapreplace(gaps, (moved, -found.seen.offset, found))
 
-    def _row(self, voice: VoiceRef, jump: Jump, see: Callable[[int], Seen]) -> JumpRow:
+    def _row(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> JumpRow:
         return JumpRow(voice, self._part.start, jump.before_us, jump.after_us, see(jump.offset))
 
     def rows(self) -> Iterator[Row]:

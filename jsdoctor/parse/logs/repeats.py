@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from jsdoctor.model.log import MINUTE_US, Histogram
-from jsdoctor.parse.logs.tally import EXEMPLARS, Known, Tally
+from jsdoctor.parse.logs.signature_counter import EXEMPLARS, Known, SignatureCounter
 
 
 class Group(NamedTuple):
@@ -25,7 +25,7 @@ Grouping = Callable[[Sequence[int], Sequence[int], Sequence[int]], Iterable[Grou
 """Groups columns of lines: which tally each is for, its time in microseconds, and its offset in the file."""
 
 
-class Repeats:
+class RepeatedLines:
     """Lines of one block: which known text each is, its time, and its offset in the file."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class Repeats:
         self._us.extend(us)
         self._offsets.extend(offsets)
 
-    def count(self, known: Sequence[Known], grouped: Grouping) -> Iterator[Tally]:
+    def count(self, known: Sequence[Known], grouped: Grouping) -> Iterator[SignatureCounter]:
         """Count them all, and begin anew. Gives the tallies that they were counted with."""
-        numbers: dict[Tally, int] = {}
+        numbers: dict[SignatureCounter, int] = {}
         number_of: dict[int, int] = {}
         for text, count in Counter(self._texts).items():
             tally, match = known[text]

@@ -10,7 +10,7 @@ import numpy as np
 from jsdoctor.model.histogram import SPAN_BYTES
 from jsdoctor.model.log import MINUTE_US
 from jsdoctor.parse.logs.repeats import Group
-from jsdoctor.parse.logs.tally import EXEMPLARS
+from jsdoctor.parse.logs.signature_counter import EXEMPLARS
 
 
 def grouped(tallies: Sequence[int], us: Sequence[int], offsets: Sequence[int]) -> Iterator[Group]:

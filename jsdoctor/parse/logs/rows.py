@@ -42,7 +42,7 @@ class Dated(NamedTuple):
     server: bool
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class KeptLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A line kept as it stands: `line` counts from the start of its part. `us` None: undated."""
 
     us: int | None
@@ -91,7 +91,7 @@ class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name: str
     voice: VoiceRef
     start: int
-    seen: Seen
+    seen: KeptLine
     native_us: int | None = None
 
 
@@ -102,7 +102,7 @@ class SegmentRow(msgspec.Struct, array_like=True):
     start: int
     started: bool
     first_us: int
-    first: Seen
+    first: KeptLine
     last_us: int
     last_at: int
     lines: int
@@ -116,7 +116,7 @@ class JumpRow(msgspec.Struct, frozen=True, array_like=True):
     start: int
     before_us: int
     after_us: int
-    seen: Seen
+    seen: KeptLine
 
 
 class HitRow(msgspec.Struct, array_like=True, gc=False):
@@ -134,8 +134,8 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
     count: int
     minutes: Histogram
     measures: list[tuple[str, int, int, int]]
-    firsts: list[Seen]
-    last: Seen | None
+    firsts: list[KeptLine]
+    last: KeptLine | None
 
 
 _encoder = msgspec.msgpack.Encoder()

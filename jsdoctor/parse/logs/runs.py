@@ -15,7 +15,7 @@ _BESIDE_US = 2_000_000
 _CLOSING = (builtin.STOPPING, builtin.LAME_DUCK, builtin.EXIT)
 
 
-class Run:
+class OpenRun:
     """A process while its lines are gathered."""
 
     def __init__(self, file: File, start: int, voice: VoiceRef, offset: int) -> None:
@@ -87,10 +87,10 @@ def gather(
     files: Sequence[File],
     marks: dict[str, list[MarkRow]],
     segments: dict[str, list[SegmentRow]],
-) -> list[Run]:
+) -> list[OpenRun]:
     """All runs of a series. `files` are oldest first; a process goes on from file to file under its own voice."""
-    carried: dict[VoiceRef, Run] = {}
-    runs: list[Run] = []
+    carried: dict[VoiceRef, OpenRun] = {}
+    runs: list[OpenRun] = []
     for file in files:
         name = file.part.name
         items: list[tuple[int, int, MarkRow | SegmentRow]] = [
@@ -103,7 +103,7 @@ def gather(
             run = current.get(voice)
             begins = isinstance(item, MarkRow) and item.name == builtin.START
             if run is None or begins:
-                run = current[voice] = Run(file, item.start, voice, offset)
+                run = current[voice] = OpenRun(file, item.start, voice, offset)
                 runs.append(run)
             if isinstance(item, MarkRow):
                 run.add_mark(file, item)
@@ -112,9 +112,9 @@ def gather(
     return runs
 
 
-def finished(runs: Iterable[Run], names: Names) -> list[ProcessRun]:
+def finished(runs: Iterable[OpenRun], names: Names) -> list[ProcessRun]:
     """The runs of a series as evidence, by server, oldest first."""
-    by_server: dict[str, list[Run]] = defaultdict(list)
+    by_server: dict[str, list[OpenRun]] = defaultdict(list)
     for run in runs:
         own = run.text(builtin.NAME)
         server = own if own and not run.file.part.server else names.of(run.file, run.start, run.voice, run.offset)[0]
@@ -127,7 +127,7 @@ def finished(runs: Iterable[Run], names: Names) -> list[ProcessRun]:
     return found
 
 
-def _beside(run: Run, later: Run) -> bool:
+def _beside(run: OpenRun, later: OpenRun) -> bool:
     """Whether a process logged on well after another one had started: two servers whose lines mix, and no restart."""
     started = later.at(builtin.START)
     if run.last is None or started is None or run.last.zoned != started.zoned or run.voice == later.voice:
@@ -135,7 +135,7 @@ def _beside(run: Run, later: Run) -> bool:
     return run.last.us - started.us > (_BESIDE_US if started.timed else 0)
 
 
-def _finished(server: str, run: Run, after: Run | None) -> ProcessRun:
+def _finished(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
     followed = after is not None and after.started
     stops = run.at(builtin.START)
     return ProcessRun(

@@ -10,17 +10,17 @@ from jsdoctor.parse.logs.builtin import NAME, PANIC, RESTORED, ROTATED, START
 from jsdoctor.parse.logs.candidates import candidates, has_literal
 from jsdoctor.parse.logs.header import PID
 from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
+from jsdoctor.parse.logs.log_sources import LogSource, LogSources
 from jsdoctor.parse.logs.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.parse.logs.processes import Cut, Processes
-from jsdoctor.parse.logs.repeats import Repeats
-from jsdoctor.parse.logs.rows import MARK, PART, Dated, MarkRow, PartRow, Seen, VoiceRef, row
+from jsdoctor.parse.logs.repeats import RepeatedLines
+from jsdoctor.parse.logs.rows import MARK, PART, Dated, KeptLine, MarkRow, PartRow, VoiceRef, row
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import section_name
-from jsdoctor.parse.logs.speakers import Speaker, Speakers
+from jsdoctor.parse.logs.signature_counter import Line, Place, SignatureCounter
+from jsdoctor.parse.logs.sniff_lines import WINDOW, lines_at, note_time, survey, whole_lines
 from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone, year_of
-from jsdoctor.parse.logs.stretch import NO_LINES, BlockClock, ClockReader, Voices
-from jsdoctor.parse.logs.survey import WINDOW, lines_at, note_time, survey, whole_lines
-from jsdoctor.parse.logs.tally import Line, Place, Tally
+from jsdoctor.parse.logs.time_segments import NO_LINES, BlockClock, ClockReader, ProcessKeys
 from jsdoctor.parse.logs.wrapping import is_partial
 
 BLOCK = 4 << 20
@@ -53,28 +53,28 @@ class PartScan:
     ) -> None:
         self._part, self._matcher, self._read_clock, self._sink = part, matcher, read_clock, sink
         self._year = year_of(part.mtime_us)
-        self._voices = Voices(self._year)
+        self._voices = ProcessKeys(self._year)
         self._zone = Zone(part.zone) if part.zone else None
         self._excerpt = part.size <= EXCERPT_BYTES
         self._row = PartRow(part, section=None if part.start else "", wrapping=part.form)
         self._processes = Processes(part)
         self._before, self._expected = context, -1
-        self._speakers = Speakers(part)
-        self._by_prefix: dict[bytes, Speaker] = {}
+        self._speakers = LogSources(part)
+        self._by_prefix: dict[bytes, LogSource] = {}
         self._rows: list[Row] = []
         self._dated: Dated | None = None
         self._undated_server = -1
         self._day = DayCount()
         self._lines = NO_LINES
         self._may_tell: Callable[[int], bool] = bool
-        self._repeats = Repeats()
+        self._repeats = RepeatedLines()
         self._searched_to = 0
         self._repetitive = False
         self._block, self._base = b"", part.start
         self._cuts: list[Cut] = []
         self._skip: list[int] = []
         self._marks: list[tuple[str, VoiceRef, Line, int | None]] = []
-        self._events: list[tuple[Speaker, Match, Line, str]] = []
+        self._events: list[tuple[LogSource, Match, Line, str]] = []
 
     def feed(self, block: bytes, base: int) -> Iterator[Row]:
         """Scan whole lines, the first byte at `base` of the file's text. Yields rows that overflow."""
@@ -179,7 +179,7 @@ class PartScan:
         return len(heard), end
 
     def _hear_new(
-        self, begin: int, texts: list[bytes], known: list[int | None], speaker: Speaker, prefix: bytes
+        self, begin: int, texts: list[bytes], known: list[int | None], speaker: LogSource, prefix: bytes
     ) -> int:
         """Look at the lines that are not known, and learn their texts; where to go on."""
         before = begin - 1
@@ -202,7 +202,7 @@ class PartScan:
         native = [us for line in lines if (us := self._lines.us[line]) is not None]
         return native if self._zone is None else [self._zone.utc_us(us) for us in native]
 
-    def _look(self, line: int, text: bytes, speaker: Speaker) -> bool:
+    def _look(self, line: int, text: bytes, speaker: LogSource) -> bool:
         """A line with nothing but a process id before the stamp; False when no level follows that."""
         told = self._matcher.known.get(text) or self._matcher.match_native(text)
         if told is not None and told.matches:
@@ -213,14 +213,14 @@ class PartScan:
                 self._speakers.hear(speaker, text, tally, told.matches[0])
         return told is not None
 
-    def _spoke(self, line: int, speaker: Speaker) -> None:
+    def _spoke(self, line: int, speaker: LogSource) -> None:
         """The last line so far that tells a time, and who says it."""
         offset = self._base + self._lines.begins[line]
         if offset > self._searched_to or self._dated is None:
             self._dated = Dated(offset, self._utc([line])[0], self._zone is not None, speaker.voice, True)
             self._searched_to = offset
 
-    def _of_prefix(self, prefix: bytes) -> Speaker | None:
+    def _of_prefix(self, prefix: bytes) -> LogSource | None:
         """Who speaks in a line with nothing but a process id, or nothing at all, before the stamp."""
         pid = PID.fullmatch(prefix)
         if pid is None:
@@ -318,8 +318,8 @@ class PartScan:
         return text[end:]
 
     def _hit(
-        self, matches: tuple[Match, ...], speaker: Speaker, at: Place, native: int | None, level: str
-    ) -> Tally | None:
+        self, matches: tuple[Match, ...], speaker: LogSource, at: Place, native: int | None, level: str
+    ) -> SignatureCounter | None:
         """Count a line. The tally, when others in the same words need nothing but to be counted with it."""
         tally = None
         for match in matches:
@@ -332,7 +332,7 @@ class PartScan:
                 self._events.append((speaker, match, (*at, match.others), level))
         return tally if len(matches) == 1 and not matches[0].marked and self._sink is None else None
 
-    def _mark(self, match: Match, speaker: Speaker, line: Place, native: int | None) -> Speaker:
+    def _mark(self, match: Match, speaker: LogSource, line: Place, native: int | None) -> LogSource:
         name = match.signature.name
         if name == ROTATED:
             self._skip.append(line[0] - self._base)
@@ -366,7 +366,7 @@ class PartScan:
             self._sink([self._event(*event, next(seen)) for event in self._events])
             self._events.clear()
 
-    def _see_all(self, lines: Sequence[Line], clock: BlockClock) -> list[Seen]:
+    def _see_all(self, lines: Sequence[Line], clock: BlockClock) -> list[KeptLine]:
         block, base, before = self._block, self._base, self._row.lines
         seen = []
         for line, number in zip(lines, clock.numbers([line[0] - base for line in lines]), strict=True):
@@ -374,10 +374,10 @@ class PartScan:
             begin = offset - base
             stop = block.find(b"\n", begin, begin + _EXCERPT)
             text = block[begin : begin + _EXCERPT if stop < 0 else stop].rstrip(b"\r").decode(errors="replace")
-            seen.append(Seen(us, zoned, before + number, offset, text, fields))
+            seen.append(KeptLine(us, zoned, before + number, offset, text, fields))
         return seen
 
-    def _event(self, speaker: Speaker, match: Match, line: Line, level: str, seen: Seen) -> LogEvent:
+    def _event(self, speaker: LogSource, match: Match, line: Line, level: str, seen: KeptLine) -> LogEvent:
         part, voice = self._part, speaker.voice
         server = part.server or speaker.name or voice.label or voice.section or part.series
         fields = (*match.subject, *match.others)

@@ -8,7 +8,7 @@ from functools import cache
 
 from jsdoctor.model.log import Exemplar, LogFile, LogTime
 from jsdoctor.parse.logs.builtin import NAME
-from jsdoctor.parse.logs.rows import MarkRow, PartRow, Seen, Span, VoiceRef
+from jsdoctor.parse.logs.rows import KeptLine, MarkRow, PartRow, Span, VoiceRef
 from jsdoctor.parse.logs.stamp import Zone
 from jsdoctor.parse.redact import scrub_line
 
@@ -45,7 +45,7 @@ class File:
             return LogTime(self._zone.utc_us(native_us), zoned=True)
         return LogTime(native_us)
 
-    def exemplar(self, start: int, seen: Seen, at: LogTime | None = None) -> Exemplar:
+    def exemplar(self, start: int, seen: KeptLine, at: LogTime | None = None) -> Exemplar:
         """A line of the part that begins at `start`, with its number in the file."""
         time = at or (None if seen.us is None else LogTime(seen.us, seen.zoned))
         text, line = scrub_line(seen.text), self._first_line[start] + seen.line

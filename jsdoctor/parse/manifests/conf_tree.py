@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from jsdoctor.model.manifest import Place
-from jsdoctor.parse.manifests.conf_values import Scanned, scan_string, scan_unquoted
+from jsdoctor.model.manifest import FilePosition
+from jsdoctor.parse.manifests.conf_values import ScannedValue, scan_string, scan_unquoted
 from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree, Variable
 
 Include = Callable[[str, str], tuple[str, str] | None]
@@ -27,18 +27,18 @@ _MAX_INCLUDES = 20
 
 
 @dataclass(slots=True)
-class Configuration:
+class ConfigTree:
     """A configuration file with all that it includes. `missing` names included files that are not there."""
 
     tree: Tree
-    missing: list[tuple[str, Place]] = field(default_factory=list)
+    missing: list[tuple[str, FilePosition]] = field(default_factory=list)
 
 
-def configuration(file: str, text: str, include: Include) -> Configuration:
+def configuration(file: str, text: str, include: Include) -> ConfigTree:
     """Read one file. Raises `ManifestError` at the first mistake, as the server does."""
-    missing: list[tuple[str, Place]] = []
+    missing: list[tuple[str, FilePosition]] = []
     entries = _Reader(file, text, include, missing).top()
-    return Configuration(Tree(entries, Place(file)), missing)
+    return ConfigTree(Tree(entries, FilePosition(file)), missing)
 
 
 class _Reader:
@@ -47,7 +47,7 @@ class _Reader:
         file: str,
         text: str,
         include: Include,
-        missing: list[tuple[str, Place]],
+        missing: list[tuple[str, FilePosition]],
         nesting: int = 0,
     ) -> None:
         self._file, self._text, self._include = file, text.removeprefix("\ufeff"), include
@@ -70,9 +70,9 @@ class _Reader:
         self._scopes.pop()
         return entries
 
-    def _place(self, pos: int) -> Place:
+    def _place(self, pos: int) -> FilePosition:
         line = bisect_right(self._lines, pos)
-        return Place(self._file, line, pos - self._lines[line - 1] + 1)
+        return FilePosition(self._file, line, pos - self._lines[line - 1] + 1)
 
     def _error(self, says: str, pos: int | None = None) -> ManifestError:
         return ManifestError(f"not a configuration: {says}", self._place(self._pos if pos is None else pos))
@@ -126,7 +126,7 @@ class _Reader:
         self._pos = end
         return self._text[start:end], True
 
-    def _value(self, depth: int, place: Place) -> Tree:
+    def _value(self, depth: int, place: FilePosition) -> Tree:
         if depth > MAX_DEPTH:
             raise self._error("it is too deep")
         self._pos = self._match(_BLANKS)
@@ -143,7 +143,7 @@ class _Reader:
             return Tree(self._block(), place)
         scan = scan_string if first in "\"'" else scan_unquoted
         try:
-            scanned: Scanned = scan(self._text, self._pos)
+            scanned: ScannedValue = scan(self._text, self._pos)
         except ValueError as error:
             raise self._error(str(error)) from error
         start, self._pos = self._pos, scanned.end
@@ -153,7 +153,7 @@ class _Reader:
             else Tree(scanned.value, place)
         )
 
-    def _looked_up(self, variable: Variable, place: Place, at: int) -> Tree:
+    def _looked_up(self, variable: Variable, place: FilePosition, at: int) -> Tree:
         """Keys seen before in the blocks around it; what else it is, only the server's environment knows."""
         if variable.name.startswith("2a$"):
             return Tree(f"${variable.name}", place)

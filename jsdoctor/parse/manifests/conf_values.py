@@ -24,27 +24,27 @@ _SCALE = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _BINARY = ("b", "i", "ib")
 
 
-class Scanned(NamedTuple):
+class ScannedValue(NamedTuple):
     """A value and where it ends."""
 
     value: str | int | float | bool | Variable
     end: int
 
 
-def scan_string(text: str, start: int) -> Scanned:
+def scan_string(text: str, start: int) -> ScannedValue:
     """A quoted string. Only double quotes know escapes. Raises `ValueError` when it does not end."""
     if text[start] == "'":
         end = text.find("'", start + 1)
         if end < 0:
             raise ValueError("a string does not end")
-        return Scanned(text[start + 1 : end], end + 1)
+        return ScannedValue(text[start + 1 : end], end + 1)
     found = _QUOTED.match(text, start)
     if found is None:
         raise ValueError('a string does not end, or has an escape other than \\xXX, \\t, \\n, \\r, \\" and \\\\')
-    return Scanned(_unescaped(found[1]), found.end())
+    return ScannedValue(_unescaped(found[1]), found.end())
 
 
-def scan_unquoted(text: str, start: int) -> Scanned:
+def scan_unquoted(text: str, start: int) -> ScannedValue:
     """Anything else: a number where it is one, a word of yes or no, a variable, else a string.
 
     Raises `ValueError` for numbers that are too large and for what starts like a number or date and is none.
@@ -52,9 +52,9 @@ def scan_unquoted(text: str, start: int) -> Scanned:
     if _BEFORE_BRACKET.match(text, start):
         raise ValueError("a number right before ']', which the server takes for a part of it; put a space between them")
     if found := _INTEGER.match(text, start):
-        return Scanned(integer(found[1], found[2] or ""), found.end())
+        return ScannedValue(integer(found[1], found[2] or ""), found.end())
     if found := _FLOAT.match(text, start):
-        return Scanned(float(found[0]), found.end())
+        return ScannedValue(float(found[0]), found.end())
     if text[start] == "." or (text[start] == "-" and not _NEGATIVE.match(text, start)):
         raise ValueError("a number must have a digit first")
     if _DATE_LIKE.match(text, start) and not _DATE.match(text, start):
@@ -62,7 +62,7 @@ def scan_unquoted(text: str, start: int) -> Scanned:
     return _word(text, start)
 
 
-def _word(text: str, start: int) -> Scanned:
+def _word(text: str, start: int) -> ScannedValue:
     found = _UNQUOTED.match(text, start)
     end = found.end() if found else start
     raw = text[start:end]
@@ -72,10 +72,10 @@ def _word(text: str, start: int) -> Scanned:
         end += 1
     if "\\" not in raw:
         if raw.lower() in _BOOLEANS:
-            return Scanned(_BOOLEANS[raw.lower()], end)
+            return ScannedValue(_BOOLEANS[raw.lower()], end)
         if raw.startswith("$"):
-            return Scanned(Variable(raw[1:]), end)
-    return Scanned(_unescaped(raw), end)
+            return ScannedValue(Variable(raw[1:]), end)
+    return ScannedValue(_unescaped(raw), end)
 
 
 def integer(digits: str, suffix: str) -> int:

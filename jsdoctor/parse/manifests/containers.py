@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsdoctor.model.manifest import DeclaredServers, Place
+from jsdoctor.model.manifest import DeclaredServers, FilePosition
 from jsdoctor.parse.manifests.server_config import MAY_BE_INCLUDED
 from jsdoctor.parse.manifests.tree import Tree
 
@@ -77,10 +77,10 @@ def of_workload(tree: Tree) -> Iterator[DeclaredServers]:
 @dataclass(slots=True)
 class _Arguments:
     settings: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, FilePosition] = field(default_factory=dict)
     unclear: set[str] = field(default_factory=set)
 
-    def read(self, words: Sequence[tuple[str, Place]]) -> None:
+    def read(self, words: Sequence[tuple[str, FilePosition]]) -> None:
         rest = iter(words)
         for word, place in rest:
             if not word.startswith("-"):
@@ -93,7 +93,7 @@ class _Arguments:
                 if name in _VALUES:
                     self._value(_VALUES[name], given, place)
 
-    def _value(self, setting: str, value: str, place: Place) -> None:
+    def _value(self, setting: str, value: str, place: FilePosition) -> None:
         if setting == "config":
             self.unclear |= MAY_BE_INCLUDED
         elif setting in _FLAGS:
@@ -103,11 +103,13 @@ class _Arguments:
         else:
             self._set(setting, value, place)
 
-    def _set(self, setting: str, value: object, place: Place) -> None:
+    def _set(self, setting: str, value: object, place: FilePosition) -> None:
         self.settings[setting], self.places[setting] = value, place
 
 
-def _servers(name: str, node: Tree, words: Sequence[tuple[str, Place]], mounts: Sequence[str]) -> DeclaredServers:
+def _servers(
+    name: str, node: Tree, words: Sequence[tuple[str, FilePosition]], mounts: Sequence[str]
+) -> DeclaredServers:
     arguments = _Arguments()
     arguments.read(words)
     directory = arguments.settings.get("store_dir")
@@ -126,7 +128,7 @@ def _servers(name: str, node: Tree, words: Sequence[tuple[str, Place]], mounts: 
     )
 
 
-def _words(node: Tree | None) -> list[tuple[str, Place]]:
+def _words(node: Tree | None) -> list[tuple[str, FilePosition]]:
     """Arguments as a list or as one line of a shell. Of `sh -c "nats-server …"` the line counts."""
     if node is None:
         return []

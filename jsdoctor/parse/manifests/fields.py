@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from jsdoctor.model.manifest import Mistake, Place
+from jsdoctor.model.manifest import FilePosition, Mistake
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.manifests.tree import Tree
 from jsdoctor.parse.nearest import did_you_mean
@@ -35,7 +35,7 @@ class Fields:
     """What was read of one mapping: values by attribute, places by the server's name, and mistakes."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, FilePosition] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import hcl2
 from lark.exceptions import UnexpectedInput
 
-from jsdoctor.model.manifest import Place
+from jsdoctor.model.manifest import FilePosition
 from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree, Variable
 
 _PRODUCT = re.compile(r"\s*\d+\s*(?:\*\s*\d+\s*)*", re.ASCII)
@@ -21,14 +21,14 @@ _LONGEST = 2 << 20
 def hcl_document(file: str, text: str) -> Tree:
     """The blocks of one file. Raises `ManifestError` for its syntax, and never quotes what is in it."""
     if len(text) > _LONGEST:
-        raise ManifestError(f"it is larger than {_LONGEST >> 20} MiB", Place(file))
+        raise ManifestError(f"it is larger than {_LONGEST >> 20} MiB", FilePosition(file))
     try:
         content = hcl2.loads(text + "\n")
     except UnexpectedInput as error:
-        place = Place(file, max(error.line, 1), max(error.column, 1))
+        place = FilePosition(file, max(error.line, 1), max(error.column, 1))
         raise ManifestError("not Terraform: something else is expected here", place) from error
     except (ValueError, RuntimeError, RecursionError, KeyError) as error:
-        raise ManifestError("not Terraform: it cannot be read", Place(file)) from error
+        raise ManifestError("not Terraform: it cannot be read", FilePosition(file)) from error
     return _Builder(file, text).document(content)
 
 
@@ -40,14 +40,14 @@ class _Builder:
         self._lines = text.split("\n")
 
     def document(self, content: dict[str, Any]) -> Tree:
-        begun, end = Place(self._file), len(self._lines)
+        begun, end = FilePosition(self._file), len(self._lines)
         resources = [self._resource(block) for block in content.get("resource", ())]
         rest = {key: self._tree(value, begun, end, 0) for key, value in content.items() if key != "resource"}
         return Tree(rest | {"resource": Tree(resources, begun)}, begun)
 
     def _resource(self, block: dict[str, Any]) -> Tree:
         kinds: dict[str, Tree] = {}
-        place = Place(self._file)
+        place = FilePosition(self._file)
         for kind, named in block.items():
             bodies: dict[str, Tree] = {}
             for name, body in named.items() if isinstance(named, dict) else ():
@@ -56,15 +56,15 @@ class _Builder:
             kinds[_unquoted(kind)] = Tree(bodies, place)
         return Tree(kinds, place)
 
-    def _block(self, kind: str, name: str) -> tuple[Place, int]:
+    def _block(self, kind: str, name: str) -> tuple[FilePosition, int]:
         """Where a resource begins, and the number of its last line."""
         header = re.compile(rf'\s*resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?\s*(?:\{{|$)')
         found = (number for number, line in enumerate(self._lines, 1) if header.match(line))
         first = next(found, 1)
         last = next((at for at in range(first, len(self._lines)) if self._lines[at].startswith("}")), len(self._lines))
-        return Place(self._file, first), last
+        return FilePosition(self._file, first), last
 
-    def _tree(self, value: Any, begun: Place, end: int, depth: int) -> Tree:
+    def _tree(self, value: Any, begun: FilePosition, end: int, depth: int) -> Tree:
         if depth > MAX_DEPTH:
             raise ManifestError("not Terraform: it is too deep", begun)
         if isinstance(value, list):
@@ -78,13 +78,13 @@ class _Builder:
             return Tree(entries, begun)
         return Tree(_scalar(value), begun)
 
-    def _key_place(self, key: str, begun: Place, end: int) -> Place:
+    def _key_place(self, key: str, begun: FilePosition, end: int) -> FilePosition:
         """The first line of the block that begins with the key, else where the block begins."""
         for number in range(begun.line, min(end, len(self._lines)) + 1):
             line = self._lines[number - 1]
             stripped = line.lstrip()
             if stripped.startswith(key) and re.match(r"\s*[={]", stripped[len(key) :]):
-                return Place(self._file, number, len(line) - len(stripped) + 1)
+                return FilePosition(self._file, number, len(line) - len(stripped) + 1)
         return begun
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsdoctor.model.manifest import DeclaredServers, Mistake, Place
+from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.conf_values import scan_unquoted
 from jsdoctor.parse.manifests.server_config import server_config
 from jsdoctor.parse.manifests.tree import Tree, Variable
@@ -49,7 +49,7 @@ def inner_values(tree: Tree) -> Tree | None:
 
 def helm_values(tree: Tree, file: str) -> DeclaredServers:
     """What the chart makes of these values."""
-    reader = _Reader(Place(file), tree)
+    reader = _Reader(FilePosition(file), tree)
     reader.read()
     return DeclaredServers(
         what="Helm values",
@@ -76,10 +76,10 @@ def quantity(node: Tree) -> int:
 
 @dataclass(slots=True)
 class _Reader:
-    whole: Place
+    whole: FilePosition
     tree: Tree
     settings: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, FilePosition] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     unclear: set[str] = field(default_factory=set)
 

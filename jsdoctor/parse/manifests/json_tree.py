@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from json import decoder
 
-from jsdoctor.model.manifest import Place
+from jsdoctor.model.manifest import FilePosition
 from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -30,9 +30,9 @@ class _Reader:
         self._file = file
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
 
-    def place(self, index: int) -> Place:
+    def place(self, index: int) -> FilePosition:
         line = bisect_right(self._lines, index)
-        return Place(self._file, line, index - self._lines[line - 1] + 1)
+        return FilePosition(self._file, line, index - self._lines[line - 1] + 1)
 
     def error(self, says: str, index: int) -> ManifestError:
         return ManifestError(f"not JSON: {says}", self.place(index))
@@ -60,7 +60,7 @@ class _Reader:
                 return Tree(meaning, place), index + len(word)
         return self._number(index, place)
 
-    def _number(self, index: int, place: Place) -> tuple[Tree, int]:
+    def _number(self, index: int, place: FilePosition) -> tuple[Tree, int]:
         found = _NUMBER.match(self.text, index)
         if found is None or len(found[0]) > _LONGEST_NUMBER:
             raise self.error("a value is expected here", index)

@@ -17,7 +17,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     SubjectTransform,
 )
-from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Mistake, Place, Tool
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, FilePosition, Mistake, Tool
 from jsdoctor.parse.manifests.fields import (
     Field,
     Fields,
@@ -210,7 +210,7 @@ def consumer(resource: Tree, spec: Tree) -> DeclaredConsumer:
     )
 
 
-def place_of(resource: Tree, fields: Fields, name: str) -> Place:
+def place_of(resource: Tree, fields: Fields, name: str) -> FilePosition:
     """Where a resource is named, else where it begins."""
     return fields.places.get(name, resource.place)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredLogin, DeclaredStream, Mistake, Place, Tool
+from jsdoctor.model.manifest import DeclaredLogin, DeclaredStream, FilePosition, Mistake, Tool
 from jsdoctor.parse.manifests.buckets import key_value as key_value_stream
 from jsdoctor.parse.manifests.buckets import object_store as object_store_stream
 from jsdoctor.parse.manifests.fields import Field, Fields, at_least, go_duration, number, read_fields, text
@@ -68,7 +68,7 @@ def _declared(what: str, resource: Tree, spec: Tree, fields: Fields, config: Str
 def login(resource: Tree, spec: Tree) -> DeclaredLogin:
     """An Account: which secrets stand in it, and which of its servers are reached in clear text. No secret is kept."""
     inline = [(f"{group}.{key}", node.place) for group, key in _SECRETS if (node := spec.get(group, key)) is not None]
-    clear: list[tuple[str, Place]] = []
+    clear: list[tuple[str, FilePosition]] = []
     for server in (node for node in (spec.get("servers"),) if node is not None):
         for item in server.items():
             if not isinstance(item.value, str):

@@ -12,7 +12,7 @@ from jsdoctor.model.manifest import (
     DeclaredLogin,
     DeclaredServers,
     DeclaredStream,
-    Place,
+    FilePosition,
 )
 from jsdoctor.parse.manifests import containers, helm, nack, nack_buckets, server_json, terraform
 from jsdoctor.parse.manifests.conf_tree import Include, configuration
@@ -41,14 +41,14 @@ class Readers(NamedTuple):
 
 
 @dataclass(slots=True)
-class Declared:
+class FileDeclarations:
     """What one file declares. `problems` are parts of it that nothing could be made of, with their places."""
 
     streams: list[DeclaredStream] = field(default_factory=list)
     consumers: list[DeclaredConsumer] = field(default_factory=list)
     servers: list[DeclaredServers] = field(default_factory=list)
     logins: list[DeclaredLogin] = field(default_factory=list)
-    problems: list[tuple[str, Place]] = field(default_factory=list)
+    problems: list[tuple[str, FilePosition]] = field(default_factory=list)
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -57,9 +57,9 @@ class Declared:
         return (*assets, *("Account" for _ in self.logins))
 
 
-def read_manifest(file: str, text: str, readers: Readers) -> Declared:
+def read_manifest(file: str, text: str, readers: Readers) -> FileDeclarations:
     """Everything that a file declares; nothing where it is of no known kind. Raises `ManifestError` for its syntax."""
-    declared, suffix = Declared(), PurePath(file).suffix.lower()
+    declared, suffix = FileDeclarations(), PurePath(file).suffix.lower()
     if suffix in CONF:
         _configuration(declared, file, text, readers)
     elif suffix == ".json":
@@ -78,7 +78,7 @@ def may_declare(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-def _by_content(declared: Declared, file: str, text: str, readers: Readers) -> None:
+def _by_content(declared: FileDeclarations, file: str, text: str, readers: Readers) -> None:
     """Standard input and files with other names: JSON when it is, then YAML when something is found in it."""
     if text.lstrip()[:1] in ("{", "["):
         try:
@@ -101,12 +101,12 @@ def _by_content(declared: Declared, file: str, text: str, readers: Readers) -> N
         raise problem or error from error
 
 
-def _yaml(declared: Declared, file: str, text: str, readers: Readers) -> None:
+def _yaml(declared: FileDeclarations, file: str, text: str, readers: Readers) -> None:
     for document in readers.yaml(file, text):
         _document(declared, document, file, readers)
 
 
-def _configuration(declared: Declared, file: str, text: str, readers: Readers) -> None:
+def _configuration(declared: FileDeclarations, file: str, text: str, readers: Readers) -> None:
     read = configuration(file, text, readers.include)
     if not is_server_config(read.tree, bool(read.missing)):
         return
@@ -115,7 +115,7 @@ def _configuration(declared: Declared, file: str, text: str, readers: Readers) -
     declared.servers.append(server_config(read.tree, dict(read.missing)))
 
 
-def _terraform(declared: Declared, file: str, text: str, readers: Readers) -> None:
+def _terraform(declared: FileDeclarations, file: str, text: str, readers: Readers) -> None:
     """Most files of a configuration have nothing of NATS, and are not parsed."""
     if not any(f'"{kind}"' in text for kind in terraform.KINDS):
         return
@@ -125,7 +125,7 @@ def _terraform(declared: Declared, file: str, text: str, readers: Readers) -> No
     declared.problems += problems
 
 
-def _document(declared: Declared, tree: Tree, file: str, readers: Readers) -> None:
+def _document(declared: FileDeclarations, tree: Tree, file: str, readers: Readers) -> None:
     if isinstance(tree.value, list):
         for item in tree.items():
             _document(declared, item, file, readers)
@@ -143,7 +143,7 @@ def _document(declared: Declared, tree: Tree, file: str, readers: Readers) -> No
         _server_json(declared, tree)
 
 
-def _plan(declared: Declared, tree: Tree) -> None:
+def _plan(declared: FileDeclarations, tree: Tree) -> None:
     try:
         streams, consumers = terraform.declared(tree)
     except ValueError as error:
@@ -153,7 +153,7 @@ def _plan(declared: Declared, tree: Tree) -> None:
     declared.consumers += consumers
 
 
-def _server_json(declared: Declared, tree: Tree) -> None:
+def _server_json(declared: FileDeclarations, tree: Tree) -> None:
     """Bare, or as `nats stream|consumer info --json` prints it, with the stream's name beside."""
     config = tree.get("config")
     inner = config if config is not None and isinstance(config.value, dict) else tree
@@ -164,7 +164,7 @@ def _server_json(declared: Declared, tree: Tree) -> None:
         declared.streams.append(server_json.declared_stream(inner))
 
 
-def _resource(declared: Declared, tree: Tree, readers: Readers) -> None:
+def _resource(declared: FileDeclarations, tree: Tree, readers: Readers) -> None:
     """A Kubernetes object: one of NACK's, a list of objects, or a ConfigMap with the configuration of a server."""
     version, kind = tree.text("apiVersion"), tree.text("kind")
     if version.startswith(GROUP):
@@ -205,7 +205,7 @@ def _argo_values(source: Tree, readers: Readers) -> list[Tree]:
     return list(readers.yaml(text.place.file, "\n" * text.place.line + text.value))
 
 
-def _embedded(declared: Declared, node: Tree) -> None:
+def _embedded(declared: FileDeclarations, node: Tree) -> None:
     """A configuration within a document. Its lines follow its key, as they do in a block of text; what it includes
     lies in the container.
     """
@@ -214,7 +214,7 @@ def _embedded(declared: Declared, node: Tree) -> None:
         declared.servers.append(server_config(read.tree, dict(read.missing), node.place))
 
 
-def _nack(declared: Declared, tree: Tree, version: str, kind: str) -> None:
+def _nack(declared: FileDeclarations, tree: Tree, version: str, kind: str) -> None:
     spec = tree.get("spec")
     if version != VERSION:
         says = f"{GROUP}{version} is no longer served; NACK knows {kind} as {GROUP}{VERSION}"

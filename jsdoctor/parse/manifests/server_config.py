@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsdoctor.model.manifest import DeclaredServers, Mistake, Place
+from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.fields import NS_PER_S, go_duration
 from jsdoctor.parse.manifests.tree import Tree, Variable
 
@@ -45,7 +45,9 @@ def is_server_config(tree: Tree, includes: bool = False) -> bool:
     return bool(keys & _TELLING) or len(keys & _TOGETHER) + includes > 1
 
 
-def server_config(tree: Tree, missing: Mapping[str, Place], place: Place | None = None) -> DeclaredServers:
+def server_config(
+    tree: Tree, missing: Mapping[str, FilePosition], place: FilePosition | None = None
+) -> DeclaredServers:
     """The settings of one file. `missing` names included files that are not there: they may set anything. `place` is
     where the configuration begins, if not in a file of its own.
     """
@@ -75,9 +77,9 @@ MAY_BE_INCLUDED = frozenset(
 
 @dataclass(slots=True)
 class _Reader:
-    place: Place
+    place: FilePosition
     settings: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, FilePosition] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     unclear: set[str] = field(default_factory=set)
 

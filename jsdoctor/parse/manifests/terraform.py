@@ -18,7 +18,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     SubjectTransform,
 )
-from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, Place, Tool
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, FilePosition, Tool
 from jsdoctor.parse.manifests.buckets import key_value, object_store
 from jsdoctor.parse.manifests.fields import (
     Field,
@@ -122,7 +122,7 @@ class _Planned(NamedTuple):
     kind: str
     address: str
     values: Tree
-    place: Place
+    place: FilePosition
     fate: Fate
     stated: frozenset[str] | None
     unknown: frozenset[str]
@@ -146,7 +146,7 @@ def declared(tree: Tree) -> tuple[list[DeclaredStream], list[DeclaredConsumer]]:
 
 def declared_in_configuration(
     tree: Tree,
-) -> tuple[list[DeclaredStream], list[DeclaredConsumer], list[tuple[str, Place]]]:
+) -> tuple[list[DeclaredStream], list[DeclaredConsumer], list[tuple[str, FilePosition]]]:
     """The streams, buckets and consumers of a `.tf` file, and those that only a plan can tell of, each with its place.
 
     What the file leaves out gets the provider's default; what depends on anything else is not known.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jsdoctor.model.manifest import Place
+from jsdoctor.model.manifest import FilePosition
 
 MAX_DEPTH = 100
 """Deeper documents are not read: no manifest is, and what reads them calls itself for each level."""
@@ -14,7 +14,7 @@ MAX_DEPTH = 100
 class ManifestError(ValueError):
     """A document that cannot be read, and where. Its text never quotes values: they may be secrets."""
 
-    def __init__(self, says: str, place: Place | None = None) -> None:
+    def __init__(self, says: str, place: FilePosition | None = None) -> None:
         super().__init__(says)
         self.says, self.place = says, place
 
@@ -34,7 +34,7 @@ class Tree:
     """A value. The place of one in a mapping is that of its key, which is where people look."""
 
     value: str | int | float | bool | Variable | list[Tree] | dict[str, Tree] | None
-    place: Place
+    place: FilePosition
 
     def get(self, *keys: str) -> Tree | None:
         """What stands under this path of keys; None where nothing or null does."""

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 
-from jsdoctor.model.manifest import Place
+from jsdoctor.model.manifest import FilePosition
 from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,7 +30,7 @@ def yaml_documents(file: str, text: str) -> Iterator[Tree]:
                 yield _Reader(file).tree(node, node.start_mark, 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+        place = FilePosition(file, mark.line + 1, mark.column + 1) if mark else FilePosition(file)
         raise ManifestError(f"not YAML: {error.problem or error.context}", place) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ManifestError("not YAML: it has characters that YAML does not allow, or is too deep") from error
@@ -45,7 +45,7 @@ class _Reader:
         self._open: set[int] = set()
 
     def tree(self, node: Any, mark: Any, depth: int) -> Tree:
-        place = Place(self._file, mark.line + 1, mark.column + 1)
+        place = FilePosition(self._file, mark.line + 1, mark.column + 1)
         if isinstance(node, yaml.ScalarNode):
             return Tree(_scalar(node, place), place)
         if (known := self._made.get(id(node))) is not None:
@@ -75,7 +75,7 @@ class _Reader:
         return merged | own
 
 
-def _scalar(node: Any, place: Place) -> str | int | float | bool | None:
+def _scalar(node: Any, place: FilePosition) -> str | int | float | bool | None:
     if node.tag not in _SCALARS:
         return str(node.value)
     try:

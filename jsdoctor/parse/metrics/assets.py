@@ -9,7 +9,7 @@ from typing import Any
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.parse.metrics import names
 from jsdoctor.parse.metrics.hidden import hidden_fields
-from jsdoctor.parse.metrics.series import Series
+from jsdoctor.parse.metrics.series import MetricSeries
 
 Asset = tuple[str, str, str]
 """Account, stream, and the consumer's name; empty for the stream itself."""
@@ -29,7 +29,7 @@ class AssetReplies:
         self._consumers: dict[Asset, dict[str, Any]] = {}
         self._tells_ages = False
 
-    def take(self, known: str, one: Series, value: float) -> None:
+    def take(self, known: str, one: MetricSeries, value: float) -> None:
         """A series of an account, a stream or a consumer; one without the labels that name it is passed over."""
         account, stream = one.label("account_name", "account"), one.label("stream_name", "stream")
         if known in names.OF_ACCOUNT:
@@ -51,18 +51,18 @@ class AssetReplies:
                 moment = self._at - timedelta(seconds=value)
                 put(consumer, names.AGES_OF_CONSUMER[known], moment.isoformat())
 
-    def _stream(self, account: str, stream: str, one: Series) -> dict[str, Any]:
+    def _stream(self, account: str, stream: str, one: MetricSeries) -> dict[str, Any]:
         made = self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
         self._place(made, one, "stream")
         return made
 
-    def _consumer(self, account: str, stream: str, name: str, one: Series) -> dict[str, Any]:
+    def _consumer(self, account: str, stream: str, name: str, one: MetricSeries) -> dict[str, Any]:
         key = (account, stream, name)
         made = self._consumers.setdefault(key, {"stream_name": stream, "name": name, "config": {}})
         self._place(made, one, "consumer")
         return made
 
-    def _place(self, made: dict[str, Any], one: Series, kind: str) -> None:
+    def _place(self, made: dict[str, Any], one: MetricSeries, kind: str) -> None:
         """Who leads it: a label names the leader, or says at least whether it is this server.
 
         No leader's name beside a cluster's is no leader, or a server outside of any cluster, which then says that it

@@ -15,8 +15,8 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.metrics.assets import Asset
 from jsdoctor.parse.metrics.replies import replies_in
-from jsdoctor.parse.metrics.series import Series
-from jsdoctor.parse.pasted.found import Found
+from jsdoctor.parse.metrics.series import MetricSeries
+from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.pasted.partial import partial_snapshots, with_unseen
 from jsdoctor.parse.pasted.sample import Pasted, pasted_sample
 
@@ -41,7 +41,7 @@ class Moment(msgspec.Struct, frozen=True):
     """The series at one time (seconds since 1970), each with one point."""
 
     at: float
-    series: tuple[Series, ...]
+    series: tuple[MetricSeries, ...]
 
     @property
     def time(self) -> datetime:
@@ -49,7 +49,7 @@ class Moment(msgspec.Struct, frozen=True):
         return datetime.fromtimestamp(self.at, UTC)
 
 
-def moment_of(series: Iterable[Series], at: float, scraped: Mapping[str, float]) -> Moment:
+def moment_of(series: Iterable[MetricSeries], at: float, scraped: Mapping[str, float]) -> Moment:
     """The values of an instant query, dated by when their exporter was scraped: Prometheus dates them by the query."""
     dated = (
         msgspec.structs.replace(one, points=((scraped.get(one.label("instance"), at), one.points[-1][1]),))
@@ -59,9 +59,9 @@ def moment_of(series: Iterable[Series], at: float, scraped: Mapping[str, float])
     return Moment(at, tuple(dated))
 
 
-def moments_of(series: Iterable[Series]) -> tuple[Moment, ...]:
+def moments_of(series: Iterable[MetricSeries]) -> tuple[Moment, ...]:
     """The values of a range query, by time, the oldest first."""
-    by_time: dict[float, list[Series]] = defaultdict(list)
+    by_time: dict[float, list[MetricSeries]] = defaultdict(list)
     for one in series:
         for point in one.points:
             by_time[point[0]].append(msgspec.structs.replace(one, points=(point,)))
@@ -101,7 +101,7 @@ def _deliveries(look: Pasted) -> dict[Asset, int]:
     return found
 
 
-def _not_paused(reply: Found, moved: Collection[Asset]) -> Found:
+def _not_paused(reply: RecognisedDocument, moved: Collection[Asset]) -> RecognisedDocument:
     if reply.inside is None:
         return reply
     inside = {

@@ -16,20 +16,20 @@ from jsdoctor.model.server import Varz
 from jsdoctor.parse.metrics import names
 from jsdoctor.parse.metrics.assets import AssetReplies, put
 from jsdoctor.parse.metrics.hidden import hidden_fields
-from jsdoctor.parse.metrics.series import Series
-from jsdoctor.parse.pasted.found import Found
+from jsdoctor.parse.metrics.series import MetricSeries
+from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.replies import JszReply
 
 _JSZ_PARTS = ("config", "api", "meta_cluster")
 _VARZ_PARTS = ("slow_consumer_stats",)
 
 
-def replies_in(series: Iterable[Series]) -> list[Found]:
+def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
     """The replies of every server. Each series must have one point: its value at the moment that is looked at.
 
     A server that two exporters tell of is taken from the one with more series.
     """
-    views: dict[tuple[str, str], list[tuple[str, Series]]] = {}
+    views: dict[tuple[str, str], list[tuple[str, MetricSeries]]] = {}
     every = [(known, one) for one in series if (known := names.known_name(one.name)) and one.points]
     by_id = {
         (one.label("instance"), one.label("server_id")): one.label("server_name")
@@ -40,7 +40,7 @@ def replies_in(series: Iterable[Series]) -> list[Found]:
         source = one.label("instance")
         name = one.label("server_name") or by_id.get((source, one.label("server_id")), "") or one.label("server_id")
         views.setdefault((name, source), []).append((known, one))
-    best: dict[str, list[tuple[str, Series]]] = {}
+    best: dict[str, list[tuple[str, MetricSeries]]] = {}
     for (name, _), found in sorted(views.items()):
         if len(found) > len(best.get(name, ())):
             best[name] = found
@@ -50,7 +50,7 @@ def replies_in(series: Iterable[Series]) -> list[Found]:
 class _ServerView:
     """What the series of one server say."""
 
-    def __init__(self, name: str, series: Sequence[tuple[str, Series]]) -> None:
+    def __init__(self, name: str, series: Sequence[tuple[str, MetricSeries]]) -> None:
         self._name = name
         self._at = datetime.fromtimestamp(max(one.points[-1][0] for _, one in series), UTC)
         self._jsz: dict[str, Any] = {}
@@ -63,7 +63,7 @@ class _ServerView:
             if math.isfinite(value):
                 self._take(known, one, value)
 
-    def _take(self, known: str, one: Series, value: float) -> None:
+    def _take(self, known: str, one: MetricSeries, value: float) -> None:
         if path := names.OF_JETSTREAM.get(known):
             put(self._jsz, path, bool(value) if path == ("disabled",) else int(value))
         elif path := names.OF_VARZ.get(known):
@@ -83,7 +83,7 @@ class _ServerView:
         if known in names.OF_JETSTREAM or known in names.OF_STREAM:
             self._take_meta(one)
 
-    def _take_meta(self, one: Series) -> None:
+    def _take_meta(self, one: MetricSeries) -> None:
         """The meta group's name and leader, where the labels have both: no `meta_leader` beside a cluster is none."""
         if one.label("is_meta_leader") == "true" and not one.label("cluster", "meta_leader"):
             self._jsz["meta_cluster"] = None  # a server outside of any cluster
@@ -95,7 +95,7 @@ class _ServerView:
         if domain := one.label("domain"):
             put(self._jsz, ("config", "domain"), domain)
 
-    def replies(self) -> Iterator[Found]:
+    def replies(self) -> Iterator[RecognisedDocument]:
         """`/varz`, `/jsz` and `/healthz`, as far as there are metrics of them."""
         started = self._varz.get("start")
         server_id = f"{self._name}@{started}" if started else self._name
@@ -103,7 +103,7 @@ class _ServerView:
         if self._varz:
             varz = {**self._varz, **common, "server_name": self._name}
             unseen = hidden_fields(Varz, varz, _VARZ_PARTS)
-            yield Found(Endpoint.VARZ, Access.PASTED, varz, self._name, unseen=unseen)
+            yield RecognisedDocument(Endpoint.VARZ, Access.PASTED, varz, self._name, unseen=unseen)
         accounts = self._assets.accounts()
         if self._jsz or accounts:
             jsz = {"config": {}, **self._jsz, **common}
@@ -112,14 +112,14 @@ class _ServerView:
             # A server outside a cluster has no meta group; where the labels cannot tell, nobody knows.
             unseen = hidden_fields(JszReply, jsz, _JSZ_PARTS)
             hidden = unseen if started else unseen | {"server_id"}
-            yield Found(
+            yield RecognisedDocument(
                 *(Endpoint.JSZ, Access.PASTED, jsz, self._name),
                 unseen=hidden,
                 inside=self._assets.hidden(),
                 shows_usage=self._assets.shows_usage,
             )
         if self._health.get("status") not in (None, "unreachable"):
-            yield Found(Endpoint.HEALTHZ, Access.PASTED, self._health, self._name)
+            yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, self._health, self._name)
 
 
 def _time(seconds: float) -> str:

@@ -19,7 +19,7 @@ Point = tuple[float, float]
 """When (seconds since 1970) and the value."""
 
 
-class Series(msgspec.Struct, frozen=True):
+class MetricSeries(msgspec.Struct, frozen=True):
     """One time series: the name of the metric, its labels without that name, and its points, oldest first."""
 
     name: str
@@ -34,7 +34,7 @@ class Series(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """What one query gave. `warnings` say that it is not whole: a store behind Prometheus did not answer."""
 
-    series: tuple[Series, ...]
+    series: tuple[MetricSeries, ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -69,10 +69,10 @@ def api_answer(body: bytes) -> Answer:
     return Answer(tuple(_series(one) for one in reply.data.result), reply.warnings)
 
 
-def _series(result: _Result) -> Series:
+def _series(result: _Result) -> MetricSeries:
     raw = [*result.values, *([result.value] if result.value else [])]
     labels = {key: value[:_LONGEST_LABEL] for key, value in result.metric.items() if key != "__name__"}
-    return Series(result.metric.get("__name__", ""), labels, tuple((at, float(value)) for at, value in raw))
+    return MetricSeries(result.metric.get("__name__", ""), labels, tuple((at, float(value)) for at, value in raw))
 
 
 def is_exposition(text: str) -> bool:
@@ -80,7 +80,7 @@ def is_exposition(text: str) -> bool:
     return bool(re.search(r"^(?:# (?:HELP|TYPE) )?(?:nats_|gnatsd_|jetstream_)\w+[ {]", text, re.MULTILINE))
 
 
-def exposition_series(text: str, at: float) -> Iterator[Series]:
+def exposition_series(text: str, at: float) -> Iterator[MetricSeries]:
     """Every series in exposition text. `at` is when it was scraped: exporters of NATS write no times."""
     for line in text.splitlines()[:_MOST_LINES]:
         match = _LINE.match(line[:_LONGEST_LINE])
@@ -91,4 +91,4 @@ def exposition_series(text: str, at: float) -> Iterator[Series]:
         except ValueError:
             continue
         labels = {key: value[:_LONGEST_LABEL] for key, value in _LABEL.findall(match[2])}
-        yield Series(match[1], labels, ((at, value),))
+        yield MetricSeries(match[1], labels, ((at, value),))

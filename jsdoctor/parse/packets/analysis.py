@@ -14,8 +14,8 @@ from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, dec
 from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
 from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
 from jsdoctor.parse.packets.segment import SYN, Segment, StreamObserver
-from jsdoctor.parse.packets.sightings import Sightings
-from jsdoctor.parse.packets.tcp.connections import Connections
+from jsdoctor.parse.packets.sightings import PacketIndex
+from jsdoctor.parse.packets.tcp.connections import ConnectionTable
 from jsdoctor.parse.packets.tcp.follow import follow
 from jsdoctor.parse.packets.tcp.state import Noticed
 
@@ -57,10 +57,10 @@ class Analysis:
         observer: StreamObserver | None = None,
         noticed: Noticed | None = None,
         link_offset: Callable[[int], Peel | None] | None = None,
-        sightings: Sightings | None = None,
+        sightings: PacketIndex | None = None,
     ) -> None:
         self._name, self._link_offset, self._sightings = name, link_offset, sightings
-        self._connections = Connections(index, observer, noticed)
+        self._connections = ConnectionTable(index, observer, noticed)
         self._reader: Reader | None = None
         self._earlier: list[Reader] = []
         self._files = 1

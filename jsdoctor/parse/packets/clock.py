@@ -5,7 +5,7 @@ A clock that is set makes every duration across that moment wrong. From there on
 
 from __future__ import annotations
 
-from jsdoctor.model.packets import ClockStep
+from jsdoctor.model.packets import CaptureClockStep
 from jsdoctor.parse.packets.segment import Segment
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
@@ -24,7 +24,7 @@ class CaptureClock:
 
     def __init__(self) -> None:
         self.shift_ns = 0
-        self.steps: list[ClockStep] = []
+        self.steps: list[CaptureClockStep] = []
 
     def look(self, at: int, last_at: int, segment: Segment, state: State | None) -> int:
         """The time of a packet that does not fit the one before; both without the shift so far."""
@@ -32,7 +32,7 @@ class CaptureClock:
             return at
         step = _step(at, last_at, segment, state)
         if step:
-            self.steps.append(ClockStep(max(last_at, 0), step))
+            self.steps.append(CaptureClockStep(max(last_at, 0), step))
             self.shift_ns += step
         return at - step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
-from jsdoctor.model.packets import Endpoint
+from jsdoctor.model.packets import SocketAddress
 
 _IPV4_KEY, _IPV6_KEY = 12, 36
 VXLAN, GENEVE, GRE, IP_IN_IP = 1, 2, 3, 4
@@ -64,13 +64,13 @@ def reverse(key: bytes) -> bytes:
     return swapped + key[len(one) :]
 
 
-def endpoints(key: bytes) -> tuple[Endpoint, Endpoint]:
+def endpoints(key: bytes) -> tuple[SocketAddress, SocketAddress]:
     """Source and destination."""
     one = addresses(key)
     half = (len(one) - 4) // 2
     address = IPv4Address if len(one) == _IPV4_KEY else IPv6Address
     source, destination = str(address(one[:half])), str(address(one[half : 2 * half]))
     return (
-        Endpoint(source, int.from_bytes(one[-4:-2], "big")),
-        Endpoint(destination, int.from_bytes(one[-2:], "big")),
+        SocketAddress(source, int.from_bytes(one[-4:-2], "big")),
+        SocketAddress(destination, int.from_bytes(one[-2:], "big")),
     )

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from typing import NamedTuple
 
-from jsdoctor.parse.packets.sightings import Seen
+from jsdoctor.parse.packets.sightings import SeenPackets
 from jsdoctor.parse.packets.tcp.numbers import ahead
 
 _SMALLEST_FULL, _LARGEST_FULL = 536, 9216
@@ -31,7 +31,7 @@ class _Span(NamedTuple):
     at: int
 
 
-def compare_bytes(source: Seen, target: Seen) -> Comparison:
+def compare_bytes(source: SeenPackets, target: SeenPackets) -> Comparison:
     """How often each byte was sent and how often it arrived, within the range that both captures saw."""
     mine = _spans(source, source.seqs[0])
     theirs = _spans(target, source.seqs[0])
@@ -52,7 +52,7 @@ def compare_bytes(source: Seen, target: Seen) -> Comparison:
     return Comparison(sent, lost, duplicated, lost_bytes, _delays(mine, theirs))
 
 
-def _spans(seen: Seen, reference: int) -> list[_Span]:
+def _spans(seen: SeenPackets, reference: int) -> list[_Span]:
     """Data of a direction with offsets from `reference` that do not wrap."""
     found = []
     offset, last = 0, reference
@@ -63,7 +63,7 @@ def _spans(seen: Seen, reference: int) -> list[_Span]:
     return found
 
 
-def _full_size(source: Seen, target: Seen) -> int:
+def _full_size(source: SeenPackets, target: SeenPackets) -> int:
     """The size of a full packet on the network: the most frequent one of those that can be."""
     sizes = Counter(
         length for seen in (source, target) for length in seen.lengths if _SMALLEST_FULL <= length <= _LARGEST_FULL

@@ -15,8 +15,8 @@ import msgspec
 from jsdoctor.model.packets import PairedConnection, PathDelay, UnmatchedCaptures, WhyUnmatched
 from jsdoctor.parse.packets.keys import endpoints, reverse
 from jsdoctor.parse.packets.pair_bytes import compare_bytes
-from jsdoctor.parse.packets.sightings import Seen, Sightings
-from jsdoctor.parse.packets.tally import Tally
+from jsdoctor.parse.packets.sightings import PacketIndex, SeenPackets
+from jsdoctor.parse.packets.value_histogram import ValueHistogram
 
 _EDGE_NS = 500_000_000
 """Packets so near to the end of a capture may be missing because it ended."""
@@ -33,8 +33,8 @@ _INVENTED = 0.02
 class _Match(msgspec.Struct, frozen=True):
     """One direction: which packet of the one capture is which of the other, by index; -1 was not found."""
 
-    source: Seen
-    target: Seen
+    source: SeenPackets
+    target: SeenPackets
     partner: array[int]
     extra: int
     """How many packets of the target were copies of one that had been matched already."""
@@ -46,7 +46,7 @@ class _Match(msgspec.Struct, frozen=True):
     """Packets were cut or joined on the way (TSO, GRO): only bytes can be compared."""
 
 
-def paired(captures: Sequence[Sightings]) -> tuple[tuple[PairedConnection, ...], tuple[UnmatchedCaptures, ...]]:
+def paired(captures: Sequence[PacketIndex]) -> tuple[tuple[PairedConnection, ...], tuple[UnmatchedCaptures, ...]]:
     """All connections that two of these captures saw, both directions matched; and the captures without any."""
     found: list[PairedConnection] = []
     unmatched: list[UnmatchedCaptures] = []
@@ -60,7 +60,7 @@ def paired(captures: Sequence[Sightings]) -> tuple[tuple[PairedConnection, ...],
     return tuple(ordered), tuple(unmatched)
 
 
-def _pairs_of(one: Sightings, other: Sightings) -> list[PairedConnection]:
+def _pairs_of(one: PacketIndex, other: PacketIndex) -> list[PairedConnection]:
     mine, theirs = one.directions(), other.directions()
     found = []
     left: list[bytes] = []
@@ -86,7 +86,7 @@ def _pairs_of(one: Sightings, other: Sightings) -> list[PairedConnection]:
 
 
 def _translated(
-    left: Sequence[bytes], mine: dict[bytes, Seen], theirs: dict[bytes, Seen]
+    left: Sequence[bytes], mine: dict[bytes, SeenPackets], theirs: dict[bytes, SeenPackets]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Connections under other addresses or ports: the same numbers, flags, lengths and timestamps."""
     owners: dict[int, bytes] = {}
@@ -100,7 +100,7 @@ def _translated(
                 yield key, their_key
 
 
-def _why(one: Sightings, other: Sightings) -> WhyUnmatched:
+def _why(one: PacketIndex, other: PacketIndex) -> WhyUnmatched:
     if one.last_ns < other.first_ns or other.last_ns < one.first_ns:
         return WhyUnmatched.OTHER_TIME
     mine, theirs = one.directions(), other.directions()
@@ -112,7 +112,7 @@ def _why(one: Sightings, other: Sightings) -> WhyUnmatched:
     return WhyUnmatched.ONE_SIDED
 
 
-def _is_from_client(key: bytes, seen: Seen) -> bool:
+def _is_from_client(key: bytes, seen: SeenPackets) -> bool:
     """Who sent SYN is the client; if that was not seen, who has the higher port."""
     if seen.is_client is not None:
         return seen.is_client
@@ -120,7 +120,7 @@ def _is_from_client(key: bytes, seen: Seen) -> bool:
     return (source.port, source.address) > (destination.port, destination.address)
 
 
-_View = tuple[Sightings, Seen, Seen]
+_View = tuple[PacketIndex, SeenPackets, SeenPackets]
 """A capture, and what it saw towards the server and towards the client."""
 
 
@@ -152,7 +152,7 @@ def _pair(keys: tuple[bytes, bytes], one: _View, other: _View) -> PairedConnecti
     )
 
 
-def _match(source: Seen, target: Seen) -> _Match:
+def _match(source: SeenPackets, target: SeenPackets) -> _Match:
     """With IPv4 ids, or without them where they were rewritten on the way; by bytes where packets were cut anew."""
     best = _match_by(source, target, source.prints, target.prints)
     if len(best.delays) * 10 < 9 * min(len(source.prints), len(target.prints)):
@@ -181,7 +181,7 @@ def _cut_anew(match: _Match) -> bool:
     return strange >= 2 and strange > _INVENTED * len(within)
 
 
-def _match_by(source: Seen, target: Seen, source_prints: array[int], target_prints: array[int]) -> _Match:
+def _match_by(source: SeenPackets, target: SeenPackets, source_prints: array[int], target_prints: array[int]) -> _Match:
     """The nth packet that looks so is the nth that looks so: only copies look alike, and acks in the same tick."""
     waiting: dict[int, int] = {}
     more: dict[int, deque[int]] = {}
@@ -210,9 +210,9 @@ def _middle(delays: Sequence[int]) -> int:
     return sorted(delays)[(len(delays) - 1) // 2]
 
 
-def _path(match: _Match, target: Sightings, offset: int) -> PathDelay:
+def _path(match: _Match, target: PacketIndex, offset: int) -> PathDelay:
     """What happened on the way. `offset`: by how much the target's clock is ahead."""
-    tally = Tally()
+    tally = ValueHistogram()
     least = min(match.delays)
     for delay in match.delays:
         tally.add(delay - least)

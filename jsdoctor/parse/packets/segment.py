@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-from jsdoctor.model.packets import Endpoint
+from jsdoctor.model.packets import SocketAddress
 
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
 
@@ -21,7 +21,7 @@ the block, as far as they were captured. `hops` is the TTL; `congested`: a route
 """
 
 
-class Connection:
+class CapturedConnection:
     """Who talks to whom. `number` is that of `model.packets.TcpConnection`, `capture` the index of its capture.
 
     `midstream`: the handshake was not seen, and who is the client is a guess by port: correct it by what you read.
@@ -29,7 +29,9 @@ class Connection:
 
     __slots__ = ("capture", "client", "midstream", "number", "server", "to_client", "to_server")
 
-    def __init__(self, capture: int, number: int, client: Endpoint, server: Endpoint, *, midstream: bool) -> None:
+    def __init__(
+        self, capture: int, number: int, client: SocketAddress, server: SocketAddress, *, midstream: bool
+    ) -> None:
         self.capture, self.number = capture, number
         self.client, self.server = client, server
         self.midstream = midstream
@@ -42,7 +44,7 @@ class Direction:
 
     __slots__ = ("connection", "to_server")
 
-    def __init__(self, connection: Connection, *, to_server: bool) -> None:
+    def __init__(self, connection: CapturedConnection, *, to_server: bool) -> None:
         self.connection = connection
         self.to_server = to_server
 
@@ -59,7 +61,7 @@ class StreamObserver(Protocol):
     midway the first byte captured, so that older bytes that come late have negative offsets.
     """
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: CapturedConnection) -> None:
         """A connection was seen for the first time. Comes before everything else of it."""
 
     def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
@@ -73,5 +75,5 @@ class StreamObserver(Protocol):
     def lost(self, direction: Direction, start: int, end: int) -> None:
         """Bytes `start <= offset < end` will not come any more: the peer acknowledged what was not captured."""
 
-    def closed(self, connection: Connection, at_ns: int) -> None:
+    def closed(self, connection: CapturedConnection, at_ns: int) -> None:
         """FIN in both directions, RST, the end of the capture, or forgotten to save memory: nothing more will come."""

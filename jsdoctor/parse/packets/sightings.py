@@ -11,7 +11,7 @@ MOST_PACKETS = 1_000_000
 """So many packets of a capture are remembered for matching, in 32 bytes each."""
 
 
-class Seen:
+class SeenPackets:
     """The packets of one direction of a connection at one place, in the order of the capture.
 
     `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp; `plain_prints` do
@@ -29,7 +29,7 @@ class Seen:
         self.is_client: bool | None = None
 
 
-class Sightings:
+class PacketIndex:
     """All packets of one capture, by direction. `truncated`: there were more than are remembered."""
 
     def __init__(self, index: int) -> None:
@@ -37,7 +37,7 @@ class Sightings:
         self.first_ns = self.last_ns = 0
         self.truncated = False
         self._count = 0
-        self._seen: dict[bytes, Seen] = {}
+        self._seen: dict[bytes, SeenPackets] = {}
 
     def take(self, segment: Segment, at: int) -> None:
         """Remember one packet."""
@@ -48,7 +48,7 @@ class Sightings:
             return
         seen = self._seen.get(key)
         if seen is None:
-            seen = self._seen[key] = Seen()
+            seen = self._seen[key] = SeenPackets()
         if flags & SYN:
             seen.is_client = not flags & ACK
         plain = hash((seq, ack, flags, length, ts_val))
@@ -60,9 +60,9 @@ class Sightings:
         self.first_ns = self.first_ns or at
         self.last_ns = max(self.last_ns, at)
 
-    def directions(self) -> dict[bytes, Seen]:
+    def directions(self) -> dict[bytes, SeenPackets]:
         """What was seen of each direction, at the place that saw most of it; the key is without the place."""
-        best: dict[bytes, Seen] = {}
+        best: dict[bytes, SeenPackets] = {}
         for key, seen in self._seen.items():
             plain = addresses(key)
             if plain not in best or len(seen.prints) > len(best[plain].prints):

@@ -23,7 +23,7 @@ _USAGE_KEYS = frozenset(
 )
 
 
-class Found(msgspec.Struct, frozen=True):
+class RecognisedDocument(msgspec.Struct, frozen=True):
     """One recognised document.
 
     `server` names who sent it, where the paste says so. `unseen` are the fields of it that the paste does not show, by
@@ -49,7 +49,7 @@ class Refused(msgspec.Struct, frozen=True):
     reason: str
 
 
-def found_in(document: Document) -> Iterator[Found | Refused]:
+def found_in(document: Document) -> Iterator[RecognisedDocument | Refused]:
     """All replies in a document, envelopes opened and lists taken apart."""
     values = document.value if isinstance(document.value, list) else [document.value]
     inside = "*" if isinstance(document.value, list) else ""
@@ -66,7 +66,7 @@ def _below(paths: frozenset[str], key: str) -> frozenset[str]:
     return frozenset(path[len(key) + 1 :] for path in paths if path == key or path.startswith(key + "."))
 
 
-def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[Found | Refused]:
+def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     data = value.get("data")
     if isinstance(value.get("server"), dict) and isinstance(data, dict):
         name = value["server"].get("name")
@@ -98,7 +98,7 @@ def _is_consumer(value: Mapping[str, Any]) -> bool:
     return named and bool({"config", "delivered", "ack_floor", "num_pending"} & value.keys())
 
 
-def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[Found | Refused]:
+def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocument | Refused]:
     for key in ("streams", "consumers"):
         cut |= _below(cut, f"{key}.*")
     for number, item in enumerate(items[:_MOST]):
@@ -109,37 +109,49 @@ def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[Found | Refused]:
             yield _consumer(item, inside)
 
 
-def _stream(value: Mapping[str, Any], cut: frozenset[str]) -> Iterator[Found]:
+def _stream(value: Mapping[str, Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
     name = value["config"]["name"]
     details = value.get("consumer_detail")
     timeless = frozenset[str]() if "ts" in value else _TIMES
     unseen = unseen_fields(value, StreamReply, cut) | timeless
     shown = {key: part for key, part in value.items() if key != "consumer_detail"}
-    yield Found(Endpoint.STREAM_LIST, Access.ACCOUNT, shown, stream=name, name=name, unseen=unseen)
+    yield RecognisedDocument(Endpoint.STREAM_LIST, Access.ACCOUNT, shown, stream=name, name=name, unseen=unseen)
     if isinstance(details, list):
-        yield from (found for found in _listed(details, _below(cut, "consumer_detail.*")) if isinstance(found, Found))
+        yield from (
+            found
+            for found in _listed(details, _below(cut, "consumer_detail.*"))
+            if isinstance(found, RecognisedDocument)
+        )
 
 
-def _consumer(value: Mapping[str, Any], cut: frozenset[str]) -> Found:
+def _consumer(value: Mapping[str, Any], cut: frozenset[str]) -> RecognisedDocument:
     timeless = frozenset[str]() if "ts" in value else _TIMES
     unseen = unseen_fields(value, ConsumerReply, cut) | timeless
     stream, name = value["stream_name"], value["name"]
-    return Found(Endpoint.CONSUMER_LIST, Access.ACCOUNT, dict(value), stream=stream, name=name, unseen=unseen)
+    return RecognisedDocument(
+        Endpoint.CONSUMER_LIST, Access.ACCOUNT, dict(value), stream=stream, name=name, unseen=unseen
+    )
 
 
-def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[Found | Refused]:
+def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     keys = value.keys()
     if {"server_id", "version", "max_payload"} <= keys or {"server_name", "version", "connections", "mem"} <= keys:
         name = value.get("server_name")
         unseen = unseen_fields(value, Varz, cut)
-        yield Found(Endpoint.VARZ, Access.PASTED, value, name if isinstance(name, str) else server, unseen=unseen)
+        yield RecognisedDocument(
+            Endpoint.VARZ, Access.PASTED, value, name if isinstance(name, str) else server, unseen=unseen
+        )
     elif _is_jsz(keys):
         yield from _jsz(value, cut, server)
     elif known := next(((one, what) for one, what, fits in _WHOLE_REPLIES if fits(value)), None):
         endpoint, what = known
-        yield Refused(what, "the reply is cut short") if cut else Found(endpoint, Access.PASTED, dict(value), server)
+        yield (
+            Refused(what, "the reply is cut short")
+            if cut
+            else RecognisedDocument(endpoint, Access.PASTED, dict(value), server)
+        )
     elif {"memory", "storage", "limits"} <= keys <= _USAGE_KEYS:
-        usage = Found(Endpoint.ACCOUNT_INFO, Access.ACCOUNT, dict(value))
+        usage = RecognisedDocument(Endpoint.ACCOUNT_INFO, Access.ACCOUNT, dict(value))
         yield Refused("the usage of an account", "the reply is cut short") if cut else usage
     elif isinstance(value.get("routes"), list) or "num_subscriptions" in keys:
         yield Refused(
@@ -147,9 +159,9 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
         )
 
 
-def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[Found | Refused]:
+def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     whole, dropped = without_cut_streams(value, cut)
-    yield Found(Endpoint.JSZ, Access.PASTED, whole, server, unseen=unseen_fields(value, JszReply, cut))
+    yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, whole, server, unseen=unseen_fields(value, JszReply, cut))
     if dropped:
         yield Refused(f"stream {dropped}", "the reply of the server is cut short in it")
 

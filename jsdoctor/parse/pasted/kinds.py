@@ -15,7 +15,7 @@ from jsdoctor.parse.packets.pcap import MAGICS
 from jsdoctor.parse.packets.pcapng import MAGIC
 from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import Document, documents
-from jsdoctor.parse.pasted.found import Found, Refused, found_in
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
 
 PEEK = 256 * 1024
 """So many bytes of a file tell its kind."""
@@ -33,7 +33,7 @@ _MANIFEST = re.compile(
 _DECLARED = re.compile(r'"(?:apiVersion|planned_values|terraform_version)"\s*:')
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """Kinds of evidence that jsdoctor reads from files."""
 
     BUNDLE = "bundle"
@@ -43,10 +43,10 @@ class Kind(StrEnum):
     REPLY = "reply or command output"
 
 
-def of_bytes(head: bytes) -> Kind | None:
+def of_bytes(head: bytes) -> FileKind | None:
     """The kind of a binary file; None where it may be text. A packed text counts as a log."""
     if head[:4] in MAGICS or head[:4] == MAGIC:
-        return Kind.PACKETS
+        return FileKind.PACKETS
     return None
 
 
@@ -56,21 +56,21 @@ def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
     yield from cli_documents(text, at)
 
 
-def pasted_replies(text: str, at: datetime) -> list[Found | Refused]:
+def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
     found = [found for document in pasted_documents(text, at) for found in found_in(document)]
     return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
 
 
-def of_text(text: str, is_log: IsLog) -> tuple[Kind, ...]:
+def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:
     """Every kind of evidence in a text. `is_log`: whether a server wrote a line of it, or a rule knows one."""
     kinds = []
     if pasted_replies(text, _ANY_TIME):
-        kinds.append(Kind.REPLY)
+        kinds.append(FileKind.REPLY)
     if not kinds and (_MANIFEST.search(text) or _DECLARED.search(text)) and not _is_log(text, is_log):
-        return (Kind.MANIFEST,)
+        return (FileKind.MANIFEST,)
     if _is_log(text, is_log, dates=not kinds):
-        kinds.append(Kind.LOG)
+        kinds.append(FileKind.LOG)
     return tuple(kinds)
 
 

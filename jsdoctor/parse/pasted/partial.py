@@ -17,7 +17,7 @@ from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
-from jsdoctor.parse.pasted.found import Found
+from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.pasted.sample import Pasted
 
 _STREAM_HOW = "give it whole: nats stream info STREAM --json"
@@ -57,7 +57,7 @@ def partial_snapshots(snapshots: Sequence[ClusterSnapshot], looks: Sequence[Past
     return tuple(_snapshot(one, of_look.get(one.taken_at, ())) for one in snapshots)
 
 
-def _without_unshown_kinds(evidence: EvidenceSet, found: Sequence[Found]) -> EvidenceSet:
+def _without_unshown_kinds(evidence: EvidenceSet, found: Sequence[RecognisedDocument]) -> EvidenceSet:
     """No metric shows configured links, and some exporters do not show the storage of accounts."""
     if not any(one.inside is not None for one in found):
         return evidence
@@ -71,7 +71,7 @@ def _not_shown(kind: str, words: str) -> Gap:
     return Gap(kind, CLUSTER, f"no metric shows {words}", _METRICS_HOW.partition("; ")[2], requested=False)
 
 
-def _snapshot(snapshot: ClusterSnapshot, found: Sequence[Found]) -> ClusterSnapshot:
+def _snapshot(snapshot: ClusterSnapshot, found: Sequence[RecognisedDocument]) -> ClusterSnapshot:
     inside: dict[tuple[str, str, str], frozenset[str]] = {}
     for one in found:
         for key, unseen in (one.inside or {}).items():
@@ -130,7 +130,7 @@ def _partial(value: Any, unseen: frozenset[str], how: str, subject: Subject | No
     return hide(changed, sorted(tops), subject, how)
 
 
-def _server(server: Server, found: Sequence[Found]) -> Server:
+def _server(server: Server, found: Sequence[RecognisedDocument]) -> Server:
     subject = Subject(kind="server", name=server.name)
     own = [one for one in found if one.server in ("", server.name)]
     how = _METRICS_HOW if any(one.inside is not None for one in own) else _SERVER_HOW

@@ -12,7 +12,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.audit_archive_reply import sealed
-from jsdoctor.parse.pasted.found import Found, Refused
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
 from jsdoctor.parse.replies import ServerIdentity
 
 _UNNAMED = "unnamed-server"
@@ -40,21 +40,23 @@ class Pasted(msgspec.Struct, frozen=True):
     """The replies of all that was pasted, as one look, and which of their fields are not shown."""
 
     sample: Sample
-    found: tuple[Found, ...]
+    found: tuple[RecognisedDocument, ...]
 
 
-def pasted_sample(found: Sequence[Found | Refused], at: datetime, missing: Iterable[Gap] = NOT_GIVEN) -> Pasted:
+def pasted_sample(
+    found: Sequence[RecognisedDocument | Refused], at: datetime, missing: Iterable[Gap] = NOT_GIVEN
+) -> Pasted:
     """One look at what the replies show. `at`: when they were given, where they do not say it themselves.
 
     `missing`: for each kind of evidence that they may lack, what is said then.
     """
-    replies = tuple(one for one in found if isinstance(one, Found))
+    replies = tuple(one for one in found if isinstance(one, RecognisedDocument))
     exchanges = [*_of_account(replies, at), *_of_servers(replies, at)]
     gaps = [*(_refused(one) for one in found if isinstance(one, Refused)), *_not_given(replies, missing)]
     return Pasted(Sample(at, tuple(exchanges), tuple(gaps)), replies)
 
 
-def _not_given(replies: Iterable[Found], missing: Iterable[Gap]) -> Iterator[Gap]:
+def _not_given(replies: Iterable[RecognisedDocument], missing: Iterable[Gap]) -> Iterator[Gap]:
     """What the paste does not hold. Where it shows streams, they are only shown once."""
     assets = {Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST, Endpoint.JSZ}
     shown = any(one.endpoint in assets for one in replies)
@@ -70,7 +72,7 @@ def _refused(refused: Refused) -> Gap:
     )
 
 
-def _of_account(found: Iterable[Found], at: datetime) -> Iterator[Exchange]:
+def _of_account(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
     streams = {one.name: one.value for one in found if one.endpoint is Endpoint.STREAM_LIST}
     consumers: dict[str, list[Any]] = {}
     for one in found:
@@ -90,7 +92,7 @@ def _of_account(found: Iterable[Found], at: datetime) -> Iterator[Exchange]:
         yield _exchange(Access.ACCOUNT, Endpoint.CONSUMER_LIST, f"CONSUMER.LIST.{stream}", at, body)
 
 
-def _of_servers(found: Iterable[Found], at: datetime) -> Iterator[Exchange]:
+def _of_servers(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
     replies = [one for one in found if one.access is Access.PASTED]
     names = {_id(one): one.server for one in replies if one.server and _id(one)}
     ids = {name: server_id for server_id, name in names.items()}
@@ -105,7 +107,7 @@ def _of_servers(found: Iterable[Found], at: datetime) -> Iterator[Exchange]:
         yield _exchange(Access.PASTED, one.endpoint, f"{one.endpoint.value} of {name}", at, sealed(identity, one.value))
 
 
-def _id(found: Found) -> str:
+def _id(found: RecognisedDocument) -> str:
     told = found.value.get("server_id")
     return told if isinstance(told, str) else ""
 

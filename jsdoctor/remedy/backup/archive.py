@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
 
 MAGIC = b"NATSARC1"
@@ -14,7 +14,7 @@ _LONGEST_NAME = 1 << 20
 _LONGEST_ENTRY = 256 << 20
 
 
-def archived(unpacked: BinaryIO) -> Iterator[StoredMessage]:
+def archived(unpacked: BinaryIO) -> Iterator[BackupMessage]:
     """The messages of an archive. Entries without a sequence are the stream's state and its consumers.
 
     An entry of which everything is empty ends it (server `stream_backup.go` streamSnapshotV2). Raises BackupProblem.
@@ -30,7 +30,7 @@ def archived(unpacked: BinaryIO) -> Iterator[StoredMessage]:
         name = _exactly(unpacked, name_length)
         headers, payload = _exactly(unpacked, header_size), _exactly(unpacked, payload_size)
         if stream_seq:
-            yield StoredMessage(stream_seq, date_ns, name, headers, payload)
+            yield BackupMessage(stream_seq, date_ns, name, headers, payload)
         elif not (name or date_ns or headers or payload):
             return
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
 
 _HEAD = struct.Struct("<IQqH")
@@ -14,7 +14,7 @@ _HAS_HEADERS = 1 << 31
 _ERASED, _TOMBSTONE = 1 << 63, 1 << 62
 
 
-def records(block: bytes, name: str) -> Iterator[StoredMessage]:
+def records(block: bytes, name: str) -> Iterator[BackupMessage]:
     """Its messages. Erased ones and the marks of deleted ones are left out. Raises BackupProblem.
 
     A record: length, sequence, date, length of the subject; subject; with headers their length and they; the message;
@@ -39,7 +39,7 @@ def records(block: bytes, name: str) -> Iterator[StoredMessage]:
                 start += 4 + size
                 if start > end:
                     raise _damaged(name, at)
-            yield StoredMessage(stream_seq, date_ns, subject, headers, block[start:end])
+            yield BackupMessage(stream_seq, date_ns, subject, headers, block[start:end])
         at += length
 
 

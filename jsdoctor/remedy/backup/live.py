@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from typing import Any
 
-from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.moment import date_ns
 from jsdoctor.remedy.operation import Api, ApiError
@@ -13,7 +13,7 @@ from jsdoctor.remedy.operation import Api, ApiError
 _NO_MESSAGE = 10037
 
 
-async def message_from(api: Api, stream: str, stream_seq: int) -> StoredMessage | None:
+async def message_from(api: Api, stream: str, stream_seq: int) -> BackupMessage | None:
     """The first message of that sequence or a later one; None where there is none. Raises what `api` raises."""
     try:
         body = {"seq": stream_seq, "next_by_subj": ">"}
@@ -27,7 +27,7 @@ async def message_from(api: Api, stream: str, stream_seq: int) -> StoredMessage 
         raise BackupProblem(f"STREAM.MSG.GET.{stream}: the reply is not a message", "look at the stream") from None
 
 
-def decoded(found: dict[str, Any]) -> StoredMessage:
+def decoded(found: dict[str, Any]) -> BackupMessage:
     """The message in a reply to STREAM.MSG.GET. Raises KeyError, TypeError or ValueError where it is none."""
     headers, payload = (binascii.a2b_base64(found.get(key, "")) for key in ("hdrs", "data"))
-    return StoredMessage(int(found["seq"]), date_ns(found["time"]), found["subject"].encode(), headers, payload)
+    return BackupMessage(int(found["seq"]), date_ns(found["time"]), found["subject"].encode(), headers, payload)

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 
-class StoredMessage(NamedTuple):
+class BackupMessage(NamedTuple):
     """A message: its place in the stream, its date in nanoseconds since 1970, and all of its bytes."""
 
     stream_seq: int

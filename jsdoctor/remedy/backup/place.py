@@ -20,7 +20,7 @@ _UNREADABLE = (OSError, msgspec.MsgspecError, ValueError, RecursionError, Overfl
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class VerificationNote(msgspec.Struct, frozen=True, kw_only=True):
     """What was found when a backup was verified.
 
     `sha256` is that of the data file; `messages` how many were compared with the stream, byte for byte, and `digest`
@@ -90,10 +90,10 @@ def read_meta(directory: Path) -> dict[str, Any]:
     return meta
 
 
-def read_note(directory: Path) -> Note | None:
+def read_note(directory: Path) -> VerificationNote | None:
     """What jsdoctor noted when it verified the backup; None where it did not, or the note is damaged."""
     try:
-        return msgspec.json.decode((directory / NOTE).read_bytes(), type=Note)
+        return msgspec.json.decode((directory / NOTE).read_bytes(), type=VerificationNote)
     except _UNREADABLE:
         return None
 

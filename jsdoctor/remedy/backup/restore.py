@@ -15,7 +15,7 @@ from nats.aio.subscription import Subscription
 from jsdoctor.remedy.backup.place import data_file, read_meta
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.take import STALLED_S, next_message
-from jsdoctor.remedy.operation import Api, ApiError, LostError, SilentError
+from jsdoctor.remedy.operation import Api, ApiError, LostError, NoResponseError
 
 _CHUNK = 64 << 10
 _NOT_FOUND = 10059
@@ -123,7 +123,7 @@ async def _whole(api: Api, meta: dict[str, Any]) -> dict[str, Any]:
     """STREAM.INFO of a stream that is led and goes as far as the backup; empty while there is none."""
     try:
         info = await api.ask(f"STREAM.INFO.{meta['config']['name']}")
-    except (ApiError, SilentError) as error:
+    except (ApiError, NoResponseError) as error:
         if isinstance(error, LostError):
             raise
         return {}

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from jsdoctor.remedy.backup import s2
 from jsdoctor.remedy.backup.archive import MAGIC, archived
 from jsdoctor.remedy.backup.block_file import records
-from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
 
 _ERROR_FILE = "errors.txt"
@@ -52,7 +52,7 @@ def is_archive(start: bytes) -> bool:
         return MAGIC in start[:64]
 
 
-def messages(path: Path) -> Iterator[StoredMessage]:
+def messages(path: Path) -> Iterator[BackupMessage]:
     """Every message of a backup by rising sequence, what a block file holds of deleted ones too.
 
     Raises BackupProblem where the file is damaged, cut off, or tells of an error of the server that wrote it.
@@ -64,7 +64,7 @@ def messages(path: Path) -> Iterator[StoredMessage]:
             yield from _in_blocks(unpacked)
 
 
-def _in_blocks(unpacked: BinaryIO) -> Iterator[StoredMessage]:
+def _in_blocks(unpacked: BinaryIO) -> Iterator[BackupMessage]:
     last, count = 0, 0
     try:
         with tarfile.open(fileobj=unpacked, mode="r|") as tar:

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.remedy.backup.live import message_from
-from jsdoctor.remedy.backup.message import StoredMessage
-from jsdoctor.remedy.backup.place import NOTE, Note, data_file, read_meta, read_note, sha256_of, write_whole
+from jsdoctor.remedy.backup.message import BackupMessage
+from jsdoctor.remedy.backup.place import NOTE, VerificationNote, data_file, read_meta, read_note, sha256_of, write_whole
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.unpack import messages
 from jsdoctor.remedy.operation import Api
@@ -21,7 +21,7 @@ _AT_ONCE = 32
 _NEW_BACKUP = "take a new backup; nothing was changed"
 
 
-async def verify(api: Api, directory: Path) -> Note:
+async def verify(api: Api, directory: Path) -> VerificationNote:
     """Compare, and note beside the backup what was found. Raises BackupProblem where anything of the stream is missing.
 
     The stream may go on meanwhile: what is stored after the backup is not looked at, and what was removed since is
@@ -50,7 +50,7 @@ async def verify(api: Api, directory: Path) -> Note:
     if compared + removed < int(state.get("messages", 0)):
         told = f"the backup holds {compared + removed} messages, its server counted {state['messages']}"
         raise BackupProblem(told, _NEW_BACKUP)
-    note = Note(
+    note = VerificationNote(
         stream=stream,
         sha256=await asyncio.to_thread(sha256_of, path),
         messages=compared,
@@ -63,11 +63,11 @@ async def verify(api: Api, directory: Path) -> Note:
     return note
 
 
-def _group(kept: Iterator[StoredMessage]) -> list[StoredMessage]:
+def _group(kept: Iterator[BackupMessage]) -> list[BackupMessage]:
     return list(islice(kept, _AT_ONCE))
 
 
-def _same(ours: StoredMessage, theirs: StoredMessage | None) -> bool:
+def _same(ours: BackupMessage, theirs: BackupMessage | None) -> bool:
     """Whether the stream still has this message. Raises BackupProblem where it has what the backup has not."""
     if theirs is None or theirs.stream_seq > ours.stream_seq:
         return False
@@ -78,7 +78,7 @@ def _same(ours: StoredMessage, theirs: StoredMessage | None) -> bool:
     return True
 
 
-def content_digest(found: Iterable[StoredMessage]) -> tuple[int, str]:
+def content_digest(found: Iterable[BackupMessage]) -> tuple[int, str]:
     """How many messages, and one digest over all of them in order."""
     digest, count = sha256(), 0
     for message in found:
@@ -87,7 +87,7 @@ def content_digest(found: Iterable[StoredMessage]) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-def require_verified(directory: Path) -> Note:
+def require_verified(directory: Path) -> VerificationNote:
     """The note of a backup that was verified and is unchanged since. Raises BackupProblem where it is not."""
     note = read_note(directory)
     if note is None:

@@ -11,13 +11,13 @@ from typing import ClassVar
 import msgspec
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.backup.place import Note as Verified
+from jsdoctor.remedy.backup.place import VerificationNote as Verified
 from jsdoctor.remedy.backup.place import read_meta, stream_dir
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.verify import require_verified, verify
-from jsdoctor.remedy.operation import Api, Note, Operation, RefusedError, Run, Standing, register
+from jsdoctor.remedy.operation import Api, JournalNote, Operation, Standing, StepContext, StepRefusedError, register
 from jsdoctor.remedy.operations.former import (
     PUTTING_BACK,
     TAKEN,
@@ -35,7 +35,7 @@ _TRIES = 4
 _DELETING, _RESTORING = "deleting", "restoring"
 
 
-async def back_up(run: Run, stream: str, *, again: bool = False) -> Json:
+async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json:
     """A backup of the stream beside the journal, every message of it compared; one of an earlier run is taken.
 
     `again`: take another one. Returns what was found, with `directory`. Raises RefusedError where it cannot be had.
@@ -60,8 +60,8 @@ def _told(directory: Path, found: Verified) -> Json:
     return {"directory": str(directory), **msgspec.to_builtins(found)}
 
 
-def _refused(problem: BackupProblem) -> RefusedError:
-    return RefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
+def _refused(problem: BackupProblem) -> StepRefusedError:
+    return StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
 
 
 class Backup(Operation):
@@ -79,11 +79,11 @@ class Backup(Operation):
             return Standing.DRIFTED, f"stream {step.subject.name} is gone"
         return Standing.AS_PLANNED, ""
 
-    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
         """Once it was taken, a later stream of that name does not matter to it."""
         return "" if any(note.kind == TAKEN for note in notes) else super().replaced(step, base, state, notes)
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """STREAM.SNAPSHOT, then STREAM.MSG.GET for each message."""
         del before
         return await back_up(run, run.step.subject.name)
@@ -93,7 +93,7 @@ class Backup(Operation):
         del step, before, state
         return ""
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """A backup stays where it is."""
 
 
@@ -118,11 +118,11 @@ class Restore(Operation):
         del step, state
         return Standing.AS_PLANNED, ""
 
-    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
         """What is there once it was deleted is ours, whenever it was created: servers differ in what they say."""
         return "" if _was_deleted(notes) else super().replaced(step, base, state, notes)
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """STREAM.DELETE where there is one, STREAM.RESTORE, and every message compared."""
         del before
         try:
@@ -130,12 +130,12 @@ class Restore(Operation):
         except BackupProblem as problem:
             raise _refused(problem) from None
 
-    async def _restored(self, run: Run, directory: Path) -> Json:
+    async def _restored(self, run: StepContext, directory: Path) -> Json:
         stream = run.step.subject.name
         require_verified(directory)
         meta = read_meta(directory)
         if meta["config"]["name"] != stream:
-            raise RefusedError(f"{directory} is a backup of another stream")
+            raise StepRefusedError(f"{directory} is a backup of another stream")
         ours = _was_deleted(run.notes)
         for attempt in range(_TRIES):
             now = await self.look(run.step, run.api)
@@ -144,7 +144,9 @@ class Restore(Operation):
                     return _told(directory, await compared(run.api, directory))
                 if not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == _TRIES - 1:
-                        raise RefusedError(f"stream {stream} changes while it is backed up ({moved}): stop its clients")
+                        raise StepRefusedError(
+                            f"stream {stream} changes while it is backed up ({moved}): stop its clients"
+                        )
                     await back_up(run, stream, again=True)
                     continue
                 run.note(_DELETING, {"created": now.get("created")})
@@ -154,7 +156,7 @@ class Restore(Operation):
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
                 return _told(directory, await compared(run.api, directory))
-        raise RefusedError(f"the servers did not take the backup, {_TRIES} times; see the log of the meta leader")
+        raise StepRefusedError(f"the servers did not take the backup, {_TRIES} times; see the log of the meta leader")
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
         """A stream that is led and has what the backup has."""
@@ -164,7 +166,7 @@ class Restore(Operation):
         meta = read_meta(Path(str(step.values["backup"])))
         return "" if is_whole(state, meta) else f"the stream has {state['state']['messages']} messages so far"
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """The stream of before comes back from the backup that was taken first, unless messages were stored since."""
         step, stream = run.step, run.step.subject.name
         now = await self.look(step, run.api)
@@ -174,7 +176,7 @@ class Restore(Operation):
             if not _was_deleted(run.notes) and not super().replaced(step, before, now, run.notes):
                 return  # it was never deleted
             if reason := _stored_since(step, now):
-                raise RefusedError(reason)
+                raise StepRefusedError(reason)
         if not before.get("missing"):
             await put_back(run, stream)
         elif not now.get("missing"):
@@ -187,7 +189,7 @@ class Restore(Operation):
         return unlike(before, state)
 
 
-def _was_deleted(notes: Iterable[Note]) -> bool:
+def _was_deleted(notes: Iterable[JournalNote]) -> bool:
     return any(note.kind == _RESTORING for note in notes)
 
 

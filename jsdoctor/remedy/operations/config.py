@@ -10,7 +10,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.operation import Api, Operation, RefusedError, Run, Standing, register
+from jsdoctor.remedy.operation import Api, Operation, Standing, StepContext, StepRefusedError, register
 from jsdoctor.remedy.settings import changed, differences, is_set, restored, told, would_delete
 
 
@@ -39,13 +39,13 @@ class _Configuration(Operation):
             return Standing.DRIFTED, f"changed since the plan was made: {told(drifted)}"
         return Standing.AS_PLANNED, ""
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """One update, of what is there at this very moment: an update sends everything, so it would undo others'."""
         now = (await self.look(run.step, run.api))["config"]
         if is_set(now, run.step.changes):
             return {}
         if meanwhile := differences(before["config"], now):
-            raise RefusedError(f"somebody else is changing it: {told(meanwhile)}")
+            raise StepRefusedError(f"somebody else is changing it: {told(meanwhile)}")
         return await self.send(run.step, changed(now, run.step.changes), run.api)
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
@@ -61,7 +61,7 @@ class _Configuration(Operation):
         more = [change for change in differences(before["config"], state["config"]) if change.key not in ours]
         return f"the update has changed more than it should: {told(more)}" if more else ""
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """Put our keys back, and no others: what somebody else has changed meanwhile is theirs."""
         state = await self.look(run.step, run.api)
         if not self.not_undone(run.step, before, state):
@@ -69,7 +69,7 @@ class _Configuration(Operation):
         if not is_set(state["config"], run.step.changes):
             ours = {change.key for change in run.step.changes}
             found = [c for c in differences(before["config"], state["config"]) if c.key in ours]
-            raise RefusedError(f"somebody else has changed it since: {told(found)}")
+            raise StepRefusedError(f"somebody else has changed it since: {told(found)}")
         target = restored(state["config"], run.step.changes, before["config"])
         self.refuse_loss(target, state)
         await self.send(run.step, target, run.api)
@@ -115,7 +115,7 @@ class StreamConfiguration(_Configuration):
     def refuse_loss(self, target: Json, state: Json) -> None:
         """What came since may not fit any more."""
         if loss := would_delete(target, state):
-            raise RefusedError(f"left as it is, because {loss}")
+            raise StepRefusedError(f"left as it is, because {loss}")
 
 
 class ConsumerConfiguration(_Configuration):

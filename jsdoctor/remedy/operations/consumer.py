@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.operation import Api, Operation, Run, Standing, register
+from jsdoctor.remedy.operation import Api, Operation, Standing, StepContext, register
 
 _NEVER = "0001-01-01T00:00:00Z"
 
@@ -37,7 +37,7 @@ class Pause(Operation):
             return Standing.DRIFTED, f"paused until {now}" if now else "no longer paused"
         return Standing.AS_PLANNED, ""
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """CONSUMER.PAUSE."""
         del before
         return await self._pause(run, run.step.values["pause_until"])
@@ -48,7 +48,7 @@ class Pause(Operation):
         shown = _same(_until(state), step.values["pause_until"])
         return "" if shown else "the consumer does not show it yet"
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """Pause until the same moment again; where that is past, or it is so still, there is nothing to restore."""
         if self.not_undone(run.step, before, await self.look(run.step, run.api)):
             await self._pause(run, _until(before))
@@ -62,7 +62,7 @@ class Pause(Operation):
         return f"paused until {now or 'never'}, before it was {wanted or 'never'}"
 
     @staticmethod
-    async def _pause(run: Run, until: str) -> Json:
+    async def _pause(run: StepContext, until: str) -> Json:
         subject = f"CONSUMER.PAUSE.{run.step.subject.stream}.{run.step.subject.name}"
         return await run.api.ask(subject, {"pause_until": until} if until else {})
 
@@ -85,7 +85,7 @@ class Unpin(Operation):
             return Standing.AS_PLANNED, ""
         return Standing.DONE, f"group {group} is pinned to {'another client' if now else 'nobody'} now"
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """CONSUMER.UNPIN."""
         del before
         subject = f"CONSUMER.UNPIN.{run.step.subject.stream}.{run.step.subject.name}"

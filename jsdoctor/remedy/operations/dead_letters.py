@@ -14,7 +14,16 @@ from nats import errors
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.backup.live import decoded, message_from
 from jsdoctor.remedy.dead_letter import copy_of
-from jsdoctor.remedy.operation import Api, ApiError, Operation, RefusedError, Run, SilentError, Standing, register
+from jsdoctor.remedy.operation import (
+    Api,
+    ApiError,
+    NoResponseError,
+    Operation,
+    Standing,
+    StepContext,
+    StepRefusedError,
+    register,
+)
 from jsdoctor.remedy.operations.former import former_backup, is_putting_back, only_lacks, put_back
 
 _NO_MESSAGE = (10037, 10057)
@@ -50,12 +59,12 @@ class DeadLetters(Operation):
             return Standing.DONE, f"stream {step.values['into']} has them already"
         return Standing.AS_PLANNED, ""
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """Publishes, then where they move STREAM.MSG.DELETE for each."""
         step, api = run.step, run.api
         stream = step.subject.stream
         if step.values["move"] and before["consumer_count"] > 1:
-            raise RefusedError(f"stream {stream} has other consumers: whether they still need these is not known")
+            raise StepRefusedError(f"stream {stream} has other consumers: whether they still need these is not known")
         for seq in before["left"]:
             if seq in before["kept"]:
                 continue
@@ -85,7 +94,7 @@ class DeadLetters(Operation):
             return f"message {state['left'][0]} is still in the queue"
         return ""
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """Originals that were deleted come back from the stream's backup; then the copies are deleted."""
         step, api = run.step, run.api
         if is_putting_back(run.notes):
@@ -104,13 +113,13 @@ class DeadLetters(Operation):
             await api.ask(f"STREAM.MSG.DELETE.{step.values['into']}", body)
 
     @staticmethod
-    async def _bring_back(run: Run, gone: list[int]) -> None:
+    async def _bring_back(run: StepContext, gone: list[int]) -> None:
         stream, into = run.step.subject.stream, run.step.values["into"]
         lost = f"message {gone[0]} of {stream} is in stream {into} only: the copies stay"
         if not run.on_request:
-            raise RefusedError(f"{lost}; jsdoctor rollback restores stream {stream} from its backup")
+            raise StepRefusedError(f"{lost}; jsdoctor rollback restores stream {stream} from its backup")
         if reason := await only_lacks(run, stream, await run.api.ask(f"STREAM.INFO.{stream}"), len(gone)):
-            raise RefusedError(f"{lost}, because {reason}; the backup is {former_backup(run)[0]}")
+            raise StepRefusedError(f"{lost}, because {reason}; the backup is {former_backup(run)[0]}")
         await put_back(run, stream)
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
@@ -128,7 +137,7 @@ def _subject(step: Step, into: Json, seq: int) -> str:
         head = subject.removesuffix(">")
         if head != subject and head and "*" not in head:
             return f"{head}{step.subject.stream}.{step.subject.name}.{seq}"
-    raise RefusedError(f"stream {into.get('name')} needs a subject such as dead.> to put them under")
+    raise StepRefusedError(f"stream {into.get('name')} needs a subject such as dead.> to put them under")
 
 
 async def _is_there(api: Api, step: Step, subject: str) -> bool:
@@ -163,7 +172,7 @@ async def _publish(api: Api, subject: str, payload: bytes, headers: dict[str, st
     try:
         reply = await api.client.request(subject, payload, timeout=api.timeout_s, headers=headers)
     except errors.Error as error:
-        raise SilentError(f"{subject}: {error}") from None
+        raise NoResponseError(f"{subject}: {error}") from None
     refused = msgspec.json.decode(reply.data).get("error")
     if refused and refused.get("err_code") != _WRONG_LAST_SEQUENCE:
         raise ApiError(subject, refused.get("code", 0), refused.get("err_code", 0), refused.get("description", ""))

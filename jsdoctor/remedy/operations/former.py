@@ -12,13 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from jsdoctor.model.plan import Json
-from jsdoctor.remedy.backup.place import Note as Verified
+from jsdoctor.remedy.backup.place import VerificationNote as Verified
 from jsdoctor.remedy.backup.place import read_meta
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, may_lose, restore
 from jsdoctor.remedy.backup.verify import require_verified, verify
-from jsdoctor.remedy.operation import Api, ApiError, LostError, Note, RefusedError, Run, SilentError
-from jsdoctor.remedy.patience import Patience, is_transient
+from jsdoctor.remedy.operation import (
+    Api,
+    ApiError,
+    JournalNote,
+    LostError,
+    NoResponseError,
+    StepContext,
+    StepRefusedError,
+)
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient
 from jsdoctor.remedy.settings import differences, told
 
 STREAM_NOT_FOUND = 10059
@@ -55,7 +63,7 @@ async def consumers_of(api: Api, stream: str) -> Json:
             return found
 
 
-def former_backup(run: Run) -> tuple[Path, Verified, Json]:
+def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
     """The newest verified backup that this step or one that it needs has taken, and what was noted with it.
 
     Raises RefusedError where there is none that can be used.
@@ -71,14 +79,16 @@ def former_backup(run: Run) -> tuple[Path, Verified, Json]:
                 problem = why
                 continue
             return directory, found, note.data
-    raise RefusedError(f"no backup of the stream can be used: {problem}" if problem else "no backup was taken first")
+    raise StepRefusedError(
+        f"no backup of the stream can be used: {problem}" if problem else "no backup was taken first"
+    )
 
 
-async def not_covered(run: Run, stream: str, now: Json) -> str:
+async def not_covered(run: StepContext, stream: str, now: Json) -> str:
     """What the stream has now that its backup has not, in words; empty when the backup holds it as it is."""
     try:
         directory, _, noted = former_backup(run)
-    except RefusedError as error:
+    except StepRefusedError as error:
         return str(error)
     meta = read_meta(directory)
     if moved := _state_difference(meta["state"], now["state"], may_go=False):
@@ -88,7 +98,7 @@ async def not_covered(run: Run, stream: str, now: Json) -> str:
     return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream))
 
 
-async def only_lacks(run: Run, stream: str, now: Json, deleted: int | None) -> str:
+async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | None) -> str:
     """Why the backup must not replace the stream, in words; empty when the stream lacks nothing but what we deleted.
 
     `deleted` is how many messages this step has deleted; None: messages may have gone by themselves since.
@@ -105,12 +115,12 @@ async def only_lacks(run: Run, stream: str, now: Json, deleted: int | None) -> s
     return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream), ("delivered",))
 
 
-def is_putting_back(notes: Iterable[Note]) -> bool:
+def is_putting_back(notes: Iterable[JournalNote]) -> bool:
     """Whether a rollback has begun to replace the stream by its backup."""
     return any(note.kind == PUTTING_BACK for note in notes)
 
 
-async def put_back(run: Run, stream: str) -> None:
+async def put_back(run: StepContext, stream: str) -> None:
     """Delete the stream and restore it from the backup that was taken first; finishes what was cut off.
 
     The caller has made sure that nothing is deleted that no backup holds. Raises RefusedError.
@@ -133,8 +143,10 @@ async def put_back(run: Run, stream: str) -> None:
                 await restore(run.api, directory)
                 return await _require_same(run.api, directory, verified)
     except BackupProblem as problem:
-        raise RefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
-    raise RefusedError(f"the servers did not take the backup {directory}, {_TRIES} times; see the meta leader's log")
+        raise StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
+    raise StepRefusedError(
+        f"the servers did not take the backup {directory}, {_TRIES} times; see the meta leader's log"
+    )
 
 
 async def delete_stream(api: Api, stream: str) -> None:
@@ -151,12 +163,12 @@ async def compared(api: Api, directory: Path) -> Verified:
 
     Raises RefusedError and BackupProblem.
     """
-    meta, patience = read_meta(directory), Patience(_WHOLE_S)
+    meta, patience = read_meta(directory), RetryLimit(_WHOLE_S)
     stream = str(meta["config"]["name"])
     while True:
         try:
             now = await stream_of(api, stream)
-        except (ApiError, SilentError) as error:
+        except (ApiError, NoResponseError) as error:
             if isinstance(error, LostError) or (isinstance(error, ApiError) and not is_transient(error)):
                 raise
             now = {}
@@ -164,7 +176,7 @@ async def compared(api: Api, directory: Path) -> Verified:
             return await verify(api, directory)
         if not await patience.more():
             have = (now.get("state") or {}).get("messages", 0)
-            raise RefusedError(
+            raise StepRefusedError(
                 f"{have} of {meta['state'].get('messages', 0)} messages are there: it is not that backup"
             )
 
@@ -172,7 +184,7 @@ async def compared(api: Api, directory: Path) -> Verified:
 async def _require_same(api: Api, directory: Path, verified: Verified) -> None:
     found = await compared(api, directory)
     if found.digest != verified.digest and not may_lose(read_meta(directory)["config"]):
-        raise RefusedError(f"{found.messages} of the {verified.messages} messages in {directory} are in the stream")
+        raise StepRefusedError(f"{found.messages} of the {verified.messages} messages in {directory} are in the stream")
 
 
 def unlike(before: Json, now: Json) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.operation import Api, Operation, Run, Standing, register
+from jsdoctor.remedy.operation import Api, Operation, Standing, StepContext, register
 
 META_LEADER = "$SYS.REQ.SERVER.PING.JSZ"
 
@@ -28,7 +28,7 @@ class _StepDown(Operation):
             return Standing.DONE, f"{now} leads, no longer {planned}"
         return Standing.AS_PLANNED, ""
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """Placement is understood by servers since 2.11; older ones refuse any payload."""
         del before
         preferred = run.step.values.get("preferred")

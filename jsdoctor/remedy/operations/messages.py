@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.backup.live import message_from
-from jsdoctor.remedy.backup.message import StoredMessage
+from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.moment import date_ns
-from jsdoctor.remedy.operation import Api, ApiError, Operation, RefusedError, Run, Standing, register
+from jsdoctor.remedy.operation import Api, ApiError, Operation, Standing, StepContext, StepRefusedError, register
 from jsdoctor.remedy.operations.former import former_backup, is_putting_back, only_lacks, put_back, unlike
 from jsdoctor.remedy.preconditions import precondition
 
@@ -24,7 +24,7 @@ def _last_ns(info: Json) -> int:
     return date_ns(str(info["state"]["last_ts"]))
 
 
-def _head(message: StoredMessage | None) -> Json:
+def _head(message: BackupMessage | None) -> Json:
     if message is None:
         return {}
     return {"seq": message.stream_seq, "date_ns": message.date_ns, "subject": message.subject.decode(errors="replace")}
@@ -62,7 +62,7 @@ class DeleteHead(Operation):
             return Standing.DRIFTED, f"the stream begins at {state['head']['seq']} now: it was made anew"
         return Standing.AS_PLANNED, ""
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """STREAM.MSG.DELETE for each, from the head on; each is noted before."""
         stream, after = run.step.subject.name, 0
         deleted: list[int] = []
@@ -88,7 +88,7 @@ class DeleteHead(Operation):
         left = state["head"]
         return f"message {left['seq']} is still dated after the last one" if _is_ahead(left, state) else ""
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """The stream comes back from the backup that was taken first, unless messages were stored since."""
         del before
         stream = run.step.subject.name
@@ -102,11 +102,11 @@ class DeleteHead(Operation):
             return
         if not run.on_request:
             what = f"{len(gone)} messages are deleted"
-            raise RefusedError(f"{what}; jsdoctor rollback restores stream {stream} from its backup")
+            raise StepRefusedError(f"{what}; jsdoctor rollback restores stream {stream} from its backup")
         # Of a stream that keeps messages by limits alone, those that expired since were there before, too.
         counted = None if (now["config"].get("retention") or "limits") == "limits" else len(gone)
         if reason := await only_lacks(run, stream, now, counted):
-            raise RefusedError(
+            raise StepRefusedError(
                 f"{len(gone)} messages stay deleted, because {reason}; they are in the backup {former_backup(run)[0]}"
             )
         await put_back(run, stream)

@@ -8,7 +8,7 @@ import msgspec
 from nats import errors
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.operation import Api, Operation, RefusedError, Run, SilentError, Standing, register
+from jsdoctor.remedy.operation import Api, NoResponseError, Operation, Standing, StepContext, StepRefusedError, register
 from jsdoctor.remedy.preconditions import precondition
 
 _PING = "$SYS.REQ.SERVER.PING.JSZ"
@@ -59,7 +59,7 @@ class RemovePeer(Operation):
             return Standing.AS_PLANNED, ""
         return Standing.DONE, f"{step.subject.name} is no member of the meta group"
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """SERVER.REMOVE."""
         del before
         return await run.api.ask("SERVER.REMOVE", {"peer": run.step.subject.name})
@@ -69,13 +69,13 @@ class RemovePeer(Operation):
         del step, before
         return f"{state['name']} is still a member of the meta group" if state["peer"] else ""
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """Nothing where it is still a member; else only the server itself can come back."""
         name = run.step.subject.name
         if before.get("peer") and (await self.look(run.step, run.api))["peer"]:
             return
         lost = "; ".join(loss.text for loss in run.step.losses)
-        raise RefusedError(
+        raise StepRefusedError(
             f"{name} was removed: a server joins again when it is started with an empty store"
             + (f". Given up with it: {lost}" if lost else "")
         )
@@ -93,7 +93,7 @@ def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
     leaders = {meta["leader"] for meta in metas.values() if meta.get("leader")}
     own = [meta for server, meta in metas.items() if meta.get("leader") == server and meta.get("replicas")]
     if len(leaders) != 1 or not own:
-        raise SilentError("the servers do not agree on one meta leader that answers")
+        raise NoResponseError("the servers do not agree on one meta leader that answers")
     (meta,) = own
     return {
         "name": name,
@@ -115,13 +115,13 @@ async def everyone(api: Api) -> list[Json]:
             if message.data:
                 replies.append(msgspec.json.decode(message.data))
             elif not replies:
-                raise RefusedError("nobody answers: it takes a login of the system account")
+                raise StepRefusedError("nobody answers: it takes a login of the system account")
     except (TimeoutError, errors.TimeoutError):
         if replies:
             return replies
-        raise SilentError(f"{_PING}: no answer") from None
+        raise NoResponseError(f"{_PING}: no answer") from None
     except errors.Error as error:
-        raise SilentError(f"{_PING}: {error}") from None
+        raise NoResponseError(f"{_PING}: {error}") from None
     finally:
         await inbox.unsubscribe()
 

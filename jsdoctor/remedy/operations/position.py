@@ -8,7 +8,16 @@ from typing import Any, ClassVar
 from jsdoctor.model.plan import Change, Json, Step
 from jsdoctor.parse.withheld import is_withheld
 from jsdoctor.remedy.moment import same_moment
-from jsdoctor.remedy.operation import Api, ApiError, Note, Operation, RefusedError, Run, Standing, register
+from jsdoctor.remedy.operation import (
+    Api,
+    ApiError,
+    JournalNote,
+    Operation,
+    Standing,
+    StepContext,
+    StepRefusedError,
+    register,
+)
 from jsdoctor.remedy.preconditions import precondition
 from jsdoctor.remedy.settings import changed, differences, told
 
@@ -87,7 +96,7 @@ class Reset(_Position):
 
     name: ClassVar[str] = "consumer.reset"
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """One request."""
         del before
         return await _reset(run, run.step.values["seq"])
@@ -99,15 +108,15 @@ class Reset(_Position):
         restarted = _shift(state) != _shift(before) or _place(state)[1] < _place(before)[1]
         return "" if restarted or self.is_there(step, state) else "the consumer has not moved yet"
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """Back to what was acknowledged then: nothing is skipped by it, some messages may come once more."""
         now, place = await self.look(run.step, run.api), _acknowledged(before) + 1
         if not self.not_undone(run.step, before, now):
             return
         if place > now["last_seq"] + 1:
-            raise RefusedError(f"it stood at message {place - 1}, which the stream does not have")
+            raise StepRefusedError(f"it stood at message {place - 1}, which the stream does not have")
         if reason := self.gone_on(run.step, before, now):
-            raise RefusedError(reason)
+            raise StepRefusedError(reason)
         await _reset(run, place)
 
 
@@ -117,7 +126,7 @@ class Recreate(_Position):
     name: ClassVar[str] = "consumer.recreate"
     recreates: ClassVar[bool] = True
 
-    def interrupted(self, step: Step, before: Json, state: Json, notes: Sequence[Note]) -> tuple[Standing, str]:
+    def interrupted(self, step: Step, before: Json, state: Json, notes: Sequence[JournalNote]) -> tuple[Standing, str]:
         """Gone by our own hand: make it again."""
         if not any(note.kind == _DELETING for note in notes):
             return self.standing(step, state)
@@ -125,7 +134,7 @@ class Recreate(_Position):
             return Standing.AS_PLANNED, ""
         return Standing.DONE, "an earlier run has made it anew"
 
-    async def write(self, run: Run, before: Json) -> Json:
+    async def write(self, run: StepContext, before: Json) -> Json:
         """Its configuration is in the journal before it is deleted."""
         step = run.step
         name = f"{step.subject.stream}.{step.subject.name}"
@@ -151,11 +160,11 @@ class Recreate(_Position):
         more = [c for c in differences(before["config"], state["config"]) if c.key not in _STARTS]
         return f"it is not made as it was: {told(more)}" if more else ""
 
-    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[Note, ...]) -> str:
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
         """What is there once it was deleted is ours."""
         return "" if notes else super().replaced(step, base, state, notes)
 
-    async def undo(self, run: Run, before: Json) -> None:
+    async def undo(self, run: StepContext, before: Json) -> None:
         """The former consumer, at what was acknowledged.
 
         Servers since 2.14 create it with its former configuration and reset it. Older ones have no way to place a
@@ -171,9 +180,9 @@ class Recreate(_Position):
             if not left or (begun and not resets):
                 return
             if not begun and (reason := self.gone_on(run.step, before, state)):
-                raise RefusedError(reason)
+                raise StepRefusedError(reason)
             if not resets:
-                raise RefusedError(f"servers before 2.14 cannot put a consumer back at its place: {left}")
+                raise StepRefusedError(f"servers before 2.14 cannot put a consumer back at its place: {left}")
             _require_whole(before)
             run.note(_PUTTING_BACK, {})
             if differences(before["config"], state["config"]):
@@ -191,7 +200,7 @@ class Recreate(_Position):
             await _reset(run, place)
 
     @staticmethod
-    def _can_reset(run: Run, before: Json) -> bool:
+    def _can_reset(run: StepContext, before: Json) -> bool:
         """Whether the former configuration can be had at the former place."""
         config = before["config"]
         version = run.api.client.connected_server_version
@@ -205,7 +214,7 @@ def _acknowledged(info: Json) -> int:
     return max(floor, int(info.get("first_seq") or 0) - 1)
 
 
-async def _reset(run: Run, seq: int) -> Json:
+async def _reset(run: StepContext, seq: int) -> Json:
     return await run.api.ask(f"CONSUMER.RESET.{run.step.subject.stream}.{run.step.subject.name}", {"seq": seq})
 
 
@@ -228,10 +237,10 @@ def _shift(info: Json) -> int:
 def _require_whole(before: Json) -> None:
     """Nothing is deleted that could not be created again as it was."""
     if is_withheld(before["config"]):
-        raise RefusedError("its description and metadata are in the journal's .private file, which is not there")
+        raise StepRefusedError("its description and metadata are in the journal's .private file, which is not there")
 
 
-async def _create(run: Run, config: Json) -> Json:
+async def _create(run: StepContext, config: Json) -> Json:
     _require_whole({"config": config})
     stream, name = run.step.subject.stream, run.step.subject.name
     return await run.api.ask(f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import Loss, Precondition, Request, Step
+from jsdoctor.model.plan import AssetLoss, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Accounts
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -64,7 +64,7 @@ def remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     return (step,)
 
 
-def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[Loss, ...]:
+def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...]:
     """What the server alone holds. Raises CannotPlanError where somebody has not agreed to lose it."""
     name, series, accounts = target.subject.name, target.evidence.get(SnapshotSeries), target.evidence.get(Accounts)
     if not isinstance(series, SnapshotSeries):
@@ -101,6 +101,6 @@ def _names(values: Mapping[str, Any], key: str) -> frozenset[str]:
     return frozenset(filter(None, str(values.get(key) or "").split("+")))
 
 
-def _path(loss: Loss) -> str:
+def _path(loss: AssetLoss) -> str:
     subject = loss.subject
     return "/".join(part for part in (subject.account, subject.stream, subject.name) if part)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from jsdoctor.model.picture import ClockOffset, Edge, Leader, Node, Picture, Series, Usage
+from jsdoctor.model.picture import ChartSeries, ClockOffset, Edge, Leader, Node, Picture, Usage
 from jsdoctor.render.units import duration, quantity, share
 from jsdoctor.render.wording import to_the_second
 
@@ -68,7 +68,7 @@ class Band(msgspec.Struct, frozen=True):
     label: str
 
 
-class Cluster(msgspec.Struct, frozen=True):
+class ClusterPicture(msgspec.Struct, frozen=True):
     """The servers of one cluster."""
 
     name: str
@@ -82,7 +82,7 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     bars: tuple[Bar, ...]
     whiskers: tuple[Whisker, ...]
     leaders: tuple[tuple[str, tuple[Band, ...]], ...]
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[ClusterPicture, ...]
     edges: tuple[Edge, ...]
 
 
@@ -103,7 +103,7 @@ def charts(picture: Picture) -> Charts:
     )
 
 
-def _lines(title: str, note: str, series: Sequence[Series]) -> LineChart:
+def _lines(title: str, note: str, series: Sequence[ChartSeries]) -> LineChart:
     ends = [one.projection for one in series if one.projection]
     times = [at for one in series for at, _ in (*one.points, *filter(None, [one.projection]))]
     begin, end = min(times), max(*times, min(times) + 1)
@@ -200,6 +200,6 @@ def _leaders(leaders: Sequence[Leader]) -> tuple[tuple[str, tuple[Band, ...]], .
     return tuple((group, tuple(bands)) for group, bands in groups.items())
 
 
-def _clusters(nodes: Sequence[Node]) -> tuple[Cluster, ...]:
+def _clusters(nodes: Sequence[Node]) -> tuple[ClusterPicture, ...]:
     names = dict.fromkeys(node.cluster for node in nodes)
-    return tuple(Cluster(name, tuple(node for node in nodes if node.cluster == name)) for name in names)
+    return tuple(ClusterPicture(name, tuple(node for node in nodes if node.cluster == name)) for name in names)

@@ -46,7 +46,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...]
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     """One finding. `key` orders by severity, `incident` is the number of its incident."""
 
     key: int
@@ -71,9 +71,9 @@ def incident_cards(report: Report) -> tuple[Card, ...]:
     return tuple(_card(number, one) for number, one in enumerate(incidents_of(report)[:_CARDS_SHOWN], 1))
 
 
-def rows(report: Report) -> list[Row]:
+def rows(report: Report) -> list[FindingRow]:
     """The findings in the order of the incidents."""
-    made: list[Row] = []
+    made: list[FindingRow] = []
     for number, incident in enumerate(incidents_of(report), 1):
         why = {id(one.result): explanation(one) for one in incident.consequences}
         for result in incident.results:
@@ -106,10 +106,10 @@ def _effects(incident: Incident) -> Iterator[Effect]:
         yield Effect(first.rule.code, first.rule.slug.replace("-", " "), first.severity.value, names, block.explanation)
 
 
-def _row(number: int, result: Result, why: str) -> Row:
+def _row(number: int, result: Result, why: str) -> FindingRow:
     finding, rule = result.finding, result.rule
     first, last = _shown(finding.first_seen), _shown(finding.last_seen)
-    return Row(
+    return FindingRow(
         key=result.severity.rank,
         incident=number,
         severity=result.severity.value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from markupsafe import Markup
 
-from jsdoctor.model.picture import Event, Line, Timeline
+from jsdoctor.model.picture import Line, Timeline, TimelineEvent
 from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.json_v1 import dumps
 
@@ -69,7 +69,7 @@ def event_rows(timeline: Timeline) -> list[EventRow]:
     return [_row(name, event) for name, event in shown]
 
 
-def _event(event: Event, places: _Places) -> dict[str, object]:
+def _event(event: TimelineEvent, places: _Places) -> dict[str, object]:
     return {
         "k": event.kind,
         "l": printable(shortened(event.label, _LABEL_CHARACTERS)),
@@ -84,7 +84,7 @@ def _event(event: Event, places: _Places) -> dict[str, object]:
     }
 
 
-def _row(lane: str, event: Event) -> EventRow:
+def _row(lane: str, event: TimelineEvent) -> EventRow:
     line = event.lines[0] if event.lines else None
     return EventRow(
         lane=lane,

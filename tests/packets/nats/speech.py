@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
-from jsdoctor.model.packets import Endpoint
+from jsdoctor.model.packets import SocketAddress
 from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.packets.segment import Connection, Direction
+from jsdoctor.parse.packets.segment import CapturedConnection, Direction
 
 SECRET = b"correct-horse-battery-staple"
 INFO = b'INFO {"server_id":"NA","server_name":"n1","version":"2.15.1","cluster":"C","max_payload":1048576}\r\n'
@@ -44,9 +44,11 @@ def ack(stream: str = "ORDERS", seq: int = 1, duplicate: bool = False) -> bytes:
     return b'{"stream":"%s","seq":%d%s}' % (stream.encode(), seq, b',"duplicate": true' if duplicate else b"")
 
 
-def connection(midstream: bool = False) -> Connection:
+def connection(midstream: bool = False) -> CapturedConnection:
     """A connection."""
-    return Connection(0, 1, Endpoint("192.0.2.1", 40000), Endpoint("192.0.2.2", 4222), midstream=midstream)
+    return CapturedConnection(
+        0, 1, SocketAddress("192.0.2.1", 40000), SocketAddress("192.0.2.2", 4222), midstream=midstream
+    )
 
 
 class Ear:

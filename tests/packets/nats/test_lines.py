@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.nats_traffic import Content, Link
+from jsdoctor.model.nats_traffic import Content, NatsPeers
 from tests.packets.nats.speech import CONNECT, INFO, SECRET, Ear, ack, hpub, msg, pieces, pub
 
 FROM_CLIENT = b"".join(
@@ -119,7 +119,7 @@ def test_routes_are_recognised() -> None:
     ear.server(INFO, b"RS+ APP orders.>\r\n", b"RMSG APP orders.new 1\r\nx\r\n")
     ear.client(b"RS+ APP x\r\n")
     found = ear.only()
-    assert (found.link, found.publishing.messages) == (Link.ROUTE, 0)
+    assert (found.link, found.publishing.messages) == (NatsPeers.ROUTE, 0)
 
 
 def test_secrets_are_not_kept() -> None:

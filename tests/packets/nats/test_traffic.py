@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from jsdoctor.model.nats_traffic import NatsTraffic
-from jsdoctor.model.packets import Endpoint
+from jsdoctor.model.packets import SocketAddress
 from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.packets.segment import Connection
+from jsdoctor.parse.packets.segment import CapturedConnection
 from tests.packet_cases import captured
 from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg, pub
 
@@ -126,7 +126,9 @@ def test_what_a_proxy_passes_on_is_no_retry(hung_up: bool, pause_ms: int, retrie
     """The same id on two connections: a retry after a reconnect, or a message on its way through a proxy."""
     observer = NatsObserver()
     first, second = (
-        Connection(0, number, Endpoint("192.0.2.1", number), Endpoint("192.0.2.2", 4222), midstream=False)
+        CapturedConnection(
+            0, number, SocketAddress("192.0.2.1", number), SocketAddress("192.0.2.2", 4222), midstream=False
+        )
         for number in (1, 2)
     )
     said = CONNECT + hpub("orders.new", "_INBOX.1", {"Nats-Msg-Id": "a"})

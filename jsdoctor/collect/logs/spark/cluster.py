@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from jsdoctor.collect.logs.spark.embedded import spark_home
+from jsdoctor.collect.logs.spark.executor_package import zipped_package
 from jsdoctor.collect.logs.spark.gateway import forget, join, session_on, variables
 from jsdoctor.collect.logs.spark.java import Java, find_java
 from jsdoctor.collect.logs.spark.jvm import Jvm, complaint
 from jsdoctor.collect.logs.spark.problem import SparkProblem
 from jsdoctor.collect.logs.spark.session import Spark, SparkChoice, stop_in_time
-from jsdoctor.collect.logs.spark.ship import zipped_package
 from jsdoctor.collect.problems import UsageProblem
 
 _REACHED_IN_S = 10.0

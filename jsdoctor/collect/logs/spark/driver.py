@@ -38,13 +38,13 @@ def run_spark(
     The same functions as in-process, so the same evidence. Raises `SparkProblem` when Spark cannot do it; what cannot
     be read is in the evidence. `events` is committed when all went well.
     """
-    from jsdoctor.collect.logs.spark.tally import Tally
+    from jsdoctor.collect.logs.spark.progress_file import ProgressFile
     from jsdoctor.collect.logs.spark.tasks import COLUMNS, SCHEMA, ScanBins, event_files, fold_sorted, rows_of
     from jsdoctor.collect.logs.spark.watch import watched
 
     total = sum(part.size for part in parts)
     packed = bins(list(map(_absolute, parts)), bin_count(spark.cores, len(parts), total))
-    tally = Tally(spark.work / "tally") if spark.work and progress else None
+    tally = ProgressFile(spark.work / "tally") if spark.work and progress else None
     folds = min(spark.cores or _FOLDS_WHERE_NOBODY_SAYS, max(len(packed), 1))
     job = (
         spark.session.range(0, len(packed), 1, len(packed) or 1)

@@ -9,11 +9,11 @@ import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jsdoctor.collect.logs.spark.jvm import Gateway
+from jsdoctor.collect.logs.spark.jvm import JvmGateway
 from jsdoctor.collect.logs.spark.session import classic_mode, keep_interrupts
 
 
-def join(gateway: Gateway, settings: Mapping[str, str], python: str | None) -> Any:
+def join(gateway: JvmGateway, settings: Mapping[str, str], python: str | None) -> Any:
     """A session in a JVM that jsdoctor has started. `python` is that of the workers, None to leave it to the user."""
     from pyspark.java_gateway import launch_gateway
 

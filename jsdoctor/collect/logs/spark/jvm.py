@@ -36,7 +36,7 @@ _PACKAGE_PARENT = Path(jsdoctor.__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class JvmGateway:
     """Where the JVM listens for Python, on loopback, and the secret it wants."""
 
     port: int
@@ -52,7 +52,9 @@ class Jvm:
         self._spark_home = spark_home
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, conf: Mapping[str, str], options: Sequence[str] = (), more_classes: Sequence[str] = ()) -> Gateway:
+    def start(
+        self, conf: Mapping[str, str], options: Sequence[str] = (), more_classes: Sequence[str] = ()
+    ) -> JvmGateway:
         """Start it and wait until it listens. Raises `SparkProblem` with what it said when it does not come up.
 
         It leads a process group of its own: an interrupt from the terminal reaches jsdoctor, which then ends it. It
@@ -83,14 +85,14 @@ class Jvm:
             )
         return self._await(self._process, connection_file)
 
-    def _await(self, process: subprocess.Popen[bytes], connection_file: Path) -> Gateway:
+    def _await(self, process: subprocess.Popen[bytes], connection_file: Path) -> JvmGateway:
         give_up = time.monotonic() + _START_TIMEOUT_S
         while process.poll() is None and time.monotonic() < give_up:
             # The JVM renames the file into place, so it is there whole or not at all.
             if connection_file.exists():
                 said = connection_file.read_bytes()
                 port, length = struct.unpack(">ii", said[:8])
-                return Gateway(port, said[8 : 8 + length].decode())
+                return JvmGateway(port, said[8 : 8 + length].decode())
             time.sleep(_POLL_S)
         how = "did not come up in two minutes" if process.poll() is None else f"ended with {process.returncode}"
         raise SparkProblem(

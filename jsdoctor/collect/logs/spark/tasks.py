@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from jsdoctor.collect.logs.event_files import EventFile, EventStaging
 from jsdoctor.collect.logs.part import scan_part
-from jsdoctor.collect.logs.spark.tally import Tally
+from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.fold import fold
 
@@ -37,7 +37,7 @@ class ScanBins:
         self,
         settings: ScanSettings,
         bins: Sequence[Sequence[Part]],
-        tally: Tally | None = None,
+        tally: ProgressFile | None = None,
         events: EventStaging | None = None,
     ) -> None:
         self._settings = msgspec.msgpack.encode(settings)

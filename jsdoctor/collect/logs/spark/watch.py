@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.collect.logs.spark.session import Spark
-from jsdoctor.collect.logs.spark.tally import Tally
 
 _EVERY_S = 0.25
 _GROUP = "jsdoctor-scan"
@@ -16,7 +16,7 @@ _GROUP = "jsdoctor-scan"
 
 @contextlib.contextmanager
 def watched(
-    spark: Spark, tally: Tally | None, bins: int, total: int, progress: Callable[[int], None] | None
+    spark: Spark, tally: ProgressFile | None, bins: int, total: int, progress: Callable[[int], None] | None
 ) -> Iterator[None]:
     """Call `progress` with bytes that were read since its last call, while a job runs that has `bins` scanning tasks.
 
@@ -68,7 +68,7 @@ class _Share:
             self._told = done
 
 
-def _poll(spark: Spark, tally: Tally | None, share: _Share, over: threading.Event) -> None:
+def _poll(spark: Spark, tally: ProgressFile | None, share: _Share, over: threading.Event) -> None:
     with contextlib.suppress(Exception):  # progress is a courtesy: it must not disturb the job
         while not over.wait(_EVERY_S):
             if tally is not None:

@@ -10,7 +10,7 @@ from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import ApiFailure, ApiTraffic
 from jsdoctor.parse.packets.nats.headers import status
 from jsdoctor.parse.packets.nats.identity import shortened, text
-from jsdoctor.parse.packets.nats.pub_ack import ApiError
+from jsdoctor.parse.packets.nats.pub_ack import PubAckError
 
 LONGEST_ANSWER = 4096
 _WAITING = 5_000
@@ -21,7 +21,7 @@ _LONGEST = 200
 
 class _Answer(msgspec.Struct, frozen=True):
     type: str = ""
-    error: ApiError | None = None
+    error: PubAckError | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -63,7 +63,7 @@ class ApiTally:
         asked_ns, subject = self.waiting.pop(inbox, (at_ns, b""))
         self._took_ns.add(at_ns - asked_ns)
         if headers and (found := status(headers))[0] >= 400:
-            self._failed(at_ns, subject, ApiError(found[0], 0, text(found[1])))
+            self._failed(at_ns, subject, PubAckError(found[0], 0, text(found[1])))
             return
         try:
             answer = _DECODER.decode(payload)
@@ -72,7 +72,7 @@ class ApiTally:
         if answer.error is not None:
             self._failed(at_ns, subject, answer.error)
 
-    def _failed(self, at_ns: int, subject: bytes, error: ApiError) -> None:
+    def _failed(self, at_ns: int, subject: bytes, error: PubAckError) -> None:
         key = (operation(subject), error.err_code or error.code)
         known = self._found.get(key)
         if known is None and len(self._found) >= _KINDS:

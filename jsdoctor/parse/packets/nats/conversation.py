@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.model.nats_traffic import Content, Link, NatsConnection
+from jsdoctor.model.nats_traffic import Content, NatsConnection, NatsPeers
 from jsdoctor.parse.packets.nats.ack_subject import PREFIX, Delivered, delivered
 from jsdoctor.parse.packets.nats.api import ApiTally
 from jsdoctor.parse.packets.nats.deliveries import ConsumerTally, DeliveryBook
@@ -11,7 +11,7 @@ from jsdoctor.parse.packets.nats.headers import nats_headers, number, status
 from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened, text
 from jsdoctor.parse.packets.nats.lines import LineReader
 from jsdoctor.parse.packets.nats.pings import PingTally
-from jsdoctor.parse.packets.nats.publishing import PublishBook, PublishTally
+from jsdoctor.parse.packets.nats.publishing import PublishTally, PublishTracker
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
 from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, FlowTally, HeartbeatTally, StatusTally
 from jsdoctor.parse.packets.nats.usual import LONGEST_ANSWER, answers, publishes
@@ -21,15 +21,15 @@ _HEADER_BYTES = 16 * 1024
 _ACK_BYTES = 8
 _QUEUES = 10_000
 _SIDS = 10_000
-_BETWEEN_SERVERS = {b"RMSG": Link.ROUTE, b"RS+": Link.ROUTE, b"RS-": Link.ROUTE, b"LMSG": Link.LEAF}
-_BETWEEN_SERVERS |= {b"LS+": Link.LEAF, b"LS-": Link.LEAF, b"A+": Link.GATEWAY, b"A-": Link.GATEWAY}
+_BETWEEN_SERVERS = {b"RMSG": NatsPeers.ROUTE, b"RS+": NatsPeers.ROUTE, b"RS-": NatsPeers.ROUTE, b"LMSG": NatsPeers.LEAF}
+_BETWEEN_SERVERS |= {b"LS+": NatsPeers.LEAF, b"LS-": NatsPeers.LEAF, b"A+": NatsPeers.GATEWAY, b"A-": NatsPeers.GATEWAY}
 _SAID_BY_SERVERS = frozenset((b"INFO", b"MSG", b"HMSG", b"-ERR", b"+OK"))
 _SAID_BY_CLIENTS = frozenset((b"CONNECT", b"PUB", b"HPUB", b"SUB", b"UNSUB"))
 _PUBLISHES = frozenset((b"PUB", b"HPUB"))
 _DELIVERIES = frozenset((b"MSG", b"HMSG"))
 _NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
 _ADVISORY, _ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
-_CLIENT, _NATS = Link.CLIENT, Content.NATS
+_CLIENT, _NATS = NatsPeers.CLIENT, Content.NATS
 _OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
 """Whose body is wanted."""
 
@@ -37,7 +37,7 @@ _OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
 class Conversation:
     """Both sides of a connection. `number` is the connection's."""
 
-    def __init__(self, number: int, publishes: PublishBook, deliveries: DeliveryBook, *, midstream: bool) -> None:
+    def __init__(self, number: int, publishes: PublishTracker, deliveries: DeliveryBook, *, midstream: bool) -> None:
         self.number = number
         self.midstream = midstream
         self.publishing = PublishTally(publishes, number)
@@ -61,7 +61,7 @@ class Conversation:
         self.to_server = Side(self, to_server=True)
         self.to_client = Side(self, to_server=False)
 
-    def is_between_servers(self, link: Link) -> None:
+    def is_between_servers(self, link: NatsPeers) -> None:
         """That is what it turned out to be: messages are others than those of clients."""
         self.link = link
         self.to_server.reader.usual = self.to_client.reader.usual = None
@@ -90,7 +90,7 @@ class Conversation:
             link=self.link,
             whole=read and not self.midstream and not resyncs and not bad_lines,
             gapless=read and not resyncs and not bad_lines and not holes,
-            swapped=self.link is Link.CLIENT and self.swapped > 0,
+            swapped=self.link is NatsPeers.CLIENT and self.swapped > 0,
             resyncs=resyncs,
             bad_lines=bad_lines,
             server=shortened(self.greeting.server_name),
@@ -190,7 +190,7 @@ class Side:
     def _notice(self, verb: bytes) -> None:
         """Who speaks so: servers among themselves, a server, a client."""
         if verb in _BETWEEN_SERVERS:
-            if self._conversation.link is not Link.GATEWAY:
+            if self._conversation.link is not NatsPeers.GATEWAY:
                 self._conversation.is_between_servers(_BETWEEN_SERVERS[verb])
         elif verb in (_SAID_BY_SERVERS if self.to_server else _SAID_BY_CLIENTS):
             self._conversation.swapped += 1
@@ -269,7 +269,7 @@ class Side:
         """`[ACCOUNT] SUBJECT [REPLY]`: a reply of a delivery has the message's subject behind an @."""
         for place, word in enumerate(words[1:5]):
             if word.startswith(PREFIX):
-                if b"@" in word or place > 1 or (place == 1 and self._conversation.link is Link.LEAF):
+                if b"@" in word or place > 1 or (place == 1 and self._conversation.link is NatsPeers.LEAF):
                     self._delivered(at_ns, delivered(word), b"")
                     return 0
                 return self._ack(at_ns, word, header_length, length)

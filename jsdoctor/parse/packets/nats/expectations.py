@@ -6,7 +6,7 @@ import re
 from collections import OrderedDict
 from typing import NamedTuple
 
-from jsdoctor.model.nats_traffic import Refusal
+from jsdoctor.model.nats_traffic import RefusedPublishes
 from jsdoctor.parse.packets.nats.headers import number
 from jsdoctor.parse.packets.nats.identity import shortened, text
 from jsdoctor.parse.packets.nats.pub_ack import PubAck
@@ -20,7 +20,7 @@ _KINDS = 200
 _LONGEST_DESCRIPTION = 200
 
 
-class Expectation(NamedTuple):
+class PublishExpectation(NamedTuple):
     """What one publish expects, and what tells it from other publishes. `sequence` None: an id is expected."""
 
     connection: int
@@ -31,13 +31,13 @@ class Expectation(NamedTuple):
     sequence: int | None
 
 
-def expectation(connection: int, subject: bytes, headers: dict[bytes, bytes], length: int) -> Expectation | None:
+def expectation(connection: int, subject: bytes, headers: dict[bytes, bytes], length: int) -> PublishExpectation | None:
     """None for a publish that expects nothing. With an id, the same message is known on any connection."""
     for name in (*_SEQUENCES, _ID):
         if (value := headers.get(name)) is not None:
             msg_id = headers.get(b"Nats-Msg-Id", b"")
             sequence = number(value) if name != _ID else None
-            return Expectation(0 if msg_id else connection, subject, value, msg_id, length, sequence)
+            return PublishExpectation(0 if msg_id else connection, subject, value, msg_id, length, sequence)
     return None
 
 
@@ -55,9 +55,9 @@ class ExpectationBook:
     """Follows expectations over all connections of a capture."""
 
     def __init__(self) -> None:
-        self._courses: OrderedDict[Expectation, _Course] = OrderedDict()
+        self._courses: OrderedDict[PublishExpectation, _Course] = OrderedDict()
 
-    def published(self, expected: Expectation) -> None:
+    def published(self, expected: PublishExpectation) -> None:
         """One more publish that expects this."""
         course = self._courses.get(expected)
         if course is None:
@@ -66,13 +66,13 @@ class ExpectationBook:
             course = self._courses[expected] = _Course()
         course.sent += 1
 
-    def stored(self, expected: Expectation) -> None:
+    def stored(self, expected: PublishExpectation) -> None:
         """It was acknowledged."""
         if course := self._courses.get(expected):
             course.answered += 1
             course.stored = True
 
-    def refused(self, expected: Expectation) -> bool:
+    def refused(self, expected: PublishExpectation) -> bool:
         """It was refused. Whether an earlier copy had been stored, or was not answered yet though it came first."""
         course = self._courses.get(expected)
         if course is None:
@@ -88,11 +88,13 @@ class RefusalTally:
     __slots__ = ("_found", "_repeats", "omitted")
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, str, str], Refusal] = {}
+        self._found: dict[tuple[int, str, str], RefusedPublishes] = {}
         self._repeats: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
         self.omitted = 0
 
-    def add(self, at_ns: int, subject: bytes, answer: PubAck, expected: Expectation | None, after_stored: bool) -> None:
+    def add(
+        self, at_ns: int, subject: bytes, answer: PubAck, expected: PublishExpectation | None, after_stored: bool
+    ) -> None:
         """One more."""
         if answer.error is None:
             return
@@ -103,7 +105,7 @@ class RefusalTally:
             if len(self._found) >= _KINDS:
                 self.omitted += 1
                 return
-            known = Refusal(
+            known = RefusedPublishes(
                 err_code=answer.error.err_code,
                 description=description,
                 stream=shortened(answer.stream),
@@ -114,7 +116,7 @@ class RefusalTally:
         actual = int(found[1]) if found else None
         wanted = expected.sequence if expected else None
         both = actual is not None and wanted is not None
-        self._found[key] = Refusal(
+        self._found[key] = RefusedPublishes(
             err_code=known.err_code,
             description=description,
             stream=known.stream,
@@ -130,7 +132,7 @@ class RefusalTally:
             actual=actual,
         )
 
-    def _repeated(self, expected: Expectation | None) -> int:
+    def _repeated(self, expected: PublishExpectation | None) -> int:
         """How often this expectation was refused on its subject."""
         if expected is None:
             return 0
@@ -140,6 +142,6 @@ class RefusalTally:
         self._repeats[key] = self._repeats.get(key, 0) + 1
         return self._repeats[key]
 
-    def refusals(self) -> tuple[Refusal, ...]:
+    def refusals(self) -> tuple[RefusedPublishes, ...]:
         """All of them, the most frequent first."""
         return tuple(sorted(self._found.values(), key=lambda found: (-found.count, found.err_code, found.description)))

@@ -18,7 +18,7 @@ _VERB = re.compile(
 )
 
 
-class Header:
+class FrameHeader:
     """The header of a frame that begins at `at`; `payload_at` is behind it. Raises ValueError for what is none."""
 
     __slots__ = ("compressed", "final", "length", "mask", "opcode", "payload_at")
@@ -53,7 +53,7 @@ def begins_frame(text: bytes) -> bool:
     if not text or text[:1] not in _FIRST or len(text) < header_size(text, 0):
         return False
     try:
-        header = Header(text, 0)
+        header = FrameHeader(text, 0)
     except ValueError:
         return False
     payload = unmasked(text[header.payload_at : header.payload_at + min(header.length, _PROBE)], header.mask, 0)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from jsdoctor.model.nats_traffic import Link
+from jsdoctor.model.nats_traffic import NatsPeers
 
 _LONGEST_NAME = 128
 _T = TypeVar("_T")
@@ -32,11 +32,11 @@ class Greeting(msgspec.Struct, frozen=True):
     lnoc: bool | None = None
 
     @property
-    def link(self) -> Link | None:
+    def link(self) -> NatsPeers | None:
         """What kind of port greets so, where that shows (server: route.go, gateway.go)."""
         if self.gateway:
-            return Link.GATEWAY
-        return Link.ROUTE if self.ip.startswith("nats-route") or self.import_ is not None else None
+            return NatsPeers.GATEWAY
+        return NatsPeers.ROUTE if self.ip.startswith("nats-route") or self.import_ is not None else None
 
 
 class Hello(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ Returns where to go on; that lies beyond the text where a body ends there that n
 """
 
 
-class Listener(Protocol):
+class LineListener(Protocol):
     """Who understands the lines. `at_ns` is when the receiver could read them."""
 
     def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
@@ -88,7 +88,7 @@ class LineReader:
         *("bad_lines", "content", "readable", "resyncs", "usual"),
     )
 
-    def __init__(self, listener: Listener, *, from_start: bool) -> None:
+    def __init__(self, listener: LineListener, *, from_start: bool) -> None:
         self._listener = listener
         self._buffer = bytearray()
         self._left = 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.parse.packets.nats.conversation import Conversation, Side
 from jsdoctor.parse.packets.nats.deliveries import DeliveryBook
-from jsdoctor.parse.packets.nats.publishing import PublishBook
+from jsdoctor.parse.packets.nats.publishing import PublishTracker
 from jsdoctor.parse.packets.nats.store_clock import StoreClockBook
-from jsdoctor.parse.packets.segment import Connection, Direction
+from jsdoctor.parse.packets.segment import CapturedConnection, Direction
 
 _CONNECTIONS = 20_000
 
@@ -19,7 +19,7 @@ class NatsObserver:
         self._captures: dict[int, _Capture] = {}
         self._sides: dict[Direction, Side] = {}
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: CapturedConnection) -> None:
         """A connection was seen for the first time."""
         talk = self._of(connection).open(connection)
         self._sides[connection.to_server] = talk.to_server
@@ -43,7 +43,7 @@ class NatsObserver:
         if side is not None and side.bytes.sink.readable:
             side.bytes.lost(end)
 
-    def closed(self, connection: Connection, at_ns: int) -> None:
+    def closed(self, connection: CapturedConnection, at_ns: int) -> None:
         """Nothing more will come."""
         for direction in (connection.to_server, connection.to_client):
             self._sides.pop(direction, None)
@@ -53,7 +53,7 @@ class NatsObserver:
         """What was read, by capture."""
         return tuple(capture.traffic(number) for number, capture in sorted(self._captures.items()))
 
-    def _of(self, connection: Connection) -> _Capture:
+    def _of(self, connection: CapturedConnection) -> _Capture:
         found = self._captures.get(connection.capture)
         if found is None:
             found = self._captures[connection.capture] = _Capture()
@@ -65,19 +65,19 @@ class _Capture:
 
     def __init__(self) -> None:
         self._clock = StoreClockBook()
-        self._publishes = PublishBook(self._clock)
+        self._publishes = PublishTracker(self._clock)
         self._deliveries = DeliveryBook()
         self._done: list[NatsConnection] = []
         self._omitted = 0
         self.talks: dict[int, Conversation] = {}
 
-    def open(self, connection: Connection) -> Conversation:
+    def open(self, connection: CapturedConnection) -> Conversation:
         talk = self.talks[connection.number] = Conversation(
             connection.number, self._publishes, self._deliveries, midstream=connection.midstream
         )
         return talk
 
-    def close(self, connection: Connection, at_ns: int) -> None:
+    def close(self, connection: CapturedConnection, at_ns: int) -> None:
         talk = self.talks.pop(connection.number, None)
         if talk is None:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class ApiError(msgspec.Struct, frozen=True):
+class PubAckError(msgspec.Struct, frozen=True):
     """The error of a refused publish."""
 
     code: int = 0
@@ -19,7 +19,7 @@ class PubAck(msgspec.Struct, frozen=True):
     stream: str = ""
     seq: int = 0
     duplicate: bool = False
-    error: ApiError | None = None
+    error: PubAckError | None = None
     type: str = ""
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import Publishing, Retry
-from jsdoctor.parse.packets.nats.expectations import Expectation, ExpectationBook, RefusalTally, expectation
+from jsdoctor.parse.packets.nats.expectations import ExpectationBook, PublishExpectation, RefusalTally, expectation
 from jsdoctor.parse.packets.nats.headers import status
 from jsdoctor.parse.packets.nats.identity import shortened, text
 from jsdoctor.parse.packets.nats.pub_ack import pub_ack
@@ -41,7 +41,7 @@ class _Copy:
         self.answer_ns: int | None = None
 
 
-_Pending: TypeAlias = tuple[int, bytes, _Copy | None, Expectation | None, bool]
+_Pending: TypeAlias = tuple[int, bytes, _Copy | None, PublishExpectation | None, bool]
 """A publish that waits for its answer: when, to which subject, its first copy, what it expects, whether its headers
 are JetStream's. A plain tuple, as there is one for every publish.
 """
@@ -52,7 +52,7 @@ def _family(subject: bytes) -> bytes:
     return subject.partition(b".")[0]
 
 
-class PublishBook:
+class PublishTracker:
     """What connections of a capture share: ids, expectations, first tokens of subjects that JetStream answers for."""
 
     __slots__ = ("clock", "closed", "copies", "expectations", "subjects")
@@ -78,7 +78,7 @@ class PublishBook:
 class PublishTally:
     """What one connection publishes. `waiting` are publishes that want an answer, by its subject."""
 
-    def __init__(self, book: PublishBook, connection: int) -> None:
+    def __init__(self, book: PublishTracker, connection: int) -> None:
         self._book = book
         self._connection = connection
         self.waiting: OrderedDict[bytes, _Pending] = OrderedDict()

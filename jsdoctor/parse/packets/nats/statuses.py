@@ -5,7 +5,7 @@ Source: nats-server consumer.go (`sendIdleHeartbeat`, `sendFlowControl`, `Exceed
 
 from __future__ import annotations
 
-from jsdoctor.model.nats_traffic import IdleHeartbeats, Status, StreamFlow
+from jsdoctor.model.nats_traffic import IdleHeartbeats, StatusMessages, StreamFlow
 from jsdoctor.parse.packets.nats.identity import text
 
 HEARTBEAT = 100
@@ -22,18 +22,18 @@ class StatusTally:
     __slots__ = ("_found",)
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, bytes], Status] = {}
+        self._found: dict[tuple[int, bytes], StatusMessages] = {}
 
     def add(self, at_ns: int, code: int, words: bytes) -> None:
         """One more."""
         key = (code, words[:_LONGEST])
         known = self._found.get(key)
         if known is not None:
-            self._found[key] = Status(code, known.text, known.count + 1, known.first_ns, at_ns)
+            self._found[key] = StatusMessages(code, known.text, known.count + 1, known.first_ns, at_ns)
         elif len(self._found) < _KINDS:
-            self._found[key] = Status(code, text(key[1]), 1, at_ns, at_ns)
+            self._found[key] = StatusMessages(code, text(key[1]), 1, at_ns, at_ns)
 
-    def statuses(self) -> tuple[Status, ...]:
+    def statuses(self) -> tuple[StatusMessages, ...]:
         """All of them, the most frequent first."""
         return tuple(sorted(self._found.values(), key=lambda one: (-one.count, one.code, one.text)))
 

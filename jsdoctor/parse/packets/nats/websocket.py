@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from jsdoctor.parse.packets.nats.frames import CONTINUATION, CONTROL, Header, begins_frame, header_size, unmasked
+from jsdoctor.parse.packets.nats.frames import CONTINUATION, CONTROL, FrameHeader, begins_frame, header_size, unmasked
 from jsdoctor.parse.packets.nats.lines import LineReader
 
 MOST_INFLATED: Final = 64 * 1024 * 1024
@@ -97,7 +97,7 @@ class FrameReader:
     def _begin(self, at_ns: int, text: bytes, at: int) -> None:
         """A frame. Control frames may stand between the frames of a message (RFC 6455, section 5.4)."""
         try:
-            header = Header(text, at)
+            header = FrameHeader(text, at)
         except ValueError:
             self._lose_place(at_ns)
             return

@@ -6,7 +6,7 @@ import heapq
 
 from jsdoctor.model.packets import Attempts, TcpConnection
 from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, addresses, base, endpoints, place, place_text, reverse
-from jsdoctor.parse.packets.segment import ACK, SYN, Connection, Segment, StreamObserver
+from jsdoctor.parse.packets.segment import ACK, SYN, CapturedConnection, Segment, StreamObserver
 from jsdoctor.parse.packets.tcp.figures import flow, settle
 from jsdoctor.parse.packets.tcp.follow import follow
 from jsdoctor.parse.packets.tcp.merge import Merge
@@ -29,7 +29,7 @@ class Pair:
 
     __slots__ = ("connection", "first_at", "keys", "merges", "to_client", "to_server")
 
-    def __init__(self, connection: Connection, key: bytes, at: int, to_server: State, to_client: State) -> None:
+    def __init__(self, connection: CapturedConnection, key: bytes, at: int, to_server: State, to_client: State) -> None:
         self.connection, self.first_at = connection, at
         self.to_server, self.to_client = to_server, to_client
         to_server.peer, to_client.peer = to_client, to_server
@@ -59,7 +59,7 @@ class Pair:
         return "fin" if self.to_server.closed and self.to_client.closed else ""
 
 
-class Connections:
+class ConnectionTable:
     """Finds the direction that a packet belongs to, and keeps the figures of what is over.
 
     `states` has the directions of connections that were seen at one place only: there a packet needs no other look.
@@ -150,7 +150,7 @@ class Connections:
         source, destination = endpoints(key)
         from_client = flags & (SYN | ACK) == SYN or (not flags & SYN and source.port >= destination.port)
         client, server = (source, destination) if from_client else (destination, source)
-        connection = Connection(self._capture, self.opened, client, server, midstream=not flags & SYN)
+        connection = CapturedConnection(self._capture, self.opened, client, server, midstream=not flags & SYN)
         to_server = State(connection.to_server, self._observer, self._noticed)
         to_client = State(connection.to_client, self._observer, self._noticed)
         pair = self._pairs[base(key)] = Pair(connection, key, at, to_server, to_client)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.model.packets import Flow, Proof, Reordering, Retransmission
+from jsdoctor.model.packets import Flow, OrderProof, Reordering, Retransmission
 from jsdoctor.parse.packets.tcp.acks import give_up
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.state import State
@@ -81,12 +81,12 @@ def _stuck(state: State) -> tuple[int, int, int]:
     return length, max(one.count for _, one in stuck), max(delivered, default=0)
 
 
-def _proof(state: State) -> Proof:
+def _proof(state: State) -> OrderProof:
     if state.ip_id >= 0 and state.ids_tell:
-        return Proof.IP_ID
+        return OrderProof.IP_ID
     if state.ring and state.ring[-1][3] >= 0:
-        return Proof.TIMESTAMPS
-    return Proof.TIME
+        return OrderProof.TIMESTAMPS
+    return OrderProof.TIME
 
 
 def _reordering(state: State) -> Reordering:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple, TypeAlias
 
-from jsdoctor.model.packets import Attempts, Endpoint
+from jsdoctor.model.packets import Attempts, SocketAddress
 from jsdoctor.parse.packets.keys import addresses, endpoints, reverse
 from jsdoctor.parse.packets.segment import ACK, RST, SYN, Segment
 
@@ -147,12 +147,12 @@ def _moved(packet: _Packet) -> Waiting:
     return Waiting((*segment[:5], _HEADER, segment[6] - begins, *segment[7:]), frame, at, kept)
 
 
-def _endpoint(target: bytes) -> Endpoint:
+def _endpoint(target: bytes) -> SocketAddress:
     """An address and its port, from six or 18 bytes."""
     return endpoints(bytes(len(target) - 2) + target[:-2] + b"\x00\x00" + target[-2:])[1]
 
 
-def _attempts(address: Endpoint, server: _Server) -> Attempts:
+def _attempts(address: SocketAddress, server: _Server) -> Attempts:
     return Attempts(
         server=address,
         tried=server.tried,

@@ -7,8 +7,8 @@ from typing import Protocol, TypeAlias
 
 from jsdoctor.model.packets import Label, PacketEvent
 from jsdoctor.parse.packets.segment import Direction, StreamObserver
-from jsdoctor.parse.packets.tally import Tally
 from jsdoctor.parse.packets.tcp.checksum import Checksum
+from jsdoctor.parse.packets.value_histogram import ValueHistogram
 
 RING = 192
 """So many segments back a copy is recognised."""
@@ -149,7 +149,12 @@ class State:
         self.packets = self.segments = self.bytes = self.distinct = self.distinct_bytes = 0
         self.reordered = self.reordered_needless = self.three_reordered = self.behind_ack = 0
         self.downstream = self.last_reordered = 0
-        self.extent, self.late_ns, self.free_run, self.ack_rtt = Tally(), Tally(), Tally(), Tally()
+        self.extent, self.late_ns, self.free_run, self.ack_rtt = (
+            ValueHistogram(),
+            ValueHistogram(),
+            ValueHistogram(),
+            ValueHistogram(),
+        )
         self.resent_segments = self.resent_bytes = self.upstream = 0
         self.fast = self.timeout = self.early = self.needless = 0
         self.longest_chain = self.longest_wait = self.waited = self.syn_again = self.fin_again = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.spells import Trouble
+from jsdoctor.checks.logs.log_incidents import LogIncident
 from jsdoctor.checks.logs.words import latest
 from jsdoctor.model.finding import Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence, LogTime
@@ -21,7 +21,7 @@ def by_server(fields: Mapping[str, str], logged_by: str) -> Subject:
     return Subject(kind="server", name=logged_by)
 
 
-def told(of: Burst | Trouble, message: str, severity: Severity | None = None) -> Finding:
+def finding_of(of: Burst | LogIncident, message: str, severity: Severity | None = None) -> Finding:
     """A finding with the lines and times of what it is made of. `severity` None: the rule's own."""
     return Finding(
         subject=of.subject,
@@ -35,13 +35,13 @@ def told(of: Burst | Trouble, message: str, severity: Severity | None = None) ->
     )
 
 
-def told_in_full(of: Burst | Trouble, what: str, then: str, severity: Severity | None = None) -> Finding:
+def detailed_finding(of: Burst | LogIncident, what: str, then: str, severity: Severity | None = None) -> Finding:
     """The same, in the usual form: what it is, its story, and what to do or expect then."""
-    return told(of, f"{what}: {of.story}; {then}", severity)
+    return finding_of(of, f"{what}: {of.story}; {then}", severity)
 
 
-def told_each(
-    found: Iterable[Trouble],
+def findings_by_subject(
+    found: Iterable[LogIncident],
     what: str,
     then: str,
     unresolved: Severity | None = None,
@@ -50,12 +50,12 @@ def told_each(
     """One finding for each notable trouble, a pass for the others."""
     for trouble in found:
         if trouble.notable:
-            yield told_in_full(trouble, what, then, trouble.severity(unresolved, repeated))
+            yield detailed_finding(trouble, what, then, trouble.severity(unresolved, repeated))
         else:
             yield passed(trouble.subject)
 
 
-def lately(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bool:
+def is_recent(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bool:
     """Whether the last of it stands near the end of the logs of who wrote it. Lines without any time count as late."""
     ends = [_end(logs, one.logged_by, one.zoned) for one in burst.found]
     if burst.last is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.collect.logs.codec import Unreadable
 
 
-class Tape:
+class ForwardReader:
     """Reads from an iterator of pieces. An `Unreadable` from it ends the text and is kept in `problem`."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

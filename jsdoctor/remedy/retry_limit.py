@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from jsdoctor.model.plan import Json, Step
-from jsdoctor.remedy.operation import Api, ApiError, LostError, Operation, RefusedError, SilentError
+from jsdoctor.remedy.operation import Api, ApiError, LostError, NoResponseError, Operation, StepRefusedError
 
 PAUSE_S = 0.5
 _NOT_YET = {10008, 10009, 10013, 10118, 10119}
@@ -13,7 +13,7 @@ _NOT_YET = {10008, 10009, 10013, 10118, 10119}
 _LEAST_TRIES = 3
 
 
-class Patience:
+class RetryLimit:
     """Time for one step, begun now. At least three tries are made, however long each takes."""
 
     def __init__(self, patience_s: float) -> None:
@@ -34,7 +34,7 @@ def is_transient(error: ApiError) -> bool:
     return error.err_code in _NOT_YET or (error.code == 503 and not error.err_code)
 
 
-async def look(operation: Operation, step: Step, api: Api, patience: Patience) -> Json:
+async def look(operation: Operation, step: Step, api: Api, patience: RetryLimit) -> Json:
     """The asset, asked for until somebody answers.
 
     Raises RefusedError where it cannot be had, DeniedError, LostError; SilentError when patience ends.
@@ -44,11 +44,11 @@ async def look(operation: Operation, step: Step, api: Api, patience: Patience) -
             return await operation.look(step, api)
         except LostError:
             raise
-        except SilentError:
+        except NoResponseError:
             if not await patience.more():
                 raise
         except ApiError as error:
             if not is_transient(error):
-                raise RefusedError(str(error)) from None
+                raise StepRefusedError(str(error)) from None
             if not await patience.more():
-                raise SilentError(str(error)) from None
+                raise NoResponseError(str(error)) from None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.model.log import MINUTE_US, SUBJECT_FIELDS, Histogram
 from jsdoctor.parse.logs.matcher import Match
-from jsdoctor.parse.logs.rows import Fields, Seen
+from jsdoctor.parse.logs.rows import Fields, KeptLine
 
 EXEMPLARS = 3
 """First lines kept of each signature, subject and server; the last one is kept too."""
@@ -26,7 +26,7 @@ Rank = tuple[int, int]
 """By what lines are ordered: time, and offset in the file."""
 
 
-class Tally:
+class SignatureCounter:
     """Lines so far. Lines to keep are `Line` until their block is settled."""
 
     __slots__ = (
@@ -49,10 +49,10 @@ class Tally:
         self.count = 0
         self._spans, self._compact = bytearray(), _COMPACT_BYTES
         self.measures: dict[str, list[int]] = {}
-        self.firsts: list[tuple[Rank, Line | Seen]] = []
+        self.firsts: list[tuple[Rank, Line | KeptLine]] = []
         self.last_rank: Rank = (-_UNDATED, -1)
         self.line: Line | None = None
-        self.last: Seen | None = None
+        self.last: KeptLine | None = None
 
     def add(self, us: int | None, offset: int, match: Match) -> None:
         """Count one line."""
@@ -121,20 +121,20 @@ class Tally:
         if self.line is not None:
             yield self.line
 
-    def settle(self, seen: Iterator[Seen]) -> None:
+    def settle(self, seen: Iterator[KeptLine]) -> None:
         """What the waiting lines are, in the same order."""
         self.firsts = [(rank, next(seen) if isinstance(line, tuple) else line) for rank, line in self.firsts]
         if self.line is not None:
             self.last, self.line = next(seen), None
 
-    def kept(self) -> tuple[list[Seen], Seen | None]:
+    def kept(self) -> tuple[list[KeptLine], KeptLine | None]:
         """The first lines, and the last one, once they are settled."""
-        return [seen for _, seen in self.firsts if isinstance(seen, Seen)], self.last
+        return [seen for _, seen in self.firsts if isinstance(seen, KeptLine)], self.last
 
 
-Known = tuple[Tally, Match]
+Known = tuple[SignatureCounter, Match]
 """What a text is counted with, and what was found in it."""
 
 
-def _rank(first: tuple[Rank, Line | Seen]) -> Rank:
+def _rank(first: tuple[Rank, Line | KeptLine]) -> Rank:
     return first[0]

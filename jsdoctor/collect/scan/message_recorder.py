@@ -33,7 +33,7 @@ def salted() -> Digest:
     return lambda text: blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES, key=salt).digest()
 
 
-class Taker:
+class MessageRecorder:
     """Puts messages into columns."""
 
     def __init__(self, digest: Digest | None = None) -> None:

@@ -24,7 +24,7 @@ from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 
 
-class Way(StrEnum):
+class EvidenceSource(StrEnum):
     """A way to evidence, the cheapest first."""
 
     LIVE = "live"
@@ -39,59 +39,59 @@ class Way(StrEnum):
     NTP = "ntp"
 
 
-_WAYS: dict[type[Evidence], Way] = {
-    Trend: Way.TREND,
-    Servers: Way.SYSTEM,
-    ServerTrend: Way.SYSTEM,
-    Accounts: Way.SYSTEM,
-    RaftGroups: Way.SYSTEM,
-    Connections: Way.SYSTEM,
-    Links: Way.SYSTEM,
-    Topology: Way.SYSTEM,
-    AccountClaims: Way.SYSTEM,
-    StoredMessages: Way.SCAN,
-    LogEvidence: Way.LOGS,
-    PacketEvidence: Way.PACKETS,
-    AckTimes: Way.ACKS,
-    History: Way.HISTORY,
-    NtpTime: Way.NTP,
+_WAYS: dict[type[Evidence], EvidenceSource] = {
+    Trend: EvidenceSource.TREND,
+    Servers: EvidenceSource.SYSTEM,
+    ServerTrend: EvidenceSource.SYSTEM,
+    Accounts: EvidenceSource.SYSTEM,
+    RaftGroups: EvidenceSource.SYSTEM,
+    Connections: EvidenceSource.SYSTEM,
+    Links: EvidenceSource.SYSTEM,
+    Topology: EvidenceSource.SYSTEM,
+    AccountClaims: EvidenceSource.SYSTEM,
+    StoredMessages: EvidenceSource.SCAN,
+    LogEvidence: EvidenceSource.LOGS,
+    PacketEvidence: EvidenceSource.PACKETS,
+    AckTimes: EvidenceSource.ACKS,
+    History: EvidenceSource.HISTORY,
+    NtpTime: EvidenceSource.NTP,
 }
 
 
-def ways_to(check: Check, evidence: EvidenceSet | None) -> frozenset[Way]:
+def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
     """What a check still lacks. Empty: it has all that it requires. `evidence` None: nothing was looked at."""
     wanted = list(check.required.values()) or list(check.optional.values())
     missing = [kind for kind in wanted if evidence is None or evidence.get(kind) is None]
     if not check.required and len(missing) < len(wanted):
         return frozenset()
-    return frozenset(_WAYS.get(kind, Way.LIVE) for kind in missing)
+    return frozenset(_WAYS.get(kind, EvidenceSource.LIVE) for kind in missing)
 
 
-def any_way(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[Way]:
+def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
     """The ways to the evidence of a rule: of the check that lacks least, and of each that lacks one thing only."""
     # What a manifest says is not what runs: it decides no cause.
     able = [check for check in checks if Manifests not in check.required.values()]
-    lacking = [ways for check in able if (ways := ways_to(check, evidence))]
+    lacking = [ways for check in able if (ways := sources_for(check, evidence))]
     single = [ways for ways in lacking if len(ways) == 1]
     return frozenset().union(*single) if single else min(lacking, key=len, default=frozenset())
 
 
-def gone(evidence: EvidenceSet) -> frozenset[Way]:
+def unavailable_sources(evidence: EvidenceSet) -> frozenset[EvidenceSource]:
     """The ways that were gone: to all evidence that there is."""
     return frozenset(way for kind, way in _WAYS.items() if evidence.get(kind) is not None)
 
 
-def in_words(way: Way, stream: str) -> str:
+def in_words(way: EvidenceSource, stream: str) -> str:
     """What to do: an option of `jsdoctor diagnose` and what it brings."""
     return {
-        Way.LIVE: "look at the deployment: --context NAME or -s URL, or --bundle FILE with what was captured",
-        Way.TREND: "look twice: --samples 2, where the application publishes and consumes as it usually does",
-        Way.SYSTEM: "look with a login of the system account (--context NAME), or at every server's --monitor URL",
-        Way.SCAN: f"read the stored messages: --scan {stream or 'STREAM'}, with a login of the account that owns them",
-        Way.EXPECTED: f"say what the publisher expected: --stream {stream or 'STREAM'} --expected-seq N",
-        Way.ACKS: "measure acknowledgements: nats consumer edit STREAM CONSUMER --sample 100 -f, then look again",
-        Way.HISTORY: "compare with earlier bundles of the same deployment: --history DIR",
-        Way.PACKETS: "read a capture of the traffic between client and server: --pcap FILE",
-        Way.LOGS: "read logs of the servers and of the applications: --logs PATH",
-        Way.NTP: "ask what time it is: --ntp HOST",
+        EvidenceSource.LIVE: "query the deployment: --context NAME or -s URL, or --bundle FILE of a capture",
+        EvidenceSource.TREND: "take two samples: --samples 2, while the application publishes and consumes as usual",
+        EvidenceSource.SYSTEM: "use a login of the system account (--context NAME), or every server's --monitor URL",
+        EvidenceSource.SCAN: f"read stored messages: --scan {stream or 'STREAM'}, with a login of their account",
+        EvidenceSource.EXPECTED: f"say what the publisher expected: --stream {stream or 'STREAM'} --expected-seq N",
+        EvidenceSource.ACKS: "measure acknowledgements: nats consumer edit STREAM CONSUMER --sample 100 -f, then retry",
+        EvidenceSource.HISTORY: "compare with earlier bundles of the same deployment: --history DIR",
+        EvidenceSource.PACKETS: "read a capture of the traffic between client and server: --pcap FILE",
+        EvidenceSource.LOGS: "read logs of the servers and of the applications: --logs PATH",
+        EvidenceSource.NTP: "query the time: --ntp HOST",
     }[way]

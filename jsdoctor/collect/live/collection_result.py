@@ -18,7 +18,7 @@ def no_progress(_: str) -> None:
 
 
 @dataclass(slots=True)
-class Haul:
+class CollectionResult:
     """Replies, what could not be had, and when the last round of readings was begun (loop time)."""
 
     exchanges: list[Exchange] = field(default_factory=list)
@@ -26,17 +26,17 @@ class Haul:
     begun_at: float = 0.0
 
 
-class Source(Protocol):
+class LiveSource(Protocol):
     """One way to see a deployment. A source that has learnt who does not answer asks them no more."""
 
     @property
     def exhausted(self) -> bool:
         """Whether another sample would bring nothing: nothing answers, or nothing that changes was asked for."""
 
-    async def sample(self, progress: Progress) -> Haul:
+    async def sample(self, progress: Progress) -> CollectionResult:
         """Look once. Never raises for anything that the other side does or does not do."""
         ...
 
-    async def repeat(self, progress: Progress) -> Haul:
+    async def repeat(self, progress: Progress) -> CollectionResult:
         """Ask again for the assets that only the last sample could not see whole. Never raises either."""
         ...

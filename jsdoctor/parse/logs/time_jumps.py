@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from jsdoctor.model.log import ClockStep, LogGap
+from jsdoctor.model.log import LogClockStep, LogGap
 from jsdoctor.parse.logs.processes import STEPS_KEPT
 from jsdoctor.parse.logs.rows import JumpRow, SegmentRow, VoiceRef
 from jsdoctor.parse.logs.series import File, Names
-from jsdoctor.parse.logs.stretch import GAP_US, STEP_US
+from jsdoctor.parse.logs.time_segments import GAP_US, STEP_US
 
 GAPS_OF_SERVER = 20
 """The longest gaps that are kept of each server."""
 
 
-class Jumps(NamedTuple):
+class TimeJumps(NamedTuple):
     """What a file shows of its clocks. `interleaved`: so many steps that it can only be a mixture."""
 
-    steps: tuple[ClockStep, ...]
+    steps: tuple[LogClockStep, ...]
     gaps: tuple[LogGap, ...]
     interleaved: bool
 
@@ -36,16 +36,16 @@ def between_parts(file: File, segments: Iterable[SegmentRow]) -> Iterator[JumpRo
         last[voice] = segment
 
 
-def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segments: Iterable[SegmentRow]) -> Jumps:
+def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segments: Iterable[SegmentRow]) -> TimeJumps:
     """All jumps of a file. `kept` are those of its parts, `counted` how many steps these had in all."""
     boundary = list(between_parts(file, segments))
     steps = [jump for jump in (*kept, *boundary) if jump.after_us < jump.before_us]
     gaps = [jump for jump in (*kept, *boundary) if jump.after_us > jump.before_us]
     interleaved = counted + sum(jump.after_us < jump.before_us for jump in boundary) > STEPS_KEPT
     found = [] if interleaved else sorted(steps, key=lambda jump: jump.seen.offset)
-    return Jumps(
+    return TimeJumps(
         tuple(
-            ClockStep(
+            LogClockStep(
                 server=names.of(file, jump.start, jump.voice, jump.seen.offset)[0],
                 before=file.time(jump.before_us),
                 after=file.time(jump.after_us),

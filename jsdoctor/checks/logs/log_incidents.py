@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.timeline import Timeline, timeline_of
+from jsdoctor.checks.logs.timeline import ProcessTimeline, timeline_of
 from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
 from jsdoctor.model.finding import Observation, Severity, Subject
 from jsdoctor.model.log import LogEvidence, LogTime, Spell, exemplars_of
@@ -44,7 +44,7 @@ Subjects = Callable[[Mapping[str, str], str], Subject]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class LogIncident:
     """All spells of one subject that no start or stop of the server itself explains, oldest first.
 
     `unresolved` are those that had not ended when the log does; `unexplained` those that no restart nearby explains.
@@ -158,9 +158,9 @@ class Trouble:
         return f"since {since} on {where}, logged {logged}{earlier}; it had not ended when the log does ({end})"
 
 
-def troubles(
+def log_incidents(
     logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, repeats: bool = False, calm: bool = True
-) -> list[Trouble]:
+) -> list[LogIncident]:
     """Troubles of these signatures by subject. `repeats`: logged again and again while it lasts, so silence ends it.
 
     Left out is what a server says only while it starts or stops itself, and not called unresolved what began just
@@ -187,7 +187,7 @@ def troubles(
         old = [spell for spell in lasting if not calm or not _young(spell) or _thing(spell) in often]
         unresolved = old or [spell for spell in lasting if _confirmed(spell, witnesses)]
         found.append(
-            Trouble(
+            LogIncident(
                 subject=subject,
                 spells=tuple(mine),
                 unresolved=tuple(unresolved),
@@ -243,7 +243,7 @@ def _near_end(spell: Spell) -> bool:
     return not spell.last.timed or (spell.log_end or spell.last).us - spell.last.us <= _NEAR_END_US
 
 
-def _lasts(spell: Spell, timeline: Timeline, repeats: bool) -> bool:
+def _lasts(spell: Spell, timeline: ProcessTimeline, repeats: bool) -> bool:
     """Whether it had not ended when the log does, nor when its server was stopped in order."""
     end = spell.log_end or spell.last
     if spell.resolved is not None:

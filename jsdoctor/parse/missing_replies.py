@@ -9,9 +9,9 @@ from jsdoctor.model.exchange import Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
-from jsdoctor.model.snapshot import ClusterSnapshot, SilentAsset, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Stream, UnresponsiveAsset
 from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
-from jsdoctor.parse.replies import JszReply, RefusedError, ReplyError
+from jsdoctor.parse.replies import ApiRefusedError, JszReply, ReplyError
 
 _REFUSALS = {
     10008: (
@@ -78,7 +78,7 @@ def _unnamed(count: int) -> Gap:
     )
 
 
-def unheard(stream: Stream, asked_all: bool) -> list[Gap]:
+def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
     """Gaps for a stream, or for consumers of it, whose leader is known and was not heard."""
     if stream.has_leader and not stream.from_leader:
         return [_unheard(stream.subject, stream.cluster, asked_all)]
@@ -116,7 +116,7 @@ def _unheard(subject: Subject, cluster: Cluster | None, asked_all: bool) -> Gap:
     )
 
 
-def silent_asset(asset: SilentAsset) -> Gap:
+def silent_asset(asset: UnresponsiveAsset) -> Gap:
     """The gap for an asset of which only the name is known."""
     return Gap(
         kind=asset.subject.kind,
@@ -128,7 +128,7 @@ def silent_asset(asset: SilentAsset) -> Gap:
 
 def unreadable(exchange: Exchange, error: ReplyError, server: str = "", account: str = "") -> Gap:
     """The gap for a reply that could not be used. `server` names who sent it, `account` whose it is, where known."""
-    if isinstance(error, RefusedError) and error.err_code in _REFUSALS:
+    if isinstance(error, ApiRefusedError) and error.err_code in _REFUSALS:
         reason, how_to_get = _REFUSALS[error.err_code]
         return Gap(kind="access", subject=Subject(kind="account", name=account), reason=reason, how_to_get=how_to_get)
     sender = f" of {server}" if server else ""

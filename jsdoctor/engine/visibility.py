@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.engine.ways import Way, gone
+from jsdoctor.engine.evidence_sources import EvidenceSource, unavailable_sources
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
@@ -15,7 +15,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 _KINDS = ("stream", "consumer", "server", "account", "connection", "bundle")
 
 
-class Sight:
+class Visibility:
     """The streams and consumers that are meant, as the last look showed them."""
 
     def __init__(self, evidence: EvidenceSet, narrowing: Narrowing) -> None:
@@ -24,7 +24,9 @@ class Sight:
         self._snapshot: ClusterSnapshot | None = series.last if isinstance(series, SnapshotSeries) else None
         self._gaps = [gap for gap in evidence.gaps_for(()) if gap.requested]
         self._streams = [stream for stream in self._all() if stream.name == narrowing.stream]
-        self.ways = gone(evidence) | ({Way.EXPECTED} if narrowing.expected_seq is not None else frozenset())
+        self.ways = unavailable_sources(evidence) | (
+            {EvidenceSource.EXPECTED} if narrowing.expected_seq is not None else frozenset()
+        )
         self.accounts = frozenset(stream.account for stream in self._streams)
         self.notes = tuple(self._notes())
 

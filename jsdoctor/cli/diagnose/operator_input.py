@@ -16,7 +16,7 @@ from jsdoctor.engine.expectation import told_by
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.expectation import Expectation, StoredMessage
+from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import CLUSTER, Finding, passed
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Result
@@ -28,7 +28,7 @@ _NO_STREAM = "JSD613"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OperatorInput:
     """What was said, the last sequence that the error text names, and what a probe found out."""
 
     narrowing: Narrowing
@@ -36,7 +36,9 @@ class Told:
     probed: Probe | None = None
 
 
-def told_by_person(told: Told, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet) -> dict[str, Result]:
+def told_by_person(
+    told: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
+) -> dict[str, Result]:
     """Results by rule code, with their remedies."""
     findings = {**_probed(told.probed), **_expected(told, wanted, judging, evidence)}
     rules = judging.rulebook.rules
@@ -58,7 +60,9 @@ def _probed(probed: Probe | None) -> dict[str, Finding]:
     return {_NO_STREAM: passed(CLUSTER) if probed.stream else Finding(subject=CLUSTER, message=probed.verdict)}
 
 
-def _expected(told: Told, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet) -> dict[str, Finding]:
+def _expected(
+    told: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
+) -> dict[str, Finding]:
     """What the sequences say against the stream as it was seen."""
     expected, stream = told.narrowing.expected_seq, _meant(evidence, told.narrowing.stream)
     if stream is None or (expected is None and told.actual_seq is None):
@@ -67,7 +71,7 @@ def _expected(told: Told, wanted: EvidenceRequest, judging: Judging, evidence: E
     live = wanted.bundle is None and stream.from_leader
     if live and expected is not None and expected < stream.state.last_seq:
         follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
-    return told_by(Expectation(expected, told.narrowing.msg_id, told.actual_seq, follower), stream)
+    return told_by(RefusedPublish(expected, told.narrowing.msg_id, told.actual_seq, follower), stream)
 
 
 def _meant(evidence: EvidenceSet, name: str) -> Stream | None:

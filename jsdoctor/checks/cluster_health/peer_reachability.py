@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.leadership import Asset, History
-from jsdoctor.checks.cluster_health.meta_group import MetaLooks, leader_of, meta_groups
+from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
+from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
 from jsdoctor.checks.cluster_health.raft import is_heard, label, silent_peers
 from jsdoctor.model.finding import Observation
 from jsdoctor.model.jetstream import Peer
@@ -16,7 +16,7 @@ from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 
-class Unheard(msgspec.Struct, frozen=True):
+class UnreachablePeer(msgspec.Struct, frozen=True):
     """A peer that a leader does not hear: the leader's asset, or the meta group when that is None."""
 
     peer: Peer
@@ -34,10 +34,10 @@ class Unheard(msgspec.Struct, frozen=True):
         return (of.observed(f"{name}.active", self.peer.active_ns), of.observed(f"{name}.offline", self.peer.offline))
 
 
-class Census(msgspec.Struct, frozen=True):
+class PeerReachability(msgspec.Struct, frozen=True):
     """Peers by name. `undecided` were not heard in the only reading there is."""
 
-    unheard: dict[str, list[Unheard]]
+    unheard: dict[str, list[UnreachablePeer]]
     heard: frozenset[str]
     undecided: frozenset[str]
 
@@ -47,10 +47,10 @@ class Census(msgspec.Struct, frozen=True):
         return {name: max(found.peer.active_ns for found in all_) for name, all_ in self.unheard.items()}
 
 
-def census(snapshots: SnapshotSeries, servers: Servers | None, silence_ns: int) -> Census:
+def peer_reachability(snapshots: SnapshotSeries, servers: Servers | None, silence_ns: int) -> PeerReachability:
     """Ask every leader of the newest sample for its peers; what is not heard there is looked up in earlier samples."""
-    history = History(snapshots)
-    unheard: dict[str, list[Unheard]] = defaultdict(list)
+    history = EarlierReadings(snapshots)
+    unheard: dict[str, list[UnreachablePeer]] = defaultdict(list)
     heard: set[str] = set()
     seen: set[str] = set()
     for asset, peers in _led(snapshots):
@@ -60,15 +60,15 @@ def census(snapshots: SnapshotSeries, servers: Servers | None, silence_ns: int) 
             seen |= {label(peer) for peer in peers}
             earlier = [e.cluster.replicas for e in history.before(asset) if e.from_leader and e.cluster]
             for peer in silent_peers([*earlier, peers], silence_ns):
-                unheard[label(peer)].append(Unheard(peer, asset))
+                unheard[label(peer)].append(UnreachablePeer(peer, asset))
     for group in meta_groups(servers) if servers else ():
         for peer, is_silent in _of_meta(group, silence_ns):
             seen.add(label(peer))
             if is_silent:
-                unheard[label(peer)].append(Unheard(peer, None, leader_of(group.last)))
+                unheard[label(peer)].append(UnreachablePeer(peer, None, leader_of(group.last)))
             elif is_heard(peer, silence_ns):
                 heard.add(label(peer))
-    return Census(dict(unheard), frozenset(heard), frozenset(seen - heard - unheard.keys()))
+    return PeerReachability(dict(unheard), frozenset(heard), frozenset(seen - heard - unheard.keys()))
 
 
 def _led(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:
@@ -80,14 +80,14 @@ def _led(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:
                 yield consumer, consumer.cluster.replicas
 
 
-def _of_meta(group: MetaLooks, silence_ns: int) -> Iterator[tuple[Peer, bool]]:
+def _of_meta(group: MetaSamples, silence_ns: int) -> Iterator[tuple[Peer, bool]]:
     leader = leader_of(group.last)
     if leader and leader.meta:
         silent = {label(peer) for peer in group.silent(silence_ns) or ()}
         yield from ((peer, label(peer) in silent) for peer in leader.meta.replicas)
 
 
-def under_replicated(stream: Stream, history: History) -> bool:
+def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
     """Whether fewer servers hold a stream than its configuration wants, in every sample that shows its leader."""
     readings = [stream, *(e for e in history.before(stream) if isinstance(e, Stream) and e.from_leader)]
     return all(

@@ -16,7 +16,7 @@ STEP_US = 250_000
 GAP_US = 60_000_000
 """A process that logs nothing for so long leaves a gap worth telling."""
 
-Voice = tuple[str, int | None]
+ProcessKey = tuple[str, int | None]
 """Who speaks in a line: the name in its wrapping, and the process id."""
 
 
@@ -28,10 +28,10 @@ class Jump(NamedTuple):
     after_us: int
 
 
-class Stretch(NamedTuple):
+class TimeSegment(NamedTuple):
     """Lines of one process between two cuts of a block. Offsets are in the block, times the server's own."""
 
-    voice: Voice
+    voice: ProcessKey
     cut: int
     first_us: int
     first_at: int
@@ -61,7 +61,7 @@ class FoundLines(NamedTuple):
 NO_LINES = FoundLines([], [], [], [], [])
 
 
-class Loud(NamedTuple):
+class CandidateLines(NamedTuple):
     """What of a block may hold more than a message of a server's DBG or TRC.
 
     `runs` are ranges of whole lines to be searched, `single` the numbers, from 0, of lines to be looked at one by one;
@@ -84,7 +84,7 @@ class BlockClock(Protocol):
         """The numbers, from 0, of the lines that start at these offsets."""
         ...
 
-    def loud(self, singly: bool, openings: Sequence[bytes]) -> Loud:
+    def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:
         """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
 
         Those with one of the `openings` between level and message, of eight bytes each, are loud whatever their level.
@@ -101,7 +101,7 @@ class BlockClock(Protocol):
         """How lines are grouped."""
         ...
 
-    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: Voices) -> Sequence[Stretch]:
+    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: ProcessKeys) -> Sequence[TimeSegment]:
         """All stretches, in the order in which they begin.
 
         `cuts` are line starts where processes begin, `skip` those of lines to leave out.
@@ -117,14 +117,14 @@ _PID = re.compile(rb"\[(\d{1,10})\] $")
 _AGGREGATED = re.compile(rb'\{(?!"log":")')
 
 
-class Voices:
+class ProcessKeys:
     """From what stands before a stamp to the voice it belongs to; remembers what it has seen."""
 
     def __init__(self, year: int) -> None:
         self._year = year
-        self._known: dict[bytes, Voice | None] = {}
+        self._known: dict[bytes, ProcessKey | None] = {}
 
-    def of(self, prefix: bytes) -> Voice | None:
+    def of(self, prefix: bytes) -> ProcessKey | None:
         """The voice of a line by its first bytes; None when the line is JSON that may mix processes."""
         known = self._known.get(prefix, False)
         if known is not False:
@@ -138,7 +138,7 @@ class Voices:
             self._known[timeless] = known
         return known  # type: ignore[return-value]
 
-    def _read(self, prefix: bytes) -> Voice | None:
+    def _read(self, prefix: bytes) -> ProcessKey | None:
         if _AGGREGATED.search(prefix):
             return None
         pid = _PID.search(prefix)
@@ -153,9 +153,9 @@ class Tracker:
     """Collects the stretches of one block line by line; the plain reader and odd blocks of the fast one use it."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[Voice, int], _Growing] = {}
+        self._open: dict[tuple[ProcessKey, int], _Growing] = {}
 
-    def add(self, voice: Voice, cut: int, us: int, offset: int) -> None:
+    def add(self, voice: ProcessKey, cut: int, us: int, offset: int) -> None:
         """One line of a voice, in the order of the file."""
         growing = self._open.get((voice, cut))
         if growing is None:
@@ -163,7 +163,7 @@ class Tracker:
         else:
             growing.add(us, offset)
 
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[TimeSegment, ...]:
         """All of them, in the order in which they begin."""
         return tuple(growing.stretch(voice, cut) for (voice, cut), growing in self._open.items())
 
@@ -186,9 +186,11 @@ class _Growing:
         self.lowest, self.highest = min(self.lowest, us), max(self.highest, us)
         self.lines += 1
 
-    def stretch(self, voice: Voice, cut: int) -> Stretch:
+    def stretch(self, voice: ProcessKey, cut: int) -> TimeSegment:
         ends = (*self.first, *self.last)
-        return Stretch(voice, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps))
+        return TimeSegment(
+            voice, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps)
+        )
 
 
 _STAMP = re.compile(rb"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[")

@@ -9,7 +9,7 @@ from pathlib import Path
 _COUNT = struct.Struct("<q")
 
 
-class Tally:
+class ProgressFile:
     """A file of counts in bytes. Appending so little is atomic, so workers need not know of each other."""
 
     def __init__(self, path: Path) -> None:

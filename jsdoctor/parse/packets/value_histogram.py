@@ -8,7 +8,7 @@ _STEPS = 4
 """2 to the 4th bins per doubling: a bin is 6 % wide."""
 
 
-class Tally:
+class ValueHistogram:
     """Counts of values that are not negative."""
 
     __slots__ = ("_bins", "count", "largest")

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.matcher import Match
 from jsdoctor.parse.logs.rows import HIT, HitRow, VoiceRef, row
-from jsdoctor.parse.logs.tally import Known, Place, Tally
+from jsdoctor.parse.logs.signature_counter import Known, Place, SignatureCounter
 
 _TALLIES = 20_000
 _HEARD_BYTES = 8 << 20
 _HEARD_AROUND = 400  # what Python takes for a text and what was found in it, roughly
 
 
-class Speaker:
+class LogSource:
     """A voice and the name it has from here on, with what was counted of it: by whether it has a zone, or a time.
 
     `heard` are texts with just one signature, of lines with the server's own stamp: their numbers in `Speakers.known`.
@@ -24,11 +24,11 @@ class Speaker:
 
     def __init__(self, voice: VoiceRef, name: str) -> None:
         self.voice, self.name = voice, name
-        self.tallies: dict[bool | None, dict[int, Tally]] = {False: {}, True: {}, None: {}}
+        self.tallies: dict[bool | None, dict[int, SignatureCounter]] = {False: {}, True: {}, None: {}}
         self.heard: dict[bytes, int] = {}
 
 
-class Speakers:
+class LogSources:
     """All speakers of a part.
 
     `touched` are the tallies that may have lines to keep of the present block, `known` what texts that were heard are
@@ -37,10 +37,10 @@ class Speakers:
 
     def __init__(self, part: Part) -> None:
         self._part = part
-        self._now: dict[VoiceRef, Speaker] = {}
-        self._all: list[Speaker] = []
+        self._now: dict[VoiceRef, LogSource] = {}
+        self._all: list[LogSource] = []
         self._tallied = self._heard_bytes = 0
-        self.touched: dict[Tally, None] = {}
+        self.touched: dict[SignatureCounter, None] = {}
         self.known: list[Known] = []
 
     @property
@@ -48,29 +48,29 @@ class Speakers:
         """Whether it is time to let go of what was counted."""
         return self._tallied > _TALLIES
 
-    def of(self, voice: VoiceRef) -> Speaker:
+    def of(self, voice: VoiceRef) -> LogSource:
         """Who speaks with this voice now."""
         return self._now.get(voice) or self.named(voice, "")
 
-    def named(self, voice: VoiceRef, name: str) -> Speaker:
+    def named(self, voice: VoiceRef, name: str) -> LogSource:
         """From here on it is the server of that name that speaks with this voice."""
-        speaker = self._now[voice] = Speaker(voice, name)
+        speaker = self._now[voice] = LogSource(voice, name)
         self._all.append(speaker)
         return speaker
 
-    def count(self, speaker: Speaker, match: Match, at: Place) -> Tally:
+    def count(self, speaker: LogSource, match: Match, at: Place) -> SignatureCounter:
         """Count a line."""
         offset, us, zoned = at
         tallies = speaker.tallies[None if us is None else zoned]
         tally = tallies.get(match.number)
         if tally is None:
-            tally = tallies[match.number] = Tally(match, zoned)
+            tally = tallies[match.number] = SignatureCounter(match, zoned)
             self._tallied += 1
         tally.add(us, offset, match)
         self.touched[tally] = None
         return tally
 
-    def hear(self, speaker: Speaker, text: bytes, tally: Tally, match: Match) -> None:
+    def hear(self, speaker: LogSource, text: bytes, tally: SignatureCounter, match: Match) -> None:
         """Remember a text: repeated lines are the rule."""
         if self._heard_bytes <= _HEARD_BYTES:
             self._heard_bytes += len(text) + _HEARD_AROUND
@@ -99,7 +99,7 @@ class Speakers:
         self._tallied = 0
         self._forget()
 
-    def _row(self, speaker: Speaker, zoned: bool | None, tally: Tally) -> Row:
+    def _row(self, speaker: LogSource, zoned: bool | None, tally: SignatureCounter) -> Row:
         part, match = self._part, tally.match
         hits = HitRow(
             part.name,
