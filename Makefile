@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record help-page man peers kit screenshots lock clean
+.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ $(NATS_CLI): tests/natscli/go.mod tests/natscli/go.sum
 
 record: setup servers ## record fixtures/base anew from real servers
 	$(BIN)/python -m tests.record
+
+golden: setup ## write fixtures/*/results.txt: what every rule says in each of its cases
+	$(BIN)/python -m tests.golden_results
 
 help-page: setup ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page

@@ -1,0 +1,119 @@
+"""What every rule says in each of its cases, written out to be read: `fixtures/<CODE>/results.txt`.
+
+A case declares subjects, severities and outcomes. Its golden text holds the rest of what a user is shown: messages,
+measured values, evidence, confidence and commands, and the subjects that passed. `make golden` writes these files;
+whoever changes a rule reads their diff.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Finding, Observation, Outcome
+from jsdoctor.model.report import Result
+from jsdoctor.remedy.offer import with_offers
+from tests.evidence import FIXTURES, cases, evidence_of
+from tests.log_cases import log_cases, log_evidence_of
+from tests.manifest_cases import manifest_cases, manifest_evidence_of
+from tests.packet_cases import packet_cases, packet_evidence_of
+from tests.ruleset import actions, rules, run_rule
+
+ROOT = FIXTURES.parent
+MAX_EVIDENCE = 6
+"""Observations of one finding that are written out; more are counted."""
+_TEMPORARY = re.compile(r"[^\s'\"]*/jsdoctor-case-[^/]*/")
+
+
+def path_of(code: str) -> Path:
+    """The golden file of a rule."""
+    return FIXTURES / code / "results.txt"
+
+
+def text_of(code: str) -> str:
+    """What the rule says in all of its cases, as its golden file holds it."""
+    lines = [f"# What {code} says in each of its cases. `make golden` writes this file."]
+    for title, case, evidence in _all_cases(code):
+        results = run_rule(code, evidence, case.get("params"), keep_passes=True).results
+        lines += ["", f"{title}: {case['about']}", *(f"  {line}" for line in _lines(results))]
+    text = "\n".join(lines) + "\n"
+    return _TEMPORARY.sub("", text).replace(f"{ROOT}/", "")
+
+
+def _all_cases(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
+    """Name, declaration and evidence of each case of a rule, whatever its kind of evidence."""
+    for number, case in enumerate(cases(code), 1):
+        yield f"{case['kind']} {number}, {case.get('base', 'no recording')}", case, evidence_of(case)
+    for number, case in enumerate(log_cases(code), 1):
+        yield f"log {case['kind']} {number}", case, log_evidence_of(code, case)
+    for number, case in enumerate(manifest_cases(code), 1):
+        yield f"manifest {case['kind']} {number}", case, manifest_evidence_of(case)
+    for number, case in enumerate(packet_cases(code), 1):
+        yield f"packet {case['kind']} {number}", case, packet_evidence_of(case)
+
+
+def _lines(results: Iterable[Result]) -> Iterator[str]:
+    offered = with_offers(results, actions())
+    for result in sorted(offered, key=lambda r: (r.finding.outcome.value, r.finding.subject.label)):
+        if result.finding.outcome not in (Outcome.PASS, Outcome.NOT_APPLICABLE):
+            yield from _finding_lines(result)
+    for outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):
+        names = sorted(result.finding.subject.label for result in offered if result.finding.outcome is outcome)
+        if names:
+            yield f"{outcome.value}: {', '.join(names)}"
+
+
+def _finding_lines(result: Result) -> Iterator[str]:
+    finding = result.finding
+    grade = result.severity.value if finding.outcome is Outcome.FAIL else finding.outcome.value
+    yield f"{grade} {finding.subject.kind} {finding.subject.label}: {finding.message}"
+    if finding.how_to_get:
+        yield f"  how to get: {finding.how_to_get}"
+    if finding.outcome is not Outcome.FAIL:
+        return
+    yield f"  {_numbers(finding)}"
+    shown = [_observed(observation) for observation in finding.evidence]
+    yield from (f"  {line}" for line in shown[:MAX_EVIDENCE])
+    if len(shown) > MAX_EVIDENCE:
+        yield f"  and {len(shown) - MAX_EVIDENCE} more"
+    if finding.remedy:
+        yield f"  values {_json(finding.remedy)}"
+    yield from (f"  $ {command}" for command in (result.remedy.commands if result.remedy else ()))
+
+
+def _numbers(finding: Finding) -> str:
+    parts = [
+        f"measured {finding.measured}",
+        f"threshold {finding.threshold}",
+        f"unit {finding.unit}",
+        f"uncertainty {finding.uncertainty}",
+        f"first seen {finding.first_seen}",
+        f"last seen {finding.last_seen}",
+    ]
+    return ", ".join(
+        [*(part for part in parts if not part.endswith(" None")), f"confidence {finding.confidence.value}"]
+    )
+
+
+def _observed(observation: Observation) -> str:
+    when = f" at {observation.at}" if observation.at else ""
+    return f"{observation.source} {observation.path} = {_json(observation.value)}{when}"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def main() -> None:
+    """Write the golden files of all rules."""
+    for rule in rules():
+        path_of(rule.code).write_text(text_of(rule.code), encoding="utf-8", errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    main()
