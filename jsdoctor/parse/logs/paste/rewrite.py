@@ -36,6 +36,9 @@ _FRUITLESS = 5_000
 _LOOKED_AT = 64 << 10
 """So many characters are read with all that is around them to tell what a text is; of the rest, line by line."""
 
+_FRUITLESS_JOINS = 2_000
+"""After so many lines whose continuation made no known message, only as many more as did are joined."""
+
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*$")
 _LONGEST = 4096
 _WRAPPED_LINES = 4
@@ -59,6 +62,7 @@ class Rewriter:
         self._knows = lru_cache(maxsize=4096)(self._known)
         self._parsed = lru_cache(maxsize=4096)(self._parse)
         self._read_lines = self._fruitless = 0
+        self._joined = self._fruitless_joins = 0
 
     def lines(self, head: bytes, whole: Callable[[], bytes]) -> bytes | None:
         """See `rewritten`. `head` are the first `HEAD_BYTES`, `whole` gives all.
@@ -83,6 +87,7 @@ class Rewriter:
         """The lines of a text as servers wrote them, oldest first. A line that nobody knows stays as it is."""
         given = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
         self._read_lines = self._fruitless = 0
+        self._joined = self._fruitless_joins = 0
         lines = given if one_record_a_line(given) else None
         lines = lines or document_lines(text) or table_lines(text) or self._pasted(given)
         return oldest_first(lines, self._time) or lines
@@ -144,6 +149,8 @@ class Rewriter:
         known = self._knows(first) or begins_with_time(first, self._year)
         if len(first) < _WIDE or not known or self._told(first):
             return 1
+        if self._fruitless_joins > _FRUITLESS_JOINS + self._joined:
+            return 1
         for spaced in (False, True):
             text = plain(lines[at])
             following = map(plain, lines[at : at + _WRAPPED_LINES])
@@ -158,7 +165,9 @@ class Rewriter:
                 if self._told(message):
                     clean[at] = message
                     clean[at + 1 : at + count + 1] = [""] * count
+                    self._joined += 1
                     return count + 1
+        self._fruitless_joins += 1
         return 1
 
     def _told(self, line: str) -> bool:
