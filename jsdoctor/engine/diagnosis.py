@@ -15,9 +15,9 @@ from jsdoctor.engine.runner import Evaluation
 from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, NextStep, Question, Verdict
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Confidence, Outcome
+from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Consequence, Result, RuleVerdict
-from jsdoctor.model.rule import Rule
+from jsdoctor.model.rule import Impact, Rule
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.model.wording import counted
@@ -96,7 +96,7 @@ def _judged(
 ) -> Cause:
     """What the findings on the thing itself and on what it stands on say together; a fault outweighs everything."""
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
-    sure = [result for result in failed if result.finding.confidence is not Confidence.LOW]
+    sure = [result for result in failed if not _is_possibility(result)]
     if sure:
         return _confirmed(symptom, rule, sure)
     if failed:
@@ -121,6 +121,12 @@ def _judged(
         step = "; or ".join(in_words(way, sight.narrowing.stream) for way in wanted)
         return _undecided(symptom, rule, "nothing of it shows now, which does not tell what was or what may be", step)
     return _ruled_out(symptom, rule, judged)
+
+
+def _is_possibility(result: Result) -> bool:
+    """Whether it says what may happen and not what did: little confidence, or information about hygiene."""
+    hygiene = result.severity is Severity.INFO and result.rule.impact is Impact.HYGIENE
+    return hygiene or result.finding.confidence is Confidence.LOW
 
 
 def _with_explanations(causes: Sequence[Cause], looked: Looked) -> list[Cause]:

@@ -87,7 +87,7 @@ def in_words(way: EvidenceSource, stream: str) -> str:
         EvidenceSource.LIVE: "query the deployment: --context NAME or -s URL, or --bundle FILE of a capture",
         EvidenceSource.TREND: "take two samples: --samples 2, while the application publishes and consumes as usual",
         EvidenceSource.SYSTEM: "use a login of the system account (--context NAME), or every server's --monitor URL",
-        EvidenceSource.SCAN: f"read stored messages: --scan {stream or 'STREAM'}, with a login of their account",
+        EvidenceSource.SCAN: f"read the stored messages: --scan {stream or 'STREAM'}, with a login of their account",
         EvidenceSource.EXPECTED: f"say what the publisher expected: --stream {stream or 'STREAM'} --expected-seq N",
         EvidenceSource.ACKS: "measure acknowledgements: nats consumer edit STREAM CONSUMER --sample 100 -f, then retry",
         EvidenceSource.HISTORY: "compare with earlier bundles of the same deployment: --history DIR",

@@ -47,7 +47,7 @@ def test_what_is_confirmed_comes_first_with_its_fix() -> None:
     assert confirmed < ruled_out
     assert "nats consumer edit ORDERS billing --max-pending=" in shown[confirmed:ruled_out]
     assert "jsdoctor explain JSD403" in shown[confirmed:ruled_out]
-    assert "14 causes: 1 confirmed, 13 ruled out." in shown
+    assert "15 causes: 1 confirmed, 14 ruled out." in shown
     assert "Next: mend JSD403, then run this again." in shown
     assert "maintainers" not in shown
 
@@ -61,7 +61,7 @@ def test_without_a_confirmed_cause_it_says_what_maintainers_ask_for() -> None:
 
 def test_one_line_for_each_cause_when_quiet() -> None:
     lines = text(consultation(), quiet=True).splitlines()
-    assert len(lines) == 14
+    assert len(lines) == 15
     assert sum(line.startswith("confirmed JSD403") for line in lines) == 1
 
 
