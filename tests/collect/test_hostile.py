@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.collect import measured
 from tests.collect.hostile_http import HTTP_SCENARIOS
 from tests.collect.hostile_nats import NATS_SCENARIOS
 from tests.collect.hostile_server import Handler, listening
@@ -42,22 +42,15 @@ class Ended:
 
 def check(option: str, url: str, tmp_path: Path) -> Ended:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--timeout", f"{TIMEOUT_S}s"]
-    output = tmp_path / "output"
-    started = time.monotonic()
+    output, result = tmp_path / "output", tmp_path / "result.json"
     with output.open("wb") as file:
-        running = subprocess.Popen(
-            [*command, "--interval", "0.1s", option, url], stdin=subprocess.DEVNULL, stdout=file, stderr=file
+        subprocess.run(
+            [sys.executable, measured.__file__, str(result), *command, "--interval", "0.1s", option, url],
+            stdout=file,
+            stderr=file,
+            check=True,
         )
-        os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
-        took_s = time.monotonic() - started - _waited_s(running.pid)
-        _, status, usage = os.wait4(running.pid, 0)
-    running.returncode = os.waitstatus_to_exitcode(status)
-    return Ended(running.returncode, output.read_text(), took_s, usage.ru_maxrss // 1024)
-
-
-def _waited_s(pid: int) -> float:
-    """How long a process waited for a processor: the share of other tests in the time it took."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    return Ended(said=output.read_text(), **json.loads(result.read_text()))
 
 
 def _marked(scenarios: dict[str, Handler]) -> list[object]:

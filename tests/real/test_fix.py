@@ -60,7 +60,7 @@ def test_a_plan_changes_nothing_and_says_what_it_would(cluster: Cluster, tmp_pat
     assert window["requests"][0]["payload"] == now | {"duplicate_window": 120 * SECOND_NS}
     assert window["undo"][0]["payload"] == now
     assert window["proofs"][0]["code"] == "JSD301"
-    assert [step["risk"] for step in plan["steps"]] == ["safe"] * 5 + ["disruptive", "manual"]
+    assert [step["risk"] for step in plan["steps"]] == ["disruptive"] + ["safe"] * 5 + ["manual"]
     assert {asset: config_of(cluster, *asset) for asset in ASSETS} == before
 
 

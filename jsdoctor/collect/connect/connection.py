@@ -174,8 +174,10 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Co
     try:
         async with asyncio.timeout_at(deadline):
             await connection.log_in(attempt, inbox_prefix, budget_s)
-    except _NOT_THE_PROTOCOL:
+    except _NOT_THE_PROTOCOL as error:
         await connection.close()
+        if isinstance(error, failures):  # errors of certificates are ValueErrors as well
+            raise websocket_refusal(error, server, attempt.tls, budget_s) from None
         raise ConnectionRefusal(
             Stage.GREETING, "it greets as a NATS server and then does not speak its protocol", "check the port"
         ) from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
+from collections.abc import Iterator
 
 import httpx
 
@@ -10,6 +12,10 @@ from jsdoctor.collect.connect.bounds import MOST_MESSAGE_BYTES
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+
+
+_PIECE = 64 << 10
+_GZIP_OR_ZLIB = 47  # wbits: the header tells which
 
 
 class TooLongError(httpx.HTTPError):
@@ -29,6 +35,26 @@ class Budget:
             raise TooLongError(f"more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
 
 
+class _Decoder:
+    """Decompresses in small parts, so that a budget ends a body that unpacks to gigabytes; httpx does it at once."""
+
+    def __init__(self, encoding: str) -> None:
+        packed = encoding.lower() in ("gzip", "x-gzip", "deflate")
+        self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB) if packed else None
+
+    def parts(self, piece: bytes) -> Iterator[bytes]:
+        """Raises httpx.DecodingError."""
+        if self._inflate is None:
+            yield piece
+            return
+        try:
+            while piece:
+                yield self._inflate.decompress(piece, _PIECE)
+                piece = self._inflate.unconsumed_tail
+        except zlib.error as error:
+            raise httpx.DecodingError(str(error)) from None
+
+
 async def get(
     client: httpx.AsyncClient, target: httpx.URL | str, url: MonitorUrl, budget: Budget, timeout_s: float
 ) -> httpx.Response:
@@ -36,8 +62,10 @@ async def get(
     async with asyncio.timeout(timeout_s):  # httpx counts from one piece of the response to the next
         async with client.stream("GET", target, auth=url.login) as response:
             body = bytearray()
-            async for piece in response.aiter_bytes(65536):
-                budget.spend(len(piece))
-                body += piece
+            decoder = _Decoder(response.headers.get("content-encoding", ""))
+            async for piece in response.aiter_raw(_PIECE):
+                for part in decoder.parts(piece):
+                    budget.spend(len(part))
+                    body += part
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_BODY]
     return httpx.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)

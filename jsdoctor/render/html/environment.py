@@ -28,6 +28,7 @@ def environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_harmless,
+        keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
