@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.engine.runner import Evaluation
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
@@ -37,10 +38,26 @@ def path_of(code: str) -> Path:
 
 def text_of(code: str) -> str:
     """What the rule says in all of its cases, as its golden file holds it."""
+    return written(code, results_of(code))
+
+
+def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
+    """Title and results, with commands, of each case of a rule."""
+    return [
+        (f"{title}: {case['about']}", _offered(run_rule(code, evidence, case.get("params"), keep_passes=True)))
+        for title, case, evidence in _all_cases(code)
+    ]
+
+
+def _offered(evaluation: Evaluation) -> tuple[Result, ...]:
+    return tuple(with_offers(evaluation.results, actions()))
+
+
+def written(code: str, cases_and_results: Iterable[tuple[str, tuple[Result, ...]]]) -> str:
+    """The content of the golden file for these results."""
     lines = [f"# What {code} says in each of its cases. `make golden` writes this file."]
-    for title, case, evidence in _all_cases(code):
-        results = run_rule(code, evidence, case.get("params"), keep_passes=True).results
-        lines += ["", f"{title}: {case['about']}", *(f"  {line}" for line in _lines(results))]
+    for title, results in cases_and_results:
+        lines += ["", title, *(f"  {line}" for line in _lines(results))]
     text = "\n".join(lines) + "\n"
     return _TEMPORARY.sub("", text).replace(f"{ROOT}/", "")
 
@@ -57,8 +74,7 @@ def _all_cases(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
         yield f"packet {case['kind']} {number}", case, packet_evidence_of(case)
 
 
-def _lines(results: Iterable[Result]) -> Iterator[str]:
-    offered = with_offers(results, actions())
+def _lines(offered: tuple[Result, ...]) -> Iterator[str]:
     for result in sorted(offered, key=lambda r: (r.finding.outcome.value, r.finding.subject.label)):
         if result.finding.outcome not in (Outcome.PASS, Outcome.NOT_APPLICABLE):
             yield from _finding_lines(result)

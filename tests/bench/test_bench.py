@@ -51,6 +51,7 @@ def test_a_missed_limit_fails_only_when_strict(
 
 
 @pytest.mark.real
+@pytest.mark.nightly
 @pytest.mark.usefixtures("nats_cli")
 def test_growth_large_cluster_and_captured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (*_, cheapest) = large_cluster.PEERS.items()  # with its default options `nats audit gather` takes 20 s

@@ -99,7 +99,7 @@ def _monitors(cluster: Cluster) -> list[str]:
     return [word for url in cluster.monitor_urls for word in ("--monitor", url)]
 
 
-@pytest.fixture(scope="module", params=["2.10.26", "2.15.1"])
+@pytest.fixture(scope="module", params=[pytest.param("2.10.26", marks=pytest.mark.nightly), "2.15.1"])
 def downfall(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Downfall]:
     with Cluster.launch(tmp_path_factory.mktemp("downfall"), request.param, 3) as cluster:
         yield _downfall(cluster)

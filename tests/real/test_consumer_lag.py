@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from tests.deployment import HOUR_NS
 from tests.real.plants_consumer_lag import SECOND_NS, acknowledge, delivered
 from tests.real.ward import TOPOLOGIES, Json, Site, failures, run_check
-from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("consumer-lag")]
 IMPATIENT = """
@@ -27,7 +27,14 @@ OURS = {"JSD401", "JSD402", "JSD403", "JSD404", "JSD405", "JSD406", "JSD408", "J
 VISIBLY_STILL = {("JSD403", "serial"), ("JSD403", "batch"), ("JSD405", "fetcher")}
 
 
-@pytest.fixture(scope="module", params=[(v, t) for v in VERSIONS for t in TOPOLOGIES], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((v, t), id=f"{v}-{t}", marks=() if v == DEFAULT_VERSION else pytest.mark.nightly)
+        for v in VERSIONS
+        for t in TOPOLOGIES
+    ],
+)
 def cluster(request: pytest.FixtureRequest, shared_cluster: ClusterFactory) -> tuple[Cluster, str]:
     version, topology = request.param
     return shared_cluster(version, TOPOLOGIES[topology], extra_config="# consumer lag\n"), version

@@ -13,11 +13,14 @@ from nats.aio.client import Client
 from jsdoctor.demo.server import NatsServer
 from tests.deployment import add_stream, api
 from tests.real.outage import check, fill, peers_of, said, small_disk, with_client
-from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-health")]
 
-EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS)
+EVERY_VERSION = pytest.mark.parametrize(
+    "version",
+    [pytest.param(one, marks=() if one == DEFAULT_VERSION else pytest.mark.nightly) for one in VERSIONS],
+)
 
 
 def _publish(stream: str, count: int, size: int, **config: object) -> Callable[[Client], Awaitable[None]]:
