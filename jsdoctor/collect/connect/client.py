@@ -25,13 +25,16 @@ Tap = Callable[[bytes, bytes, bytes], Awaitable[None]]
 class InfoClient(Client):
     """`info` is the server's INFO with all later updates: nats-py keeps the first one only, and in private.
 
-    Of `auth_required` the first word counts: with `no_auth_user` the greeting says that a stranger may come in, and to
-    whoever has logged in servers since 2.11 say that authentication is required (nats-server `client.go` processPing).
+    `fatal_error` is the -ERR with which the server ended the connection; nats-py replaces it by the end of the stream
+    that follows. Of `auth_required` the first word counts: with `no_auth_user` the greeting says that a stranger may
+    come in, and to whoever has logged in servers since 2.11 say that authentication is required (nats-server
+    `client.go` processPing).
     """
 
     def __init__(self, transport: GreetedTransport | None = None) -> None:
         super().__init__()
         self.info: dict[str, Any] = {}
+        self.fatal_error: Exception | None = None
         self._taps: dict[int, Tap] = {}
         self._ps = BoundedParser(self)
         if transport:
@@ -52,6 +55,11 @@ class InfoClient(Client):
             await tap(subject, reply, headers or b"")
         else:
             await super()._process_msg(sid, subject, reply, data, headers)
+
+    async def _process_err(self, err_msg: str) -> None:
+        await super()._process_err(err_msg)
+        if "permissions violation" not in err_msg:
+            self.fatal_error = self.last_error
 
     async def _read_loop(self) -> None:
         with contextlib.suppress(errors.Error, OSError):  # of a login that is given up: nobody waits for this task

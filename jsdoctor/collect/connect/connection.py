@@ -110,15 +110,17 @@ class Connection:
             self._transport.abort()
 
     async def _on_close(self) -> None:
-        if self.client.last_error:  # an -ERR that makes nats-py close is told here only
-            self._note(self.client.last_error)
+        # An -ERR that makes nats-py close is reported here only.
+        if error := self.client.fatal_error or self.client.last_error:
+            self._note(error)
         self.closed.set()
 
     async def _on_error(self, error: Exception) -> None:
         if not self._logged_in:
             # nats-py would try again and again; raised here, it leaves connect().
             raise error
-        self._note(error)
+        if not (self.client.fatal_error and isinstance(error, errors.UnexpectedEOF)):
+            self._note(error)
 
     def _note(self, error: Exception) -> None:
         text = _words(error) or type(error).__name__
