@@ -10,8 +10,8 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
-from jsdoctor.model.snapshot import UnresponsiveAsset
-from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
+from jsdoctor.model.snapshot import Consumer, UnresponsiveAsset
+from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_consumer, merge_streams
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import (
     AccountInfoReply,
@@ -28,11 +28,13 @@ from jsdoctor.parse.replies import (
     decode,
     decode_each,
 )
-from jsdoctor.parse.torn import Repeated
+from jsdoctor.parse.torn import Repeated, is_new
 
 _STREAM_NOT_FOUND = 10059
 
-_AGAIN = (Endpoint.STREAM_INFO_AGAIN, Endpoint.CONSUMER_LIST_AGAIN)
+_CONSUMER_NOT_FOUND = 10014
+
+_AGAIN = (Endpoint.STREAM_INFO_AGAIN, Endpoint.CONSUMER_LIST_AGAIN, Endpoint.CONSUMER_INFO_AGAIN)
 
 _USAGE = Tier.__struct_fields__
 
@@ -54,6 +56,7 @@ class AccountReplies:
         self._totals: dict[str, int] = {}
         self._listed: dict[str, int] = defaultdict(int)
         self._gone: set[str] = set()
+        self._single: dict[Subject, tuple[datetime, ConsumerReply] | None] = {}
         self._usage: tuple[datetime, AccountInfoReply] | None = None
 
     def add_all(self, exchanges: Iterable[Exchange]) -> None:
@@ -79,8 +82,16 @@ class AccountReplies:
         silent = frozenset(asset.subject for asset in self.silent)
         streams = merge_streams(self.streams, self.consumers)
         return Repeated(
-            {s.key: s for s in streams}, asked=frozenset((self.name, name) for name in asked), silent=silent
+            {s.key: s for s in streams},
+            asked=frozenset((self.name, name) for name in asked),
+            consumers=self._asked_singly(),
+            silent=silent,
         )
+
+    def _asked_singly(self) -> dict[Subject, Consumer | None]:
+        """Consumers by what was said of each. A member of a group that lost its leader answers as if it were new."""
+        found = {s: merge_consumer(self.name, [("", *copy)]) if copy else None for s, copy in self._single.items()}
+        return {s: one for s, one in found.items() if one is None or one.from_leader or is_new(one)}
 
     def _take(self, mine: Iterable[Exchange]) -> None:
         # Only USER.INFO names the account that all other replies belong to: read it first.
@@ -105,6 +116,8 @@ class AccountReplies:
                 self._add_stream_again(exchange)
             case Endpoint.CONSUMER_LIST_AGAIN:
                 self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
+            case Endpoint.CONSUMER_INFO_AGAIN:
+                self._add_consumer_again(exchange)
             case Endpoint.ACCOUNT_INFO:
                 info = decode(exchange.body, AccountInfoReply)
                 _refuse(info.error)
@@ -126,8 +139,18 @@ class AccountReplies:
         if reply.error and reply.error.err_code == _STREAM_NOT_FOUND:
             self._gone.add(name)
             return
-        _refuse(reply.error)
-        self._streams[name] = (exchange.asked_at, decode(exchange.body, StreamReply))
+        if reply.error is None:  # else it stays what the sample says of it
+            self._streams[name] = (exchange.asked_at, decode(exchange.body, StreamReply))
+
+    def _add_consumer_again(self, exchange: Exchange) -> None:
+        stream, _, name = exchange.target.rsplit("CONSUMER.INFO.", 1)[-1].partition(".")
+        subject = Subject(kind="consumer", name=name, account=self.name, stream=stream)
+        reply = decode(exchange.body, StreamInfoReply)
+        if reply.error is None:
+            consumer = decode(exchange.body, ConsumerReply)
+            self._single[subject] = consumer.ts or exchange.asked_at, consumer
+        elif reply.error.err_code in (_CONSUMER_NOT_FOUND, _STREAM_NOT_FOUND):
+            self._single[subject] = None
 
     def _add_consumers(self, exchange: Exchange, page: ConsumerListReply) -> None:
         stream = exchange.target.rsplit("CONSUMER.LIST.", 1)[-1]

@@ -127,10 +127,11 @@ def _merge_consumers(key: tuple[str, str], copies: Iterable[ConsumerCopy]) -> tu
     by_name: dict[str, list[ConsumerCopy]] = defaultdict(list)
     for copy in copies:
         by_name[copy[2].name].append(copy)
-    return tuple(_merge_consumer(key[0], by_name[name]) for name in sorted(by_name))
+    return tuple(merge_consumer(key[0], by_name[name]) for name in sorted(by_name))
 
 
-def _merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
+def merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
+    """One `Consumer` from the copies of it that servers showed."""
     placed = [(server, reply.cluster) for server, _, reply in copies]
     leading = [copy for copy in copies if _is_leading(copy[2].cluster, copy[0], placed)]
     server, at, reply = max(

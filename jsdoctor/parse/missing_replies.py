@@ -12,6 +12,7 @@ from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.snapshot import ClusterSnapshot, Stream, UnresponsiveAsset
 from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
 from jsdoctor.parse.replies import ApiRefusedError, JszReply, ReplyError
+from jsdoctor.parse.torn import is_new
 
 _REFUSALS = {
     10008: (
@@ -79,18 +80,25 @@ def _unnamed(count: int) -> Gap:
 
 
 def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
-    """Gaps for a stream, or for consumers of it, whose leader is known and was not heard."""
+    """Gaps for a stream, or for consumers of it, whose leader is known and was not heard.
+
+    Of what was just made, members may name a leader that does not lead yet: that is no gap where it was asked.
+    """
     if stream.has_leader and not stream.from_leader:
-        return [_unheard(stream.subject, stream.cluster, asked_all)]
+        return [] if asked_all and is_new(stream) else [_unheard(stream.subject, stream.cluster, asked_all)]
     return [
         _unheard(consumer.subject, consumer.cluster, asked_all)
         for consumer in stream.consumers
         if stream.from_leader and consumer.has_leader and not consumer.from_leader
+        if not (asked_all and is_new(consumer))
     ]
 
 
 def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
-    """Gaps for what nobody leads: what it holds is known to nobody, so no rule may call it healthy."""
+    """Gaps for what nobody leads: what it holds is known to nobody, so no rule may call it healthy.
+
+    What was made moments ago holds nothing yet and has its first election: the rule on leaders says so, and no more.
+    """
     return [
         Gap(
             kind=asset.subject.kind,
@@ -100,7 +108,7 @@ def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
         )
         for stream in snapshot.streams
         for asset in ((stream,) if not stream.has_leader else stream.consumers)
-        if not asset.has_leader
+        if not (asset.has_leader or is_new(asset))
     ]
 
 

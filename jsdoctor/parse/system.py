@@ -94,12 +94,18 @@ class ServerReplies:
             return
         again = ServerReplies()
         again._domains = self._domains
+        newest: dict[tuple[str, str], tuple[ServerIdentity, JszReply, Exchange]] = {}
         for exchange in repeated:
             try:
                 identity, body = open_reply(exchange, identities)
-                again._add_accounts(identity, decode(body, JszReply), exchange, several_domains)
+                jsz = decode(body, JszReply)
             except ReplyError:
                 continue  # what the sample itself says then stands
+            for account in jsz.account_details or ():
+                one = msgspec.structs.replace(jsz, account_details=(account,))
+                newest[_key(identity), account.id or account.name] = identity, one, exchange
+        for identity, jsz, exchange in newest.values():
+            again._add_accounts(identity, jsz, exchange, several_domains)
         self.again = Repeated(
             {s.key: s for s in merge_streams(again.streams, again.consumers)},
             frozenset(seen.name for seen in again._details),

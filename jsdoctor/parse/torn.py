@@ -27,12 +27,14 @@ _Asset = TypeVar("_Asset", Stream, Consumer)
 class Repeated(msgspec.Struct, frozen=True):
     """Answers to a repeated request: streams by account and name, from accounts or single streams asked for.
 
+    `consumers`: those asked for one by one, None where there is none of that name any more.
     `silent`: of which only the name was told again.
     """
 
     streams: Mapping[Key, Stream]
     accounts: frozenset[str] = frozenset()
     asked: frozenset[Key] = frozenset()
+    consumers: Mapping[Subject, Consumer | None] = {}
     silent: frozenset[Subject] = frozenset()
 
     def covers(self, key: Key) -> bool:
@@ -54,6 +56,10 @@ def settled(
         else:
             del found[stream.key]
             found |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
+    for subject, consumer in again.consumers.items():
+        of_stream = found.get((subject.account, subject.stream))
+        if of_stream is not None and subject in missing:
+            found[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
     for subject in missing:
         key = (subject.account, subject.name)
         if subject.kind == "stream" and key not in found and (other := again.streams.get(key)):
@@ -75,6 +81,11 @@ def _with_consumers(stream: Stream, other: Stream | None, missing: Collection[Su
     return msgspec.structs.replace(stream, consumers=tuple(kept[name] for name in sorted(kept)))
 
 
+def _with_consumer(stream: Stream, name: str, consumer: Consumer | None) -> Stream:
+    kept = {c.name: c for c in stream.consumers if c.name != name} | ({} if consumer is None else {name: consumer})
+    return msgspec.structs.replace(stream, consumers=tuple(kept[each] for each in sorted(kept)))
+
+
 def _instead(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
     """What stands in the place of a torn asset: nothing where it is gone, or was made anew and is not led yet."""
     if other is not None and (other.from_leader or other.created == torn.created):
@@ -82,6 +93,8 @@ def _instead(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
 
 
 def _stays_silent(subject: Subject, again: Repeated) -> bool:
+    if subject in again.consumers:
+        return False
     key = (subject.account, subject.stream if subject.kind == "consumer" else subject.name)
     return not again.covers(key) or subject in again.silent
 
@@ -99,6 +112,11 @@ def lasting(gaps: Iterable[Gap], earlier: ClusterSnapshot, last: ClusterSnapshot
         asset = assets.get(gap.subject)
         if asset is not None and asset.from_leader and not _is_young(asset, earlier):
             yield gap
+
+
+def is_new(asset: Stream | Consumer) -> bool:
+    """Whether it was made so shortly before it was read that its first election may be going on."""
+    return asset.created is not None and asset.at - asset.created < _YOUNG
 
 
 def _is_young(asset: Stream | Consumer, sample: ClusterSnapshot) -> bool:

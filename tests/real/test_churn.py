@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from tests.servers import Cluster, ClusterFactory, wait_until
 pytestmark = pytest.mark.real
 
 NAME = "CHURN"
+_CREATED = re.compile(rb'"created":\s*"[^"]+"')
 
 
 def _make(cluster: Cluster) -> str:
@@ -58,12 +60,21 @@ def _with_jsz(sample: Sample, replies: dict[str, Exchange], *more: Exchange) -> 
     return msgspec.structs.replace(sample, exchanges=(*others, *replies.values(), *more))
 
 
+def _aged(sample: Sample) -> Sample:
+    """The same, with every asset made long ago: what was just made may be without a leader."""
+
+    def aged(exchange: Exchange) -> Exchange:
+        return msgspec.structs.replace(exchange, body=_CREATED.sub(b'"created":"2020-01-01T00:00:00Z"', exchange.body))
+
+    return msgspec.structs.replace(sample, exchanges=tuple(map(aged, sample.exchanges)))
+
+
 def test_a_consumer_that_goes_while_servers_are_asked(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
     leader = _make(cluster)
-    (before,) = look(cluster.url("sys"), plan=ONCE)
+    (before,) = map(_aged, look(cluster.url("sys"), plan=ONCE))
     _delete(cluster)
-    (after,) = look(cluster.url("sys"), plan=ONCE)
+    (after,) = map(_aged, look(cluster.url("sys"), plan=ONCE))
     # Its leader was asked after the deletion, the others before.
     torn = _with_jsz(before, {**_jsz(before), leader: _jsz(after)[leader]})
     assert [gap.subject.name for gap in gaps([before, torn])] == ["job"]
@@ -76,6 +87,60 @@ def test_a_consumer_that_goes_while_servers_are_asked(cluster_factory: ClusterFa
     # The repeated answers still tell of what is really without a leader.
     still = [msgspec.structs.replace(e, endpoint=Endpoint.JSZ_AGAIN) for e in _jsz(torn).values()]
     assert [gap.subject.name for gap in gaps([before, _with_jsz(torn, _jsz(torn), *still)])] == ["job"]
+
+
+def test_a_consumer_that_has_no_leader_yet_is_no_gap_while_it_is_new(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(nodes=3)
+    _make(cluster)
+    for user, endpoint in (("sys", Endpoint.JSZ), ("app", Endpoint.CONSUMER_LIST)):
+        (sample,) = look(cluster.url(user), plan=ONCE)
+        leaderless = _edited(sample, endpoint, _without_leader)
+        assert gaps([leaderless, leaderless]) == []
+        assert [said(code, (leaderless, leaderless)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
+        old = _aged(leaderless)
+        assert [gap.subject.name for gap in gaps([old, old])] == ["job"]
+        assert set(said("JSD702", (old, old))) == {f"APP/{NAME}/job"}
+
+
+def _without_leader(body: dict[str, Any]) -> None:
+    """Neither a JSZ reply nor a CONSUMER.LIST names a leader of the consumer `job`."""
+    for account in body.get("data", {}).get("account_details", []):
+        for stream in account.get("stream_detail", []):
+            _without_leader({"consumers": stream.get("consumer_detail", [])})
+    for consumer in body.get("consumers", []):
+        if consumer["name"] == "job":
+            consumer["cluster"].pop("leader")
+
+
+def test_a_consumer_that_is_missing_from_both_samples_although_it_lives(cluster_factory: ClusterFactory) -> None:
+    """It is deleted and made anew again and again, and both lists waited in vain for it."""
+    cluster = cluster_factory(nodes=3)
+    _make(cluster)
+    torn = _edited(look(cluster.url("app"), plan=ONCE)[0], Endpoint.CONSUMER_LIST, _call_missing)
+    assert [gap.subject.name for gap in gaps([torn, torn])] == ["job"]
+
+    async def asked_singly(client: Client) -> Exchange:
+        subject = f"$JS.API.CONSUMER.INFO.{NAME}.job"
+        reply = await client.request(subject, timeout=5)
+        return Exchange(Access.ACCOUNT, Endpoint.CONSUMER_INFO_AGAIN, subject, torn.taken_at, 1, reply.data)
+
+    lives = with_client(cluster, asked_singly)
+    _delete(cluster)
+    gone = with_client(cluster, asked_singly)
+    for answer, left in ((lives, {"stays", "job"}), (gone, {"stays"})):
+        whole = msgspec.structs.replace(torn, exchanges=(*torn.exchanges, answer))
+        assert gaps([torn, whole]) == []
+        assert [said(code, (torn, whole)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
+        assert {c.name for _, c in seen(assemble([torn, whole])).led_consumers()} == left
+    # An answer of a member that lost its leader, or none, leaves it silent.
+    leaderless = _edited(msgspec.structs.replace(torn, exchanges=(lives,)), lives.endpoint, _lost)
+    still = msgspec.structs.replace(torn, exchanges=(*torn.exchanges, *leaderless.exchanges))
+    assert [gap.subject.name for gap in gaps([torn, still])] == ["job"]
+
+
+def _lost(reply: dict[str, Any]) -> None:
+    reply["created"] = "2020-01-01T00:00:00Z"
+    reply["cluster"].pop("leader")
 
 
 def test_a_consumer_that_goes_while_its_stream_is_listed(cluster_factory: ClusterFactory) -> None:
@@ -105,7 +170,7 @@ def _call_missing(page: dict[str, Any]) -> None:
 
 def _edited(sample: Sample, endpoint: Endpoint, edit: Any) -> Sample:
     def edited(exchange: Exchange) -> Exchange:
-        if exchange.access is not Access.ACCOUNT or exchange.endpoint is not endpoint:
+        if exchange.endpoint is not endpoint:
             return exchange
         body = msgspec.json.decode(exchange.body)
         edit(body)

@@ -11,7 +11,6 @@ consumers: what has not answered for a whole timeout is not asked any further. S
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
@@ -79,7 +78,6 @@ class AccountSource:
         self._offsets: dict[str, list[int]] = {}
         self._failures: list[tuple[NoReplyError, str, str]] = []
         self._torn: set[tuple[str, str]] = set()
-        self._torn_before: set[tuple[str, str]] = set()
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
@@ -89,7 +87,7 @@ class AccountSource:
         """
         haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         asking = []
-        self._torn_before, self._torn = self._torn, set()
+        self._torn = set()
         if self._first:
             asking.append(self._ask_user(haul))
             if self._plan.accounts:
@@ -105,29 +103,38 @@ class AccountSource:
         return haul
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
-        """Ask again for streams and consumers whose leader was silent in the last sample alone.
+        """Ask again, one by one, for streams and consumers whose leader was silent in the last sample.
 
         A server that collects a list waits four seconds for an asset that is deleted meanwhile, and then calls it
-        missing. What was missing in the sample before as well stays missing: those servers are down.
+        missing. A name that was missing in the sample before as well may be another asset each time: only the answer
+        for that one asset tells whether it lives, and since when.
         """
         haul = CollectionResult()
-        torn = self._torn - self._torn_before
-        if not torn or len(torn) > MOST_TORN:
+        if not self._torn or len(self._torn) > MOST_TORN:
             return haul
-        progress(f"asking again for {len(torn)} assets that changed meanwhile")
+        progress(f"asking again for {len(self._torn)} assets that changed meanwhile")
         await asyncio.sleep(SETTLE_S)
-        silent = {stream for stream, consumer in torn if not consumer}
-        await asyncio.gather(*(self._ask_stream_again(haul, stream) for stream in sorted(silent)))
-        listed = sorted({stream for stream, consumer in torn if consumer} | silent)
+        streams = sorted(stream for stream, consumer in self._torn if not consumer)
+        consumers = sorted((stream, consumer) for stream, consumer in self._torn if consumer)
+        await asyncio.gather(*(self._ask_again(haul, Endpoint.STREAM_INFO_AGAIN, stream) for stream in streams))
         if self._plan.consumers:
+            names = [f"{stream}.{consumer}" for stream, consumer in consumers]
+            allowed = await asyncio.gather(*(self._ask_again(haul, Endpoint.CONSUMER_INFO_AGAIN, n) for n in names))
+            denied = {stream for (stream, _), may in zip(consumers, allowed, strict=True) if not may}
+            listed = sorted({*streams, *denied})
             await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in listed))
         return haul
 
-    async def _ask_stream_again(self, haul: CollectionResult, stream: str) -> None:
-        subject = f"{self._prefix}.STREAM.INFO.{stream}"
-        with contextlib.suppress(NoReplyError):  # it stays what the sample says of it
-            reply = await self._asker.one(subject)
-            haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.STREAM_INFO_AGAIN, subject))
+    async def _ask_again(self, haul: CollectionResult, endpoint: Endpoint, name: str) -> bool:
+        """Whether this login may ask. Without an answer the asset stays what the sample says of it."""
+        subject = f"{self._prefix}.{endpoint.value.removesuffix('.again')}.{name}"
+        try:
+            async with self._slots.one():
+                reply = await self._asker.one(subject)
+        except NoReplyError as error:
+            return error.why is not Why.DENIED
+        haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
+        return True
 
     async def _ask_consumers_again(self, haul: CollectionResult, stream: str) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"

@@ -24,7 +24,7 @@ from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
-from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
+from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.parse.reports import NO_RAFT_GROUPS
@@ -65,7 +65,7 @@ class MonitorSource:
         self._first = True
         self._names: dict[str, str] = {}
         self._unhealthy: set[str] = set()
-        self._looks: list[dict[str, bytes]] = [{}, {}]
+        self._looks: list[list[tuple[str, bytes]]] = [[], []]
         self._budgets: defaultdict[MonitorUrl, Budget] = defaultdict(Budget)
 
     @property
@@ -75,7 +75,7 @@ class MonitorSource:
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """/jsz of every server; in the first sample /varz and /healthz too."""
-        self._looks = [self._looks[-1], {}]
+        self._looks = [self._looks[-1], []]
         self._budgets = defaultdict(Budget)
         haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
@@ -88,12 +88,15 @@ class MonitorSource:
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Ask again for the accounts with assets that changed while the last sample was taken."""
         haul = CollectionResult()
-        if self._plan.assets and (accounts := newly_torn(*self._looks)):
-            progress("asking again for assets that changed meanwhile")
-            await asyncio.sleep(SETTLE_S)
+
+        async def ask(account: str) -> Replies:
             async with self._client() as client:
-                asked = [(url, account) for url in self._urls for account in accounts]
-                await asyncio.gather(*(self._ask_jsz(client, url, haul, account) for url, account in asked))
+                bodies = await asyncio.gather(*(self._ask_again(client, url, haul, account) for url in self._urls))
+            return [(self._names.get(u.base, u.base), body) for u, body in zip(self._urls, bodies, strict=True) if body]
+
+        if self._plan.assets:
+            before, now = self._looks
+            await ask_until_settled(before, now, ask, progress)
         return haul
 
     def _client(self) -> httpx.AsyncClient:
@@ -124,26 +127,33 @@ class MonitorSource:
                 await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, haul)
         return alive
 
-    async def _ask_jsz(
-        self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult, account: str = ""
-    ) -> bool:
-        """Of all accounts, or, after the last sample, of one."""
+    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
+        try:
+            body = await self._ask(client, url, Endpoint.JSZ, self._jsz_options(), haul)
+        except MonitorError as error:
+            haul.gaps.append(error.gap)
+            return False
+        self._looks[-1].append((self._names.get(url.base, url.base), body))
+        return True
+
+    async def _ask_again(
+        self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult, account: str
+    ) -> bytes:
+        """The body; empty where there was none."""
+        try:
+            return await self._ask(client, url, Endpoint.JSZ_AGAIN, self._jsz_options() | {"acc": account}, haul)
+        except MonitorError as error:
+            haul.gaps.append(error.gap)
+            return b""
+
+    def _jsz_options(self) -> dict[str, str]:
         options: dict[str, str] = {}
         if self._plan.assets or self._plan.accounts or self._plan.raft:
             options |= {"accounts": "true", "limit": str(ALL_ACCOUNTS)}
         if self._plan.assets:
             options |= {"streams": "true", "config": "true"}
             options |= {"consumers": "true"} if self._plan.consumers else {}
-        try:
-            if account:
-                await self._ask(client, url, Endpoint.JSZ_AGAIN, options | {"acc": account}, haul)
-            else:
-                body = await self._ask(client, url, Endpoint.JSZ, options, haul)
-                self._looks[-1][self._names.get(url.base, url.base)] = body
-        except MonitorError as error:
-            haul.gaps.append(error.gap)
-            return False
-        return True
+        return options
 
     async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
         """/accountz; then, in operator mode, each account that it names."""

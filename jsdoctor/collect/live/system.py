@@ -18,7 +18,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
 from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
-from jsdoctor.collect.live.torn import SETTLE_S, newly_torn
+from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.collect.live.unanswered import hanging, late, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
@@ -99,7 +99,7 @@ class SystemSource:
         self._given_up: set[tuple[Endpoint, str]] = set()
         self._plan = plan
         self._first = True
-        self._looks: list[dict[str, bytes]] = [{}, {}]
+        self._looks: list[Replies] = [(), ()]
         self._unhealthy = False
 
     @property
@@ -130,11 +130,18 @@ class SystemSource:
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Ask again for the accounts with assets that changed while the last sample was taken."""
         haul = CollectionResult()
-        if self._plan.assets and (accounts := newly_torn(*self._looks)):
-            progress("asking again for assets that changed meanwhile")
-            await asyncio.sleep(SETTLE_S)
-            options = _jsz_options(self._plan)
-            await asyncio.gather(*(self._ask(haul, Endpoint.JSZ_AGAIN, options | {"account": a}) for a in accounts))
+        options = _jsz_options(self._plan)
+
+        async def ask(account: str) -> Replies:
+            one = CollectionResult()
+            await self._ask(one, Endpoint.JSZ_AGAIN, options | {"account": account})
+            haul.exchanges += one.exchanges
+            haul.gaps += one.gaps
+            return _by_server(one.exchanges, Endpoint.JSZ_AGAIN)
+
+        if self._plan.assets:
+            before, now = self._looks
+            await ask_until_settled(before, now, ask, progress)
         return haul
 
     async def _ask_assets(self, haul: CollectionResult) -> None:
@@ -206,10 +213,10 @@ def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
     return options
 
 
-def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> dict[str, bytes]:
-    """Bodies of the replies by the names of the servers."""
+def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Replies:
+    """Bodies of the replies with the names of the servers."""
     found = [exchange for exchange in exchanges if exchange.endpoint is endpoint]
-    return {_decoded(exchange.body, _Sender).server.name: exchange.body for exchange in found}
+    return [(_decoded(exchange.body, _Sender).server.name, exchange.body) for exchange in found]
 
 
 def _is_unhealthy(body: bytes) -> bool:

@@ -6,11 +6,14 @@ when nobody names a leader. Most of these were made or deleted at that moment.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
+
+from jsdoctor.collect.live.collection_result import Progress
 
 MOST_TORN = 64
 """So many assets at once did not change by chance: this is an outage, and asking again would not help."""
@@ -18,6 +21,11 @@ MOST_ACCOUNTS = 8
 """One request each."""
 SETTLE_S = 0.5
 """How long after a sample torn assets are asked for again: a deletion or an election ends within this time, mostly."""
+_ROUNDS = 3
+"""Each waits twice as long as the one before: on a busy machine a deletion reaches the last server late."""
+
+Replies = Sequence[tuple[str, bytes]]
+"""Bodies of JSZ replies, each with the name of the server; one for each account that was asked for."""
 
 
 class Asset(NamedTuple):
@@ -60,22 +68,31 @@ class _Envelope(msgspec.Struct, frozen=True):
     data: _Jsz | None = None
 
 
-def newly_torn(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> list[str]:
-    """The accounts, by id, with assets that are torn in the replies of now and were not in those of before.
+async def ask_until_settled(
+    before: Replies, now: Replies, ask: Callable[[str], Awaitable[Replies]], progress: Progress
+) -> None:
+    """Ask again for the accounts, by id, whose assets are torn in the replies of now and were not in those of before.
 
-    What stays torn from one sample to the next does not change at this moment. Empty too where it is no use to ask.
+    Only assets that stay torn as they are, by date of creation, are asked for once more. What stays torn from one
+    sample to the next does not change at this moment.
     """
     torn = torn_assets(now)
     if torn:
         torn -= torn_assets(before)
-    accounts = {asset.account for asset in torn}
-    return sorted(accounts) if len(torn) <= MOST_TORN and len(accounts) <= MOST_ACCOUNTS else []
+    for number in range(_ROUNDS):
+        accounts = sorted({asset.account for asset in torn})
+        if not torn or len(torn) > MOST_TORN or len(accounts) > MOST_ACCOUNTS:
+            return
+        progress("asking again for assets that changed meanwhile")
+        await asyncio.sleep(SETTLE_S * 2**number)
+        replies = await asyncio.gather(*(ask(account) for account in accounts))
+        torn &= torn_assets([reply for of_account in replies for reply in of_account])
 
 
-def torn_assets(replies: Mapping[str, bytes]) -> set[Asset]:
-    """The torn assets of JSZ replies (with or without their envelope), given by the name of the server."""
+def torn_assets(replies: Replies) -> set[Asset]:
+    """The torn assets of JSZ replies (with or without their envelope)."""
     placed: dict[Asset, list[tuple[str, _Cluster | None]]] = defaultdict(list)
-    for server, body in replies.items():
+    for server, body in replies:
         for account in _opened(body).account_details or ():
             for stream in account.stream_detail or ():
                 key = Asset(account.id or account.name, stream.name, "", stream.created)
@@ -83,17 +100,18 @@ def torn_assets(replies: Mapping[str, bytes]) -> set[Asset]:
                 for consumer in stream.consumer_detail or ():
                     of_consumer = key._replace(consumer=consumer.name, created=consumer.created)
                     placed[of_consumer].append((server, consumer.cluster))
-    return {asset for asset, copies in placed.items() if _is_torn(copies, replies)}
+    answered = {server for server, _ in replies}
+    return {asset for asset, copies in placed.items() if _is_torn(copies, answered)}
 
 
-def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Mapping[str, bytes]) -> bool:
+def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Collection[str]) -> bool:
     leaders = set()
     for server, cluster in copies:
         if cluster is None or cluster.leader == server:
             return False
         leaders.add(cluster.leader)
     named = leaders - {""}
-    return not named or bool(named & answered.keys())
+    return not named or bool(named.intersection(answered))
 
 
 def _opened(body: bytes) -> _Jsz:
