@@ -7,6 +7,7 @@ import secrets
 import nkeys
 
 _UNLIMITED = {"subs": -1, "data": -1, "payload": -1}
+_NO_JETSTREAM_LIMITS = {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
 
 
 class Key:
@@ -28,18 +29,29 @@ class Key:
 class Operator:
     """An operator with the accounts APP and SYS. `config` is what a server needs to know of them.
 
-    `app_limits` are limits in the JWT of APP (conn, leaf, subs), in place of none.
+    `app_limits` are limits in the JWT of APP (conn, leaf, subs), in place of none. `jetstream` gives every account but
+    SYS JetStream without limits; `tiers` are limits of APP instead, by tier. `others` are names of more accounts.
     """
 
-    def __init__(self, app_limits: dict[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        app_limits: dict[str, int] | None = None,
+        *,
+        jetstream: bool = False,
+        tiers: dict[str, dict[str, int]] | None = None,
+        others: tuple[str, ...] = (),
+    ) -> None:
+        self._jetstream, self._tiers = jetstream, tiers
         self._limits = {"APP": app_limits or {}}
         self._operator = Key(nkeys.PREFIX_BYTE_OPERATOR)
         self.app, self.system = Key(nkeys.PREFIX_BYTE_ACCOUNT), Key(nkeys.PREFIX_BYTE_ACCOUNT)
+        self.others = {name: Key(nkeys.PREFIX_BYTE_ACCOUNT) for name in others}
+        more = "".join(f"  {key.public}: {self._account(key, name)}\n" for name, key in self.others.items())
         self.config = (
             f"operator: {self._operator.jwt(self._operator.public, 'op', {'type': 'operator'})}\n"
             f"system_account: {self.system.public}\nresolver: MEMORY\nresolver_preload: {{\n"
             f"  {self.app.public}: {self._account(self.app, 'APP')}\n"
-            f"  {self.system.public}: {self._account(self.system, 'SYS')}\n}}\n"
+            f"  {self.system.public}: {self._account(self.system, 'SYS')}\n{more}}}\n"
         )
 
     def user(self, account: Key, expires: int | None = None) -> tuple[str, str]:
@@ -48,8 +60,12 @@ class Operator:
         return account.jwt(key.public, "user", {**_UNLIMITED, "type": "user"}, expires), key.seed
 
     def _account(self, account: Key, name: str) -> str:
-        limits = {**_UNLIMITED, "imports": -1, "exports": -1, "wildcards": True, "conn": -1, "leaf": -1}
-        limits |= self._limits.get(name, {})
+        limits: dict[str, object] = {**_UNLIMITED, "imports": -1, "exports": -1, "wildcards": True}
+        limits |= {"conn": -1, "leaf": -1, **self._limits.get(name, {})}
+        if self._tiers and name == "APP":
+            limits |= {"tiered_limits": {tier: {**_NO_JETSTREAM_LIMITS, **of} for tier, of in self._tiers.items()}}
+        elif self._jetstream and name != "SYS":
+            limits |= _NO_JETSTREAM_LIMITS
         return self._operator.jwt(account.public, name, {"limits": limits, "type": "account"})
 
 

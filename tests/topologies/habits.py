@@ -21,6 +21,7 @@ from nats.js.errors import NotFoundError
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 
 SECOND_NS = 1_000_000_000
+_ATTEMPTS = 50
 BOUNDED: dict[str, Any] = {"max_bytes": 32 << 20, "max_age": 72 * HOUR_NS, "max_msg_size": 1 << 20}
 
 
@@ -39,8 +40,20 @@ class Place:
     async def publish(self, subject: str, count: int = 20, **headers: str) -> None:
         """Acknowledged messages."""
         for _ in range(count):
-            reply = await self.client.request(subject, b"x" * 64, timeout=10, headers=headers or None)
+            await self.store(subject, b"x" * 64, headers)
+
+    async def store(self, subject: str, body: bytes, headers: dict[str, str] | None = None) -> None:
+        """One acknowledged message. Tries again while our server does not know a stream that was just created."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                reply = await self.client.request(subject, body, timeout=10, headers=headers or None)
+            except nats.errors.NoRespondersError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                await asyncio.sleep(0.1)
+                continue
             assert b'"error"' not in reply.data, reply.data
+            return
 
     async def work(self, stream: str, consumer: str, pause_s: float = 0.05) -> None:
         """A worker that fetches and acknowledges until it is cancelled."""
@@ -306,7 +319,7 @@ async def scheduled_messages(place: Place) -> None:
 async def counters(place: Place) -> None:
     await place.stream("COUNTERS", allow_msg_counter=True, allow_direct=True)
     for _ in range(20):
-        await place.client.request("counters.hits", b"", timeout=10, headers={"Nats-Incr": "1"})
+        await place.store("counters.hits", b"", {"Nats-Incr": "1"})
 
 
 @habit("BATCHES", since=(2, 12))
@@ -316,7 +329,7 @@ async def atomic_batches(place: Place) -> None:
         for number in range(1, 6):
             headers = {"Nats-Batch-Id": f"b{batch}", "Nats-Batch-Sequence": str(number)}
             last = {"Nats-Batch-Commit": "1"} if number == 5 else {}
-            await place.client.request("batches.x", b"x", timeout=10, headers={**headers, **last})
+            await place.store("batches.x", b"x", {**headers, **last})
 
 
 @habit("PERKEY", publishes("perkey.a"))

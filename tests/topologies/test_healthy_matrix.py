@@ -6,7 +6,6 @@ Declared before the first run: every habit and every topology below is healthy.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import socket
 import struct
@@ -15,84 +14,17 @@ from pathlib import Path
 
 import nats
 import pytest
-from nats.aio.msg import Msg
 
 from tests.deployment import add_stream, api
-from tests.real.outage import Json, requested
-from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster, upgrade
-from tests.topologies.habits import BOUNDED, HABITS, Habit, Place
+from tests.topologies.habits import BOUNDED, HABITS, Habit
+from tests.topologies.healthy import at_work, furnish, look, of_habits
 from tests.topologies.landscape import Landscape, server
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
-LOOKS = 2
-"""Looks at each state; for the figures of a release, 20."""
 QUIET_S = 62
 """So long nobody works on what batch jobs have to do: past the shortest threshold of rules that judge activity."""
-
-
-def loud(report: Json) -> list[str]:
-    """Everything at warning or above, every check that failed to run, every gap."""
-    found = [
-        f"{r['severity']} {r['code']} {'/'.join(v for v in r['subject'].values() if v)}: {r['message']}"
-        for r in report["results"]
-        if r["outcome"] == "error" or (r["outcome"] == "fail" and r["severity"] != "info")
-    ]
-    return [*found, *(f"gap {gap}" for gap in requested(report))]
-
-
-def look(url: str, times: int = LOOKS, *options: str) -> list[str]:
-    """What is wrong with so many looks."""
-    said = []
-    for _ in range(times):
-        code, report = run_check("--isolated", "--server", url, *options)
-        said += loud(report) or ([] if code == 0 else [f"exit {code}"])
-    return said
-
-
-async def furnish(url: str, replicas: int, habits: list[Habit]) -> None:
-    client = await nats.connect(url.split(","))
-    try:
-        for one in habits:
-            await one.furnish(Place(client, replicas))
-    finally:
-        await client.close()
-
-
-async def while_busy(url: str, replicas: int, habits: list[Habit], login: str) -> list[str]:
-    client = await nats.connect(url.split(","))
-    place = Place(client, replicas)
-    try:
-        tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in habits for work in one.busy]
-        # Subscribers of what `furnish` left behind: a busy deployment has its clients.
-        for subject, queue in (("deliver.acknone", ""), ("deliver.ackall", ""), ("deliver.group", "workers")):
-            await client.subscribe(subject, queue=queue, cb=_acknowledge)
-        await asyncio.sleep(3)
-        said = await asyncio.to_thread(look, login)
-        failed = [task.exception() for task in tasks if task.done()]
-        assert not failed, failed
-        await ended(tasks)
-        return said
-    finally:
-        await client.close()
-
-
-async def ended(tasks: list[asyncio.Future[None]]) -> None:
-    """Cancel until all have ended: nats.py may take a cancellation for the timeout of a fetch and go on working."""
-    left = set(tasks)
-    for _ in range(30):
-        for task in left:
-            task.cancel()
-        if left:
-            _, left = await asyncio.wait(left, timeout=1)
-    assert not left, f"{len(left)} habits do not end"
-
-
-async def _acknowledge(message: Msg) -> None:
-    if message.reply:
-        with contextlib.suppress(nats.errors.Error):
-            await message.respond(b"+ACK")
 
 
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
@@ -103,10 +35,19 @@ def test_habits(tmp_path: Path, version: str, shape: Callable[[Landscape], list[
     with Landscape(tmp_path, version) as land:
         replicas = len(shape(land))
         asyncio.run(furnish(land.url(), replicas, habits))
-        assert asyncio.run(while_busy(land.url(), replicas, habits, land.url(user="sys"))) == []
-        asyncio.run(asyncio.sleep(QUIET_S))
-        assert look(land.url(user="sys")) == []
-        assert look(land.url()) == []
+        said = asyncio.run(busy_and_idle(land, replicas, habits))
+        assert not any(said.values()), said
+
+
+async def busy_and_idle(land: Landscape, replicas: int, habits: list[Habit]) -> dict[str, list[str]]:
+    """What is wrong while the clients work, and a while after they have stopped."""
+    by_system, by_account = land.url(user="sys"), land.url()
+    async with at_work(land.url(), replicas, habits) as rest:
+        busy = await asyncio.to_thread(look, by_system)
+        await rest()
+        await asyncio.sleep(QUIET_S)
+        idle = [await asyncio.to_thread(look, login) for login in (by_system, by_account)]
+    return {"busy": busy, "idle, system account": idle[0], "idle, account": idle[1]}
 
 
 async def across_domains(land: Landscape, site: str) -> None:
@@ -138,15 +79,15 @@ def test_hub_and_leaf_sites(tmp_path: Path, version: str) -> None:
         for site in sites(land, 4):
             asyncio.run(across_domains(land, site))
         assert look(land.url(*HUB, user="sys")) == []
-        assert look(land.url("site1", user="sys"), 1) == []
-        assert look(land.url("site1"), 1) == []
+        assert look(land.url("site1", user="sys"), times=1) == []
+        assert look(land.url("site1"), times=1) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_super_cluster_of_three(tmp_path: Path, version: str) -> None:
     with Landscape(tmp_path, version) as land:
         keys = super_cluster(land)
-        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST", "ORIGIN", "KV_plain")]
+        habits = of_habits("QUEUE", "INTEREST", "ORIGIN", "KV_plain")
         asyncio.run(furnish(land.url(keys[0]), 1, habits))
         assert look(land.url(*keys, user="sys")) == []
 
@@ -198,7 +139,7 @@ def test_encrypted_stores_and_websocket(tmp_path: Path, version: str) -> None:
         port = land.port("websocket")
         encrypted = server("n1").replace("store_dir: store", "store_dir: store, key: secret")
         land.start("n1", encrypted + f'websocket {{ listen: "127.0.0.1:{port}", no_tls: true }}\n')
-        habits = [one for one in HABITS if one.name in ("QUEUE", "RING", "KV_plain", "PACKED")]
+        habits = of_habits("QUEUE", "RING", "KV_plain", "PACKED")
         asyncio.run(furnish(land.url(), 1, habits))
         assert look(land.url(user="sys")) == []
 
@@ -208,11 +149,11 @@ def test_rolling_upgrade_half_way(tmp_path: Path, version: str) -> None:
     """One of three servers runs the next version, since a moment ago; the two others have been up for longer."""
     with Landscape(tmp_path, VERSIONS[VERSIONS.index(version) - 1]) as land:
         keys = cluster(land)
-        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST", "ORIGIN", "PERKEY")]
+        habits = of_habits("QUEUE", "INTEREST", "ORIGIN", "PERKEY")
         asyncio.run(furnish(land.url(*keys), 3, habits))
         asyncio.run(asyncio.sleep(QUIET_S))
         upgrade(land, "n1", keys, version)
-        assert look(land.url(*keys, user="sys"), 1, "--set", "JSD709.roll_out=1m") == []
+        assert look(land.url(*keys, user="sys"), "--set", "JSD709.roll_out=1m", times=1) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -229,9 +170,9 @@ def test_imports_and_exports_and_limits(tmp_path: Path, version: str) -> None:
     )
     with Landscape(tmp_path, version) as land:
         keys = cluster(land, accounts=accounts + other + imports)
-        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST", "RING")]
+        habits = of_habits("QUEUE", "INTEREST", "RING")
         asyncio.run(furnish(land.url(*keys), 3, habits))
-        asyncio.run(furnish(land.url(*keys, user="shop"), 3, [one for one in HABITS if one.name == "RING"]))
+        asyncio.run(furnish(land.url(*keys, user="shop"), 3, of_habits("RING")))
         assert look(land.url(*keys, user="sys")) == []
 
 
@@ -239,7 +180,7 @@ def test_imports_and_exports_and_limits(tmp_path: Path, version: str) -> None:
 def test_after_a_lame_duck_server_came_back(tmp_path: Path, version: str) -> None:
     with Landscape(tmp_path, version) as land:
         keys = cluster(land, "lame_duck_duration: 30s\nlame_duck_grace_period: 1s\n")
-        habits = [one for one in HABITS if one.name in ("QUEUE", "INTEREST")]
+        habits = of_habits("QUEUE", "INTEREST")
         asyncio.run(furnish(land.url(*keys), 3, habits))
         land.signal("n3", signal.SIGUSR2)
         land.wait_for(lambda: not land.node("n3").running, "the lame duck to be gone", timeout=60)

@@ -1,0 +1,102 @@
+"""Looking at healthy deployments: habits that are set up and at work, and whatever `jsdoctor check` says of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import nats
+from nats.aio.msg import Msg
+
+from tests.real.outage import Json, requested
+from tests.real.ward import run_check
+from tests.topologies.habits import HABITS, Habit, Place
+
+LOOKS = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
+"""Looks at each state; for the figures of a release, 20."""
+
+
+def loud(report: Json) -> list[str]:
+    """Everything at warning or above, every check that failed to run, every gap."""
+    found = [
+        f"{r['severity']} {r['code']} {'/'.join(v for v in r['subject'].values() if v)}: {r['message']}"
+        for r in report["results"]
+        if r["outcome"] == "error" or (r["outcome"] == "fail" and r["severity"] != "info")
+    ]
+    return [*found, *(f"gap {gap}" for gap in requested(report))]
+
+
+def look(url: str, *options: str, times: int = LOOKS) -> list[str]:
+    """What is wrong with so many looks."""
+    said = []
+    for _ in range(times):
+        code, report = run_check("--isolated", "--server", url, *options)
+        said += loud(report) or ([] if code == 0 else [f"exit {code}"])
+    return said
+
+
+def of_habits(*names: str) -> list[Habit]:
+    """The habits of those names."""
+    return [one for one in HABITS if one.name in names]
+
+
+async def furnish(url: str, replicas: int, habits: list[Habit], **login: Any) -> None:
+    """Set the habits up."""
+    client = await nats.connect(url.split(","), **login)
+    try:
+        for one in habits:
+            await one.furnish(Place(client, replicas))
+    finally:
+        await client.close()
+
+
+@contextlib.asynccontextmanager
+async def at_work(url: str, replicas: int, habits: list[Habit], **login: Any) -> AsyncIterator[Callable[[], Any]]:
+    """The clients of the habits work until what is yielded is awaited; subscribers stay for the whole context."""
+    client = await nats.connect(url.split(","), **login)
+    place = Place(client, replicas)
+    tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in habits for work in one.busy]
+
+    async def rest() -> None:
+        failed = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+        assert not any(failed), failed
+        await ended(tasks)
+        tasks.clear()
+
+    try:
+        # Subscribers of what `furnish` left behind: consumers that push have their clients, busy and idle.
+        for subject, queue in (("deliver.acknone", ""), ("deliver.ackall", ""), ("deliver.group", "workers")):
+            await client.subscribe(subject, queue=queue, cb=_acknowledge)
+        await asyncio.sleep(3)
+        yield rest
+    finally:
+        await ended(tasks)
+        await client.close()
+
+
+async def while_busy(url: str, replicas: int, habits: list[Habit], login: str, *options: str, **who: Any) -> list[str]:
+    """What is wrong while the clients of the habits work."""
+    async with at_work(url, replicas, habits, **who) as rest:
+        said = await asyncio.to_thread(look, login, *options)
+        await rest()
+        return said
+
+
+async def ended(tasks: list[asyncio.Future[None]]) -> None:
+    """Cancel until all have ended: nats.py may take a cancellation for the timeout of a fetch and go on working."""
+    left = set(tasks)
+    for _ in range(30):
+        for task in left:
+            task.cancel()
+        if left:
+            _, left = await asyncio.wait(left, timeout=1)
+    assert not left, f"{len(left)} habits do not end"
+
+
+async def _acknowledge(message: Msg) -> None:
+    if message.reply:
+        with contextlib.suppress(nats.errors.Error):
+            await message.respond(b"+ACK")

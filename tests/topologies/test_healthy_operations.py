@@ -1,0 +1,171 @@
+"""Healthy deployments in the middle of what operators do: maintenance, upgrades, scaling, a weekend without messages.
+
+Declared before the first run: nothing at warning or above, no gap, exit code 0, but where a test says otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+import nats
+import pytest
+
+from tests.clock import clock_shifter
+from tests.deployment import api
+from tests.real.outage import Json
+from tests.real.ward import run_check
+from tests.servers import VERSIONS
+from tests.topologies.deployments import cluster, single, upgrade
+from tests.topologies.habits import HABITS
+from tests.topologies.healthy import at_work, furnish, look, loud, of_habits, while_busy
+from tests.topologies.landscape import Landscape, routed, server
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
+COMMON = ("QUEUE", "INTEREST", "ORIGIN", "PERKEY", "KV_plain")
+DAY_S = 86_400.0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_one_node_in_maintenance(tmp_path: Path, version: str) -> None:
+    """Nothing while it is a lame duck. Once it is down, warnings or errors about that server and no other cause, which
+    a waiver can accept, as what is left has no reserve. Nothing when it is back.
+    """
+    with Landscape(tmp_path, version) as land:
+        keys = cluster(land, "lame_duck_duration: 40s\nlame_duck_grace_period: 5s\n")
+        asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
+        login = land.url("n1", "n2", user="sys")
+        land.signal("n3", signal.SIGUSR2)
+        time.sleep(2)  # the first of its clients are told to go elsewhere
+        assert look(login, times=1) == []
+        land.node("n3").stop()
+        land.wait_for(lambda: bool(land.monitor("n1", "/jsz")["meta_cluster"].get("leader")), "a meta leader")
+        time.sleep(12)  # past the time after which a silent peer counts as gone
+        code, report = run_check("--isolated", "--server", login)
+        assert code == 1
+        named = {result["code"] for result in failures_above_info(report)}
+        assert named & {"JSD703", "JSD803"}
+        assert all("n3" in str(result) for result in failures_above_info(report)), loud(report)
+        assert not [r for r in failures_above_info(report) if r["severity"] == "critical"], loud(report)
+        land.again("n3")
+        land.wait_meta(*keys)
+        assert look(land.url(*keys, user="sys")) == []
+
+
+def failures_above_info(report: Json) -> list[Json]:
+    return [r for r in report["results"] if r["outcome"] == "fail" and r["severity"] != "info"]
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_rolling_upgrade_at_each_step(tmp_path: Path, version: str) -> None:
+    """With the defaults, a moment after each of three servers has come back with the next version, under load."""
+    with Landscape(tmp_path, VERSIONS[VERSIONS.index(version) - 1]) as land:
+        keys = cluster(land)
+        habits = of_habits(*COMMON)
+        asyncio.run(furnish(land.url(*keys), 3, habits))
+        said = {}
+        for key in keys:
+            upgrade(land, key, keys, version)
+            said[f"{key}, idle"] = look(land.url(*keys, user="sys"))
+            said[f"{key}, busy"] = asyncio.run(while_busy(land.url(*keys), 3, habits, land.url(*keys, user="sys")))
+        assert not any(said.values()), said
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_encrypted_cluster_before_and_after_a_restart(tmp_path: Path, version: str) -> None:
+    with Landscape(tmp_path, version) as land:
+        keys = ["n1", "n2", "n3"]
+        for key in keys:
+            sealed = server(key).replace("store_dir: store", "store_dir: store, cipher: aes, key: secret")
+            land.start(key, sealed + routed(land, "C", key, keys))
+        land.wait_meta(*keys)
+        habits = of_habits(*COMMON, "PACKED")
+        asyncio.run(furnish(land.url(*keys), 3, habits))
+        login = land.url(*keys, user="sys")
+        said = {"busy": asyncio.run(while_busy(land.url(*keys), 3, habits, login))}
+        land.node("n2").stop()
+        land.again("n2")
+        land.wait_meta(*keys)
+        said["restarted"] = look(login)
+        said["restarted, busy"] = asyncio.run(while_busy(land.url(*keys), 3, habits, login))
+        assert not any(said.values()), said
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_quiet_weekend(tmp_path: Path, version: str) -> None:
+    """Work until three days ago, then nothing: the server's clock goes on by itself, and nobody publishes."""
+    shift = clock_shifter(tmp_path)
+    with Landscape(tmp_path, version) as land:
+        single(land)
+        pid = land.node("n1").pid
+        shift(pid, -2.9 * DAY_S)
+        habits = [
+            one for one in HABITS if one.fits(version) and one.name not in ("CHURN", "SESSIONS", "NIGHTLY", "MINUTE")
+        ]
+        asyncio.run(furnish(land.url(), 1, habits))
+
+        async def weekend() -> dict[str, list[str]]:
+            async with at_work(land.url(), 1, habits) as rest:
+                await asyncio.sleep(5)
+                await rest()
+                shift(pid, 0)
+                await asyncio.sleep(3)
+                logins = {"system account": land.url(user="sys"), "account": land.url()}
+                return {name: await asyncio.to_thread(look, login) for name, login in logins.items()}
+
+        said = asyncio.run(weekend())
+        assert not any(said.values()), said
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_scaling_up_and_down_under_load(tmp_path: Path, version: str) -> None:
+    async def scale(url: str, replicas: int) -> None:
+        client = await nats.connect(url.split(","))
+        for name in ("QUEUE", "ORIGIN", "KV_plain"):
+            info = await api(client, f"STREAM.INFO.{name}")
+            await api(client, f"STREAM.UPDATE.{name}", {**info["config"], "num_replicas": replicas})
+        await client.close()
+
+    async def scaled(land: Landscape, keys: list[str]) -> dict[str, list[str]]:
+        said = {}
+        async with at_work(land.url(*keys), 3, of_habits(*COMMON)) as rest:
+            for replicas in (1, 3, 1, 3):
+                await scale(land.url(*keys), replicas)
+                options = ("--ignore", "JSD605") if replicas == 1 else ()
+                said[f"to {replicas}"] = await asyncio.to_thread(look, land.url(*keys, user="sys"), *options)
+            await rest()
+        return said
+
+    with Landscape(tmp_path, version) as land:
+        keys = cluster(land)
+        asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
+        said = asyncio.run(scaled(land, keys))
+        assert not any(said.values()), said
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_object_store_with_large_chunks(tmp_path: Path, version: str) -> None:
+    """Chunks of 4 MB, of which a message may have 8, read and written while we look."""
+
+    async def stored(land: Landscape) -> dict[str, list[str]]:
+        client = await nats.connect(land.url())
+        bucket = await client.jetstream().create_object_store("videos", max_bytes=1 << 30)
+        options = nats.js.api.ObjectMetaOptions(max_chunk_size=4 << 20)
+        said: dict[str, list[str]] = {}
+        for number in range(2):
+            meta = nats.js.api.ObjectMeta(name=f"film{number}", options=options)
+            writing = asyncio.create_task(bucket.put(f"film{number}", b"x" * (40 << 20), meta=meta))
+            said[f"writing {number}"] = await asyncio.to_thread(look, land.url(user="sys"))
+            await writing
+        assert len((await bucket.get("film1")).data or b"") == 40 << 20
+        await bucket.delete("film0")
+        said["idle"] = await asyncio.to_thread(look, land.url())
+        await client.close()
+        return said
+
+    with Landscape(tmp_path, version) as land:
+        single(land, "max_payload: 8MB\n")
+        said = asyncio.run(stored(land))
+        assert not any(said.values()), said
