@@ -163,7 +163,7 @@ _TEXT = """\
 # What the peers look at, and what answers it here
 
 Every check of `nats audit`, every option of `nats server check`, every state of `nats server stream-check` and
-`consumer-check` ({version}), and the checks of Synadia Insights that can be told from one or two looks. Beside each
+`consumer-check` ({version}), and all 142 checks of Synadia Insights (its catalogue of June 2026). Beside each
 are the rules of jsdoctor with the defaults of their parameters. *Planned* rules are listed and not there yet. Where
 there is no rule, the reason is given. `jsdoctor explain CODE` shows the page of a rule.
 

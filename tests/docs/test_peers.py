@@ -50,6 +50,24 @@ def test_every_entry_has_one_answer() -> None:
         assert [bool(entry.ours), bool(entry.not_built), bool(entry.not_needed)].count(True) == 1, entry
 
 
+def insights_codes(words: str) -> list[str]:
+    """`A_001, 003 to 005, B_001` as the codes that it stands for."""
+    found: list[str] = []
+    prefix = ""
+    for part in words.split(", "):
+        first, _, last = part.partition(" to ")
+        prefix = first.rpartition("_")[0] or prefix
+        begin = int(first.rpartition("_")[2])
+        found += [f"{prefix}_{number:03}" for number in range(begin, int(last or begin) + 1)]
+    return found
+
+
+def test_every_check_of_the_commercial_product_has_one_answer() -> None:
+    """Its catalogue has 142 checks; JETSTREAM_012 and 016 and CLUSTER_002 are not in use."""
+    codes = [code for entry in PEERS.insights for code in insights_codes(entry.codes)]
+    assert len(codes) == len(set(codes)) == 142
+
+
 def test_links_lead_to_rule_pages() -> None:
     links = re.findall(r"\]\(([^)]+)\)", PAGE.read_text("utf-8"))
     assert links
