@@ -80,17 +80,13 @@ def _unnamed(count: int) -> Gap:
 
 
 def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
-    """Gaps for a stream, or for consumers of it, whose leader is known and was not heard.
-
-    Of what was just made, members may name a leader that does not lead yet: that is no gap where it was asked.
-    """
+    """Gaps for a stream, or for consumers of it, whose leader is known and was not heard."""
     if stream.has_leader and not stream.from_leader:
-        return [] if asked_all and is_new(stream) else [_unheard(stream.subject, stream.cluster, asked_all)]
+        return [_unheard(stream.subject, stream.cluster, asked_all)]
     return [
         _unheard(consumer.subject, consumer.cluster, asked_all)
         for consumer in stream.consumers
         if stream.from_leader and consumer.has_leader and not consumer.from_leader
-        if not (asked_all and is_new(consumer))
     ]
 
 

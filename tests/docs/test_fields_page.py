@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig, StreamState
+from jsdoctor.parse.replies import ConsumerReply
 from tests.servers import ROOT
 
 PAGE = (ROOT / "docs" / "fields.md").read_text("utf-8")
@@ -22,13 +23,21 @@ def answers(heading: str) -> dict[str, str]:
 
 
 def test_every_field_of_streams_and_consumers_has_an_answer() -> None:
-    for heading, model in (("Stream configuration", StreamConfig), ("Consumer configuration", ConsumerConfig)):
+    tables = {
+        "Stream configuration": StreamConfig,
+        "Consumer configuration": ConsumerConfig,
+        "Stream state": StreamState,
+        "Consumer state": ConsumerReply,
+    }
+    identity = {"stream_name", "config", "ts"}
+    for heading, model in tables.items():
         known = {field.encode_name for field in msgspec.structs.fields(model)}
+        known -= (identity | {"name"}) if model is ConsumerReply else set()
         assert answers(heading).keys() == known, heading
 
 
 def test_every_answer_is_a_rule_or_a_reason() -> None:
-    for heading in ("Stream configuration", "Consumer configuration", "Advisories and metrics"):
+    for heading in re.findall("^## (.+)$", PAGE, re.MULTILINE):
         for name, answer in answers(heading).items():
             assert "JSD" in answer or ": " in answer, name
             for page in re.findall(r"\]\(\.\./(rules/[^)]+)\)", answer):
