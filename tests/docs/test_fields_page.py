@@ -23,7 +23,7 @@ def answers(heading: str) -> dict[str, str]:
 
 
 def test_every_field_of_streams_and_consumers_has_an_answer() -> None:
-    tables = {
+    tables: dict[str, type[msgspec.Struct]] = {
         "Stream configuration": StreamConfig,
         "Consumer configuration": ConsumerConfig,
         "Stream state": StreamState,
