@@ -27,6 +27,7 @@ class Endpoint(StrEnum):
     Of `STORED_MESSAGES` the body is our own, as the messages themselves are nobody's business (`parse.stored_columns`).
     `…_AGAIN` were asked after the last sample, for assets that changed while it was taken.
     Of `STREAM_SUBJECTS` it is our own, too, with the few subjects that are near a filter (`parse.near_subjects`).
+    Of `CONSUMERS_AT_REST` it is a list of streams whose consumers cannot have changed since the last sample.
     Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
     """
 
@@ -47,6 +48,7 @@ class Endpoint(StrEnum):
     STREAM_INFO_AGAIN = "STREAM.INFO.again"
     CONSUMER_LIST_AGAIN = "CONSUMER.LIST.again"
     CONSUMER_INFO_AGAIN = "CONSUMER.INFO.again"
+    CONSUMERS_AT_REST = "CONSUMER.LIST.rest"
     ACCOUNT_INFO = "INFO"
     USER_INFO = "USER.INFO"
     CONNECT_INFO = "CONNECT"

@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
 from jsdoctor.model.snapshot import Consumer, UnresponsiveAsset
-from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_consumer, merge_streams
+from jsdoctor.parse.merge import ConsumerCopies, ConsumerCopy, StreamCopy, merge_consumer, merge_streams
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import (
     AccountInfoReply,
@@ -42,11 +42,12 @@ _USAGE = Tier.__struct_fields__
 class AccountReplies:
     """Collects what the JetStream API said in one sample. Feed it with `add_all`, then read the rest.
 
-    `name` is the account's name where an earlier sample told it.
+    `name` is the account's name where an earlier sample told it, `earlier` the consumers of that sample.
     """
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", earlier: ConsumerCopies | None = None) -> None:
         self.name = name
+        self._earlier = earlier or {}
         self.consumers: dict[tuple[str, str], list[ConsumerCopy]] = defaultdict(list)
         self.silent: list[UnresponsiveAsset] = []
         self.gaps: list[Gap] = []
@@ -112,6 +113,8 @@ class AccountReplies:
                 self._add_streams(exchange, decode(exchange.body, StreamListReply))
             case Endpoint.CONSUMER_LIST:
                 self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
+            case Endpoint.CONSUMERS_AT_REST:
+                self._keep_consumers(decode(exchange.body, tuple[str, ...]))
             case Endpoint.STREAM_INFO_AGAIN:
                 self._add_stream_again(exchange)
             case Endpoint.CONSUMER_LIST_AGAIN:
@@ -164,6 +167,13 @@ class AccountReplies:
         self._listed[stream] += len({c.name for c in consumers} | {*(page.missing or ()), *(page.offline or {})})
         self.consumers[self.name, stream].extend(("", c.ts or exchange.asked_at, c) for c in consumers)
         self._add_silent(page.missing or (), page.offline or {}, stream)
+
+    def _keep_consumers(self, streams: Iterable[str]) -> None:
+        """Those of streams at rest are as the sample before shows them, with the times of then."""
+        for stream in streams:
+            known = self._earlier.get((self.name, stream), [])
+            self.consumers[self.name, stream].extend(known)
+            self._totals[stream] = self._listed[stream] = len(known)
 
     def _add_silent(self, missing: Iterable[str], offline: Mapping[str, str], stream: str) -> None:
         kind = "consumer" if stream else "stream"

@@ -17,11 +17,12 @@ from jsdoctor.parse.system import ServerReplies
 
 
 class KnownLogin:
-    """What an earlier sample told of a login and later ones do not: its account, domain and usage."""
+    """What an earlier sample told of a login and later ones do not: its account, domain, consumers and usage."""
 
     def __init__(self) -> None:
         self.account = ""
         self.domain = ""
+        self.consumers: ConsumerCopies = {}
         self.usage: Account | None = None
 
 
@@ -77,9 +78,10 @@ def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogi
     found: dict[int, AccountReplies] = {}
     names: set[str] = set()
     for number, login in sorted(known.items()):
-        replies = AccountReplies(login.account)
+        replies = AccountReplies(login.account, login.consumers)
         replies.add_all(exchange for exchange in exchanges if exchange.login == number)
         login.account, login.usage = replies.name, replies.account() or login.usage
+        login.consumers = replies.consumers
         if replies.name and replies.name in names and replies.answered:
             continue
         names |= {replies.name} if replies.answered else set()

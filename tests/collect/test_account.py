@@ -28,6 +28,7 @@ from tests.collect.looking import (
     ONCE,
     PLAN,
     asked,
+    bodies,
     connected,
     furnished,
     gaps,
@@ -53,14 +54,16 @@ def test_requests_are_few_and_change_nothing(shared_cluster: ClusterFactory, ser
     with_consumers = {name for name, stream in found.items() if stream.state.consumer_count}
     assert {"ORDERS", "WORK"} <= with_consumers < found.keys()
     # The servers' own record of every API call in these two samples, and there is no other call.
-    lists = {f"$JS.API.CONSUMER.LIST.{name}": 2 for name in with_consumers}
+    (at_rest,) = bodies(samples[1], "CONSUMER.LIST.rest")
+    assert at_rest
+    lists = {f"$JS.API.CONSUMER.LIST.{name}": 1 if name in at_rest else 2 for name in with_consumers}
     told = Counter(e.target for e in samples[0].exchanges if e.endpoint is Endpoint.CLOCK and "$JS.API" in e.target)
     assert len(told) <= (nodes if nodes > 1 else 0)
     assert all(subject.startswith("$JS.API.STREAM.INFO.") and count <= API_ROUNDS for subject, count in told.items())
     assert calls == Counter({"$JS.API.INFO": 1, "$JS.API.STREAM.LIST": 2, **lists}) + told
     assert [asked(sample) for sample in samples] == [
         {"CONNECT": 1, "USER.INFO": 1, "INFO": 1, "STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},
-        {"STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},
+        +Counter({"STREAM.LIST": 1, "CONSUMER.LIST.rest": 1, "CONSUMER.LIST": len(with_consumers) - len(at_rest)}),
     ]
     assert gaps(samples) == []
     assert {stream.account for stream in found.values()} == {"APP"}
@@ -83,12 +86,45 @@ def test_pages_of_streams_and_consumers(cluster_factory: ClusterFactory) -> None
     asyncio.run(fill())
     samples = look(cluster.url("app"))
     assert [asked(sample)["STREAM.LIST"] for sample in samples] == [3, 3]
-    assert [asked(sample)["CONSUMER.LIST"] for sample in samples] == [2, 2]
+    assert [asked(sample)["CONSUMER.LIST"] for sample in samples] == [2, 0]
     found = streams(samples)
     assert len(found) == 600
     assert len(found["S7"].consumers) == 300
     assert found["S7"].consumers_seen
     assert gaps(samples) == []
+
+
+def test_consumers_that_cannot_have_changed_are_not_asked_for_again(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory()
+    names = ("IDLE", "STORES", "WAITS", "HOLDS", "GROWS")
+
+    async def main(connection: Connection) -> tuple[list[str], list[str]]:
+        client = await nats.connect(cluster.servers("app"))
+        for name in names:
+            await add_stream(client, name, subjects=[name], max_msgs=100, discard="old")
+            if name == "HOLDS":
+                await client.request(name, b"x")
+            await add_consumer(client, name, "worker", deliver_policy="new" if name == "STORES" else "all")
+        await client.request("WAITS", b"x")  # nobody takes it
+        held = await client.jetstream().pull_subscribe("HOLDS", "worker", stream="HOLDS")
+        await held.fetch(1)
+        source = AccountSource(Asker(connection, NET_S), "$JS.API", PLAN)
+        await source.sample()
+        await client.request("STORES", b"x")
+        await add_consumer(client, "GROWS", "another")
+        second = await source.sample()
+        third = await source.sample()
+        await client.close()
+        return _lists(second), _lists(third)
+
+    second, third = asyncio.run(connected(cluster.url("app"), main))
+    assert second == ["GROWS", "HOLDS", "STORES", "WAITS"]
+    assert third == ["HOLDS", "STORES", "WAITS"]
+
+
+def _lists(haul: CollectionResult) -> list[str]:
+    """The streams whose consumers were asked for."""
+    return sorted(e.target.rpartition(".")[2] for e in haul.exchanges if e.endpoint is Endpoint.CONSUMER_LIST)
 
 
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
@@ -100,9 +136,9 @@ def test_streams_of_a_killed_server_are_silent_assets(cluster_factory: ClusterFa
     cluster.kill(victim)
     samples = look(_survivors(cluster, victim))
     lost = {name for name, leader in led.items() if leader == victim}
-    for sample in samples:
-        lists = [e.target for e in sample.exchanges if e.endpoint == "CONSUMER.LIST"]
-        assert sorted(lists) == [f"$JS.API.CONSUMER.LIST.{name}" for name in sorted(led.keys() - lost)]
+    lists = [e.target for e in samples[0].exchanges if e.endpoint == "CONSUMER.LIST"]
+    assert sorted(lists) == [f"$JS.API.CONSUMER.LIST.{name}" for name in sorted(led.keys() - lost)]
+    assert bodies(samples[1], "CONSUMER.LIST.rest") == [sorted(led.keys() - lost)]
     assert _silent(samples) == lost
     assert {("stream", f"APP > {name}") for name in lost} == set(missing(samples))
     assert streams(samples).keys() == led.keys() - lost
@@ -203,20 +239,21 @@ def test_a_server_that_falls_silent_costs_one_timeout_per_round(cluster_factory:
             await add_stream(connection.client, f"S{number}", storage="memory")
             await add_consumer(connection.client, f"S{number}", "c", mem_storage=True)
         source = AccountSource(Asker(connection, 1.0), "$JS.API", PLAN)
-        hauls = [await source.sample()]
-        cluster.pause("n1")
-        hauls.append(await source.sample())
-        return source, hauls
+        whole = await source.sample()
+        source = AccountSource(Asker(connection, 1.0), "$JS.API", PLAN)
+        silent = await source.sample(lambda text: cluster.pause("n1") if "the consumers of" in text else None)
+        return source, [whole, silent, await source.sample()]
 
     try:
-        source, (whole, silent) = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
+        source, (whole, silent, after) = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
     finally:
         cluster.resume("n1")
     assert (len(whole.exchanges), whole.gaps) == (103, [])
     assert source.exhausted
-    assert silent.exchanges == []
+    assert [e.endpoint for e in silent.exchanges if e.endpoint is Endpoint.CONSUMER_LIST] == []
     late = {gap.subject for gap in silent.gaps if gap.reason.startswith("no answer to $JS.API.CONSUMER.LIST.S")}
-    listed = {gap.subject for gap in silent.gaps if "$JS.API.STREAM.LIST" in gap.reason}
+    assert after.exchanges == []
+    listed = {gap.subject for gap in after.gaps if "$JS.API.STREAM.LIST" in gap.reason}
     (rest,) = [gap for gap in silent.gaps if "were not asked for" in gap.reason]
     assert listed == {Subject(kind="account", name="APP")}
     # The rest was given up when nothing had been answered for a timeout: three rounds of at most sixteen went out.

@@ -84,11 +84,11 @@ def test_readings_of_a_sample_are_later_than_all_of_the_one_before(shared_cluste
 def test_phases_are_told(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     phases: list[str] = []
-    look(cluster.url("app"), cluster.monitor_urls, CollectionPlan(interval_s=0.5), progress=phases.append)
+    look(cluster.url("app"), cluster.monitor_urls, CollectionPlan(interval_s=3), progress=phases.append)
     assert phases[0] == "finding out what this login may see"
     assert "sample 1 of 2: asking for streams" in phases
     assert "sample 2 of 2: asking the monitoring port" in phases
-    assert any(phase.startswith("waiting 0.") for phase in phases)
+    assert any(phase.startswith("waiting ") for phase in phases)
     phases.clear()
     look(cluster.url("sys"), plan=CollectionPlan(samples=1), progress=phases.append)
     assert phases == ["finding out what this login may see", "asking the server"]

@@ -36,10 +36,12 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
 
     with_client(cluster, plant)
     words = ("--select=JSD429,JSD416", "--samples=1")
-    _, report = run_check("--server", cluster.url("app"), *words)
-    assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}
-    assert failures(report, "APP/P429/quiet") == {}
-    assert not subjects_asked(report)
+    trend = "--select=JSD429,JSD416,JSD402"  # takes two samples; the second does not list consumers at rest again
+    for selected in (words, (trend,)):
+        _, report = run_check("--server", cluster.url("app"), *selected)
+        assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}, selected
+        assert failures(report, "APP/P429/quiet") == {}
+        assert not subjects_asked(report)
     _, system = run_check("--server", cluster.url("sys"), *words)
     assert failures(system, "APP/P429/typo") == {}
     assert subjects_asked(system), "a login that cannot ask for subjects must not call the filter right"

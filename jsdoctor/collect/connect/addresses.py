@@ -44,7 +44,12 @@ async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
 
 
 async def _look_up(host: str, port: int) -> _Addresses:
-    """All addresses of a host. In a daemon thread: those of asyncio's executor are waited for when the loop ends."""
+    """All addresses of a host. In a daemon thread: those of asyncio's executor are waited for when the loop ends.
+
+    An address needs no name server, and no thread that a busy machine would let wait.
+    """
+    with contextlib.suppress(OSError, UnicodeError):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[_Addresses] = loop.create_future()
 

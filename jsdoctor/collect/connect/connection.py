@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import random
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from jsdoctor.collect.connect.login import login_options, login_refusal
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable
 from jsdoctor.collect.connect.server_urls import ServerUrl, parse_servers
 from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.connect.stalls import Stalls
 from jsdoctor.collect.connect.tls import TlsPlan, plan_tls, tls_refusal
 from jsdoctor.collect.connect.transport import GreetedTransport
 from jsdoctor.collect.connect.websocket import require_websocket, websocket_errors, websocket_refusal
@@ -26,6 +28,10 @@ from jsdoctor.collect.problems import ConnectProblem
 
 CLIENT_NAME = "jsdoctor"
 _CLOSE_S = 2.0
+_MORE_TRIES = 4
+_STALLED_SHARE = 0.3
+_STALLED_S = 0.5  # less than that is noise
+_PAUSE_S = (0.1, 1.0)
 _NATS_PY = "nats: "  # how nats-py begins its texts
 _NOT_THE_PROTOCOL = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """What nats-py raises for a line without an end, and over WebSocket for an INFO whose fields have unexpected types."""
@@ -47,11 +53,13 @@ class Connection:
     `client` is nats-py's; `url` the server we are on, without userinfo. `permission_errors` are the server's own
     words when it denied something (`Permissions Violation for Publish to "$JS.API.STREAM.LIST"`): that request gets
     no reply and looks like a timeout otherwise. `errors` is what else went wrong outside of replies. The same words
-    are kept once. `closed` is set when the connection is gone, so that nobody has to wait for replies on it.
+    are kept once. `closed` is set when the connection is gone, so that nobody has to wait for replies on it. `stalls`
+    measures for how long this process did not get to run.
     """
 
-    def __init__(self, url: str, transport: GreetedTransport | None = None) -> None:
+    def __init__(self, url: str, stalls: Stalls, transport: GreetedTransport | None = None) -> None:
         self.url = url
+        self.stalls = stalls
         self.client = InfoClient(transport)
         self.permission_errors: list[str] = []
         self.errors: list[str] = []
@@ -138,39 +146,55 @@ async def connect(settings: ConnectionSettings) -> AsyncIterator[Connection]:
     TLS certificates and host names are always verified. Raises UsageProblem for certificate files that cannot be
     used, ConnectProblem when no server takes us.
     """
-    connection = await _open(settings)
-    try:
-        yield connection
-    finally:
-        await connection.close()
+    with Stalls().watched() as stalls:
+        connection = await _open_unstalled(settings, stalls)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
 
-async def _open(settings: ConnectionSettings) -> Connection:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + settings.timeout_s
+async def _open_unstalled(settings: ConnectionSettings, stalls: Stalls) -> Connection:
+    """Try again where the time was lost to other processes of this machine rather than to servers."""
+    for _ in range(_MORE_TRIES):
+        started_s, unstalled_s = asyncio.get_running_loop().time(), stalls.now_s()
+        try:
+            return await _open(settings, stalls)
+        except ConnectProblem:
+            took_s = asyncio.get_running_loop().time() - started_s
+            lost_s = took_s - (stalls.now_s() - unstalled_s)
+            if lost_s < max(_STALLED_S, _STALLED_SHARE * took_s):
+                raise
+        await asyncio.sleep(random.uniform(*_PAUSE_S))  # noqa: S311 - so that many that wait do not come at once
+    return await _open(settings, stalls)
+
+
+async def _open(settings: ConnectionSettings, stalls: Stalls) -> Connection:
     tls = plan_tls(settings)
     servers = [server for url in settings.servers for server in parse_servers(url, "server")]
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + settings.timeout_s
     refusals: list[tuple[str, ConnectionRefusal]] = []
     for tried, server in enumerate(servers):
         login = (settings.server_logins[tried] if settings.server_logins else None) or settings.login
         now = loop.time()
         share = now + (deadline - now) / (len(servers) - tried)  # a silent server leaves time for those after it
         try:
-            return await _open_one(_Attempt(server, login, tls), settings.inbox_prefix, share)
+            return await _open_one(_Attempt(server, login, tls), settings.inbox_prefix, share, stalls)
         except ConnectionRefusal as refusal:
             refusals.append((server.url, refusal))
     raise _problem(refusals)
 
 
-async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float) -> Connection:
+async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stalls: Stalls) -> Connection:
     """Raises Refusal."""
     loop = asyncio.get_running_loop()
     server = attempt.server
     if server.websocket:
         require_websocket(server, attempt.tls)
-        connection = Connection(server.url)
+        connection = Connection(server.url, stalls)
     else:
-        connection = Connection(server.url, GreetedTransport(await greet(server, attempt.tls, deadline)))
+        connection = Connection(server.url, stalls, GreetedTransport(await greet(server, attempt.tls, deadline)))
     failures: tuple[type[Exception], ...] = (OSError, errors.Error, *websocket_errors(server))
     budget_s = max(deadline - loop.time(), 0)
     try:

@@ -1,8 +1,9 @@
 """Collection with a login of a plain account: its own streams and consumers, through the JetStream API.
 
 Leaders answer here, so every reply can be believed. A sample costs one request per 256 streams, and one per 256
-consumers of each stream that has any; the first also one for our name and one for the account's usage. Streams whose
-leader does not answer are left alone: asking for their consumers would only take another timeout.
+consumers of each stream that has any and that is not at rest since the sample before; the first also one for our name
+and one for the account's usage. Streams whose leader does not answer are left alone: asking for their consumers would
+only take another timeout.
 
 Longest time of a sample: one timeout for the first page of the stream list, one for the others, and two for the
 consumers: what has not answered for a whole timeout is not asked any further. Slow requests overlap (`pacing`).
@@ -11,17 +12,19 @@ consumers: what has not answered for a whole timeout is not asked any further. S
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from datetime import UTC, datetime
 
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.pacing import RoundStats, Slots
+from jsdoctor.collect.live.rest import ListedConsumer, ListedStream, Rest
 from jsdoctor.collect.live.torn import MOST_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
-from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
@@ -33,25 +36,13 @@ _MOST_PAGES = 1_000
 """Of one list: a page has 256 entries. What is beyond is a gap, as the list says how many there are."""
 
 
-class _Named(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Counted(msgspec.Struct, frozen=True):
-    consumer_count: int = 0
-
-
-class _Stream(msgspec.Struct, frozen=True):
-    config: _Named = _Named()
-    state: _Counted = _Counted()
-
-
 class _Page(msgspec.Struct, frozen=True):
     """What asking on needs to know of a page of STREAM.LIST or CONSUMER.LIST."""
 
     total: int = 0
     limit: int = 0
-    streams: tuple[_Stream, ...] | None = None
+    streams: tuple[ListedStream, ...] | None = None
+    consumers: tuple[ListedConsumer, ...] | None = None
     missing: tuple[str, ...] | None = None
     offline: dict[str, str] | None = None
     error: dict[str, object] | None = None
@@ -73,7 +64,7 @@ class AccountSource:
         self._slots = Slots(PARALLEL, _PATIENCE_S)
         self._account = ""
         self._first = True
-        self._with_consumers: set[str] = set()
+        self._rest = Rest()
         self._mute: set[str] = set()
         self._offsets: dict[str, list[int]] = {}
         self._failures: list[tuple[NoReplyError, str, str]] = []
@@ -82,8 +73,7 @@ class AccountSource:
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
 
-        From the second sample on, streams and the consumers of those known already are asked for at the same time:
-        in which order things were read within one sample, only their own times tell.
+        From the second sample on, consumers are asked for only where they can have changed (`rest`).
         """
         haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         asking = []
@@ -168,25 +158,28 @@ class AccountSource:
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
 
     async def _ask_assets(self, haul: CollectionResult, progress: Progress) -> None:
-        known = self._with_consumers - self._mute
-        progress("asking for streams" if not known else f"asking for streams and the consumers of {len(known)}")
-        streams, _ = await asyncio.gather(self._ask_streams(haul), self._ask_consumers(haul, known))
+        progress("asking for streams")
+        streams = await self._ask_streams(haul)
         if streams is None:
             self.exhausted = True
             return
-        self._with_consumers = {name for name, count in streams.items() if count}
-        if more := self._with_consumers - known - self._mute:
-            progress(f"asking for the consumers of {len(more)} streams")
-            await self._ask_consumers(haul, more)
+        haul.begun_at = asyncio.get_running_loop().time()
+        with_consumers = {stream.config.name for stream in streams if stream.state.consumer_count} - self._mute
+        at_rest = self._rest.of(streams) & with_consumers
+        if at_rest and self._plan.consumers:
+            haul.exchanges.append(_at_rest(at_rest))
+        if asked := with_consumers - at_rest:
+            progress(f"asking for the consumers of {len(asked)} streams")
+            await self._ask_consumers(haul, asked)
 
-    async def _ask_streams(self, haul: CollectionResult) -> dict[str, int] | None:
-        """How many consumers each stream has that answers; None when the list itself cannot be had."""
+    async def _ask_streams(self, haul: CollectionResult) -> list[ListedStream] | None:
+        """Each stream that answers; None when the list itself cannot be had."""
         subject = f"{self._prefix}.STREAM.LIST"
 
         async def one(offset: int) -> _Page | None:
             async with self._slots.one():
                 try:
-                    reply = await self._asker.one(subject, _from(offset))
+                    reply = await self._ask(subject, offset)
                 except NoReplyError as error:
                     self._failures.append((error, "stream", ""))
                     return None
@@ -195,16 +188,21 @@ class AccountSource:
         pages = await self._all_pages(subject, one)
         if pages is None or pages[0].error:
             return None
-        counts = {s.config.name: s.state.consumer_count for page in pages for s in page.streams or ()}
         silent = set().union(*(page.silent for page in pages))
         self._torn |= {(name, "") for page in pages for name in page.missing or ()}
-        return {name: count for name, count in counts.items() if name and name not in silent}
+        streams = [stream for page in pages for stream in page.streams or ()]
+        return [stream for stream in streams if stream.config.name and stream.config.name not in silent]
+
+    async def _ask(self, subject: str, offset: int) -> TimedReply:
+        """One page. Raises NoReplyError."""
+        reply = await self._asker.one(subject, _from(offset), again=True)
+        self._slots.answered(reply.round_trip_ns / 1e9)
+        return reply
 
     async def _ask_consumers(self, haul: CollectionResult, streams: Collection[str]) -> None:
         if not (self._plan.consumers and streams):
             return
-        haul.begun_at = asyncio.get_running_loop().time()
-        tally = RoundStats(self._asker.timeout_s, haul.begun_at)
+        tally = RoundStats(self._asker.timeout_s, self._asker.now_s())
         await asyncio.gather(*(self._ask_consumers_of(haul, stream, tally) for stream in sorted(streams)))
         denied = tally.denied | tally.skipped if tally.is_forbidden else tally.denied
         if denied:
@@ -214,27 +212,27 @@ class AccountSource:
         self._mute |= denied | skipped | tally.late
 
     async def _ask_consumers_of(self, haul: CollectionResult, stream: str, tally: RoundStats) -> None:
-        loop = asyncio.get_running_loop()
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
         async def one(offset: int) -> _Page | None:
             async with self._slots.one():
-                if tally.is_in_vain(loop.time()):
+                if tally.is_in_vain(self._asker.now_s()):
                     tally.skipped.add(stream)
                     return None
                 try:
-                    reply = await self._asker.one(subject, _from(offset))
+                    reply = await self._ask(subject, offset)
                 except NoReplyError as error:
                     tally.failed(stream, error)
                     if error.why is not Why.DENIED:
                         self._failures.append((error, "consumer", stream))
                     return None
-            tally.heard(loop.time())
+            tally.heard(self._asker.now_s())
             page = _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
             self._torn |= {(stream, name) for name in page.missing or ()}
             return page
 
-        await self._all_pages(subject, one)
+        pages = await self._all_pages(subject, one)
+        self._rest.seen(stream, [c for page in pages or () for c in page.consumers or ()])
 
     async def _all_pages(self, subject: str, one: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
         """Every page: those that the last sample had at once, the first else, and then all others at once."""
@@ -257,6 +255,11 @@ class AccountSource:
             else Subject(kind="account", name=self._account)
         )
         return unanswered(error, kind, subject, self._asker.timeout_s)
+
+
+def _at_rest(streams: Iterable[str]) -> Exchange:
+    body = msgspec.json.encode(sorted(streams))
+    return Exchange(Access.ACCOUNT, Endpoint.CONSUMERS_AT_REST, "", datetime.now(UTC), 0, body)
 
 
 def _from(offset: int) -> bytes:

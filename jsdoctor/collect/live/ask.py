@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +22,11 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 _LOOK_S = 0.05
 """How often a wait is interrupted to see whether the server has denied the request or has gone away."""
 _NO_RESPONDERS = "503"
+_MOST_STALLED = 3
+"""By this factor a wait becomes longer at most when this process does not get to run."""
+_MOST_RETRIES = 32
+"""In one run: where more than that is late, asking again makes it worse."""
+_PAUSE_S = (0.1, 0.6)
 _LISTENED = '"$js.event.'
 """Where we only listen: that this is denied keeps no reply from us."""
 _SUBSCRIPTION_DENIED = "permissions violation for subscription"
@@ -60,24 +66,50 @@ class TimedReply:
 
 
 class Asker:
-    """Asks through one connection. No request takes longer than `timeout_s`."""
+    """Asks through one connection. No request takes longer than `timeout_s`, stalls of this process apart."""
 
     def __init__(self, connection: Connection, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._connection = connection
+        self._heard_s = 0.0
+        self._retries = _MOST_RETRIES
 
-    async def one(self, subject: str, payload: bytes = b"") -> TimedReply:
-        """The first reply. Raises NoReplyError."""
+    def now_s(self) -> float:
+        """The time that patience is measured with, in seconds: not running while this process does not get to run."""
+        return self._connection.stalls.now_s()
+
+    async def one(self, subject: str, payload: bytes = b"", *, again: bool = False) -> TimedReply:
+        """The first reply. Raises NoReplyError.
+
+        With `again`, what got no reply in time is asked for once more after a short pause of random length, if other
+        requests were answered meanwhile: that server is busy, and more than one jsdoctor may be waiting for it.
+        """
+        try:
+            return await self._one(subject, payload)
+        except NoReplyError as error:
+            is_alive = self.now_s() - self._heard_s < self.timeout_s
+            if not (again and error.why is Why.LATE and is_alive and self._retries > 0):
+                raise
+        self._retries -= 1
+        await asyncio.sleep(random.uniform(*_PAUSE_S))  # noqa: S311 - only spreads requests
+        return await self._one(subject, payload)
+
+    async def _one(self, subject: str, payload: bytes) -> TimedReply:
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         message = await self.message(subject, payload)
+        self._heard_s = self.now_s()
         return TimedReply(asked_at, monotonic_ns() - started, message.data)
 
     async def message(self, subject: str, payload: bytes = b"") -> Msg:
         """The first reply with its headers. Raises NoReplyError."""
-        asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=self.timeout_s))
+        longest_s = _MOST_STALLED * self.timeout_s
+        deadline = self.now_s() + self.timeout_s
+        asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=longest_s))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_S))[0]:
                 self.look(subject)
+                if self.now_s() >= deadline:
+                    raise NoReplyError(Why.LATE, subject)
             return await asking
         except errors.NoRespondersError:
             raise NoReplyError(Why.NOBODY, subject) from None
@@ -122,10 +154,9 @@ class Asker:
 
     async def _messages(self, inbox: Subscription, subject: str, quiet_s: float | None) -> AsyncGenerator[Msg, None]:
         """What arrives in the inbox until the time is over."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        started = self.now_s()
         deadline = quiet_at = started + self.timeout_s
-        while (left_s := min(deadline, quiet_at) - loop.time()) > 0:
+        while (left_s := min(deadline, quiet_at) - self.now_s()) > 0:
             try:
                 message = await inbox.next_msg(timeout=min(left_s, _LOOK_S))
             except errors.TimeoutError:
@@ -134,7 +165,7 @@ class Asker:
             if message.headers and message.headers.get(Header.STATUS) == _NO_RESPONDERS:
                 raise NoReplyError(Why.NOBODY, subject)
             yield message
-            now = loop.time()
+            now = self.now_s()
             if quiet_s is not None:
                 quiet_at = now + max(quiet_s, 3 * (now - started))
 

@@ -83,9 +83,7 @@ async def gather(
         await listener.into(heard := CollectionResult())
         samples[-1] = _joined(samples[-1], heard)
     if plan.near_subjects and connection and samples:
-        await ask_near_subjects(
-            Asker(connection, plan.timeout_s), js_api_prefix, samples[-1].exchanges, near := CollectionResult()
-        )
+        await ask_near_subjects(Asker(connection, plan.timeout_s), js_api_prefix, samples, near := CollectionResult())
         samples[-1] = _joined(samples[-1], near)
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}

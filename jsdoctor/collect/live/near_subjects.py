@@ -7,13 +7,13 @@ subjects that miss a filter by one letter: all others may be names of customers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.live.collection_result import CollectionResult
-from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.near_subjects import NearSubject, nearness
 from jsdoctor.model.subjects import subject_contains
@@ -50,15 +50,14 @@ class _Info(msgspec.Struct, frozen=True):
     state: _Counts = _Counts()
 
 
-async def ask_near_subjects(asker: Asker, prefix: str, exchanges: Iterable[Exchange], haul: CollectionResult) -> None:
-    """Into `haul` an exchange on the streams of these replies; none where no filter is in doubt."""
-    listed = list(exchanges)
-    states = {one.config.name: one.state for page in _pages(listed, Endpoint.STREAM_LIST) for one in page.streams or ()}
+async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], haul: CollectionResult) -> None:
+    """Into `haul` an exchange on the streams of the last sample; none where no filter is in doubt."""
+    pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST)
+    states = {one.config.name: one.state for page in pages for one in page.streams or ()}
     filters: dict[str, set[str]] = defaultdict(set)
-    for page in _pages(listed, Endpoint.CONSUMER_LIST):
-        for consumer in page.consumers or ():
-            if _never_matched(consumer):
-                filters[consumer.stream_name] |= set(consumer.config.filters)
+    for consumer in _newest_consumers(samples):
+        if _never_matched(consumer):
+            filters[consumer.stream_name] |= set(consumer.config.filters)
     wanted = [name for name in sorted(filters) if name in states and states[name].messages]
     small = [name for name in wanted if states[name].num_subjects <= MOST_SUBJECTS][:MOST_STREAMS]
     found: list[StreamSubjects] = [
@@ -79,6 +78,19 @@ async def ask_near_subjects(asker: Asker, prefix: str, exchanges: Iterable[Excha
         haul.exchanges.append(
             Exchange(Access.ACCOUNT, Endpoint.STREAM_SUBJECTS, target, answer.asked_at, answer.round_trip_ns, body)
         )
+
+
+def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_Consumer]:
+    """As the last sample that lists the consumers of their stream has them: those at rest are not asked for again."""
+    newest: dict[str, list[_Consumer]] = {}
+    for sample in samples:
+        listed: dict[str, list[_Consumer]] = defaultdict(list)
+        for page in _pages(sample.exchanges, Endpoint.CONSUMER_LIST):
+            for consumer in page.consumers or ():
+                listed[consumer.stream_name].append(consumer)
+        newest |= listed
+    for consumers in newest.values():
+        yield from consumers
 
 
 def _never_matched(consumer: _Consumer) -> bool:

@@ -9,17 +9,29 @@ from collections.abc import AsyncIterator
 from jsdoctor.collect.live.ask import NoReplyError, Why
 
 _ENOUGH_DENIALS = 16
+_MUCH_SLOWER = 4
+_NEWEST_SHARE = 0.1
 
 
 class Slots:
-    """At most `count` requests that are younger than `patience_s`: a slow one does not hold up the others.
+    """At most `count` requests that are not much slower than others: a slow one does not hold up the others.
 
-    A few silent leaders would otherwise take all slots for seconds each, one after another.
+    A few silent leaders would otherwise take all slots for seconds each, one after another. Where all requests are slow
+    the servers are busy, and sending more would make it worse: patience is a multiple of what answers usually take.
     """
 
     def __init__(self, count: int, patience_s: float) -> None:
         self._free = asyncio.Semaphore(count)
-        self._patience_s = patience_s
+        self._least_s = patience_s
+        self._usual_s = patience_s
+
+    @property
+    def _patience_s(self) -> float:
+        return max(self._least_s, _MUCH_SLOWER * self._usual_s)
+
+    def answered(self, took_s: float) -> None:
+        """Note how long an answer took."""
+        self._usual_s += _NEWEST_SHARE * (took_s - self._usual_s)
 
     @contextlib.asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
