@@ -148,6 +148,10 @@ def same_incarnation(one: Asset, other: Asset) -> bool:
     return first is None or second is None or bool(first == second)
 
 
+MOST_UNRESPONSIVE = 10_000
+"""So many unresponsive assets are reported one by one; of the others only the number is reported."""
+
+
 class UnresponsiveAsset(msgspec.Struct, frozen=True):
     """A stream or consumer that exists but for which no server answered, with the server's reason if it gave one."""
 

@@ -27,7 +27,7 @@ from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams
-from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, silent_asset, unreadable
+from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities
 from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
@@ -101,13 +101,13 @@ def _snapshot(
     by_system = any(exchange.access is Access.SYSTEM for exchange in sample.exchanges)
     assets = joined_assets(servers, accounts, known.logins, by_system)
     if not (servers.showed_assets or any(one.answered for one in accounts.values())):
-        unseen.extend(map(silent_asset, assets.silent))
+        unseen.extend(unresponsive_gaps(assets.silent))
         return None
     streams, silent = merge_streams(assets.copies, assets.consumers), assets.silent
     for again in filter(None, (servers.again, *(one.again for one in accounts.values()))):
         streams, silent = settled(streams, silent, again)
     unseen.extend(
-        (*map(silent_asset, silent), *(g for s in streams for g in missing_leader_gaps(s, servers.asked_all)))
+        (*unresponsive_gaps(silent), *(g for s in streams for g in missing_leader_gaps(s, servers.asked_all)))
     )
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from jsdoctor.model.exchange import Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
-from jsdoctor.model.snapshot import ClusterSnapshot, Stream, UnresponsiveAsset
+from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, ClusterSnapshot, Stream, UnresponsiveAsset
 from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
 from jsdoctor.parse.replies import ApiRefusedError, JszReply, ReplyError
 from jsdoctor.parse.torn import is_new
@@ -120,8 +120,19 @@ def _unheard(subject: Subject, cluster: Cluster | None, asked_all: bool) -> Gap:
     )
 
 
-def silent_asset(asset: UnresponsiveAsset) -> Gap:
-    """The gap for an asset of which only the name is known."""
+def unresponsive_gaps(assets: Sequence[UnresponsiveAsset]) -> Iterator[Gap]:
+    """Gaps for assets of which only the names are known; one for all beyond `MOST_UNRESPONSIVE`."""
+    yield from map(_unresponsive, assets[:MOST_UNRESPONSIVE])
+    if (more := len(assets) - MOST_UNRESPONSIVE) > 0:
+        yield Gap(
+            kind="stream",
+            subject=CLUSTER,
+            reason=f"{more} more streams and consumers exist but did not answer",
+            how_to_get="bring back the servers that hold them",
+        )
+
+
+def _unresponsive(asset: UnresponsiveAsset) -> Gap:
     return Gap(
         kind=asset.subject.kind,
         subject=asset.subject,

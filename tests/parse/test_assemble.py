@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.finding import Outcome
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.peers import peer_id
+from tests.ruleset import run_all
 
 REPLIES = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 VERSIONS = ("2.10.26", "2.15.1")
@@ -322,6 +324,26 @@ def test_streams_that_do_not_answer_are_silent_assets() -> None:
     assert requested(found) == [("stream", f"A > {name}") for name in ("GONE", "NEWER", "R1")]
     assert "required API level: 9" in next(gap.reason for gap in found.gaps if gap.subject.name == "NEWER")
     assert not streams(found)["R1"].consumers_seen
+
+
+def test_very_many_streams_that_do_not_answer_are_counted() -> None:
+    """All names are kept, so that no stream is taken for missing; reports stay of bounded size."""
+
+    def edit(page: Json) -> None:
+        page["missing"] = [f"M{number}" for number in range(MOST_UNRESPONSIVE + 7)]
+
+    found = evidence(account("2.15.1", stream_list=edit))
+    assert len(last(found).silent) == MOST_UNRESPONSIVE + 7
+    of_streams = [gap for gap in found.gaps if gap.kind == "stream"]
+    assert len(of_streams) == MOST_UNRESPONSIVE + 1
+    assert [gap.reason for gap in of_streams if gap.subject.kind == "cluster"] == [
+        "7 more streams and consumers exist but did not answer"
+    ]
+    failed = [
+        r.finding for r in run_all(found).results if r.rule.code == "JSD702" and r.finding.outcome is Outcome.FAIL
+    ]
+    assert len(failed) == MOST_UNRESPONSIVE + 1
+    assert [one.measured for one in failed if one.subject.kind == "cluster"] == [7]
 
 
 def test_consumers_that_do_not_answer_are_silent_assets() -> None:

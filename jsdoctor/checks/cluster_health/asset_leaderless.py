@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries, Stream, UnresponsiveAsset
+from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.wording import span
 
 _AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
@@ -25,8 +25,16 @@ def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
             for consumer in stream.consumers:
                 yield _judged(consumer, stream, history, silence_ns)
     always = set.intersection(*({asset.subject for asset in look.silent} for look in snapshots.snapshots))
-    for silent in snapshots.last.silent:
+    for silent in snapshots.last.silent[:MOST_UNRESPONSIVE]:
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
+    if (more := len(snapshots.last.silent) - MOST_UNRESPONSIVE) > 0:
+        yield Finding(
+            subject=CLUSTER,
+            message=f"{more} more streams and consumers exist and no server answers for them",
+            measured=more,
+            unit="count",
+            evidence=(Observation("$JS.API", "missing", more),),
+        )
 
 
 def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: int) -> Finding:
