@@ -65,6 +65,7 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     with progress(judging.request.quiet) as show:
         for read in (*_before(request, collected, show), *_beside(request, judging, show)):
             evidence = collected.evidence.joined(read.evidence, read.gaps)
+            evidence = evidence.without(*read.absent) if read.absent else evidence
             told = "; ".join(filter(None, [collected.headline, read.headline]))
             collected = replace(
                 collected, evidence=evidence, sources=(*collected.sources, *read.sources), headline=told

@@ -39,12 +39,16 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class BesideRead:
-    """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it."""
+    """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it.
+
+    `absent` is a kind of evidence that was requested and of which nothing was read, with the reason.
+    """
 
     evidence: Evidence
     gaps: tuple[Gap, ...]
     sources: tuple[Source, ...]
     headline: str
+    absent: tuple[type[Evidence], Gap] | None = None
 
 
 def gather_live(

@@ -30,7 +30,13 @@ def gather_pasted(texts: Sequence[PastedText]) -> tuple[Gathered, Pasted]:
 
 def with_gaps(evidence: EvidenceSet, unrecognised: Sequence[Unrecognised]) -> EvidenceSet:
     """The evidence with a gap for every file that is none: it was asked for, so the run is inconclusive."""
-    gaps = [
+    gaps = gaps_of(unrecognised)
+    return evidence.joined(evidence.get(Gaps) or Gaps(()), gaps) if gaps else evidence
+
+
+def gaps_of(unrecognised: Sequence[Unrecognised]) -> tuple[Gap, ...]:
+    """A requested gap for each file that is no evidence."""
+    return tuple(
         Gap(
             kind="input",
             subject=Subject(kind="file", name=one.name),
@@ -38,5 +44,4 @@ def with_gaps(evidence: EvidenceSet, unrecognised: Sequence[Unrecognised]) -> Ev
             how_to_get=NEAREST,
         )
         for one in unrecognised
-    ]
-    return evidence.joined(evidence.get(Gaps) or Gaps(()), gaps) if gaps else evidence
+    )

@@ -213,7 +213,12 @@ def _write_unknown(page: Page, consultation: Consultation) -> None:
         page.line((f"API error {error.code}", "bold"), f" ({error.status}, {error.name}): {error.text}")
         page.line("No symptom page goes with it: what it says is all that jsdoctor knows of it.")
     else:
-        page.line(("Not recognised.", "bold"), " jsdoctor does not know this text. What it would need:")
+        gaps = gaps_in_order(consultation.gaps)
+        known = " jsdoctor does not know this text." if consultation.text or not gaps else ""
+        page.line(("Not recognised.", "bold"), known)
+        for gap in gaps[:_GAPS_SHOWN]:
+            page.line(gap.reason)
+        page.line("What it would need:")
         for one in WHAT_IT_WOULD_NEED:
             page.line(f"- {one}", indent=2)
     page.blank()

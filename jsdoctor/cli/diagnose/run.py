@@ -10,6 +10,7 @@ from jsdoctor import __version__
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.diagnose.request import DiagnoseRequest, refuse_contradictions
 from jsdoctor.cli.output import write_output
+from jsdoctor.cli.pasted_reading import gaps_of
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.diagnosis import undiagnosed
@@ -72,7 +73,9 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
         book=book,
         sources=collected.sources if collected else (),
         headline=collected.headline if collected else "",
-        gaps=tuple(gap for gap in collected.evidence.gaps_for(()) if gap.requested) if collected else (),
+        gaps=tuple(gap for gap in collected.evidence.gaps_for(()) if gap.requested)
+        if collected
+        else gaps_of(request.wanted.unrecognised),
         probe=probed,
     )
     _write(request, consultation)

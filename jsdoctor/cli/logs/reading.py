@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,11 @@ from jsdoctor.cli.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.collect.logs.split import split
+from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.gap import Gap
+from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.model.log_scan import Part, ScanSettings
 from jsdoctor.model.report import Source
@@ -44,12 +45,13 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     choice = choose_engine(request.engine, request.spark, plan.text, request.batch)
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, place = _read(request, choice, settings, plan, show)
-    return BesideRead(
-        evidence,
-        (*(_gap(file) for file in evidence.files if file.problem), *_window_gaps(request, cut)),
-        tuple(Source("logs", path, started) for path in request.paths),
-        _headline(evidence, f"{place}: {choice.why}") + (_window_words(request.window, cut) if cut else ""),
-    )
+    gaps = (*(_gap(file) for file in evidence.files if file.problem), *_window_gaps(request, cut))
+    sources = tuple(Source("logs", path, started) for path in request.paths)
+    headline = _headline(evidence, f"{place}: {choice.why}") + (_window_words(request.window, cut) if cut else "")
+    if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
+        nothing = _no_log_lines(request.paths, evidence)
+        return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
+    return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
 
 
 def _read(
@@ -117,6 +119,43 @@ def _gap(file: LogFile) -> Gap:
         how_to_get="mend the file or fetch it again, then run again",
         requested=file.named,
     )
+
+
+def _has_text(file: LogFile) -> bool:
+    """Whether a file has more than the ends of its lines."""
+    return file.read > 2 * file.lines
+
+
+def _tells_nothing(evidence: LogEvidence) -> bool:
+    """Whether no line was a server's, had a time, or was known to a rule: rules that pass on it would say nothing."""
+    return not (evidence.has_server_logs or evidence.has_client_logs or evidence.totals)
+
+
+def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
+    """Nothing of any input can be judged: that is no evidence of health, so no rule judges it."""
+    names = listed([STDIN if path in STREAMS else path for path in paths], 3)
+    if any(map(_has_text, evidence.files)):
+        why = "no line of it is known as one of a NATS server, none has a time, and no rule knows one of them"
+    else:
+        why = "it is empty"
+    return Gap(
+        kind="log",
+        subject=Subject(kind="file", name=names),
+        reason=f"{names}: {why}, so nothing was judged",
+        how_to_get="give the log as the server or client wrote it; for standard input, check the command before the pipe",
+    )
+
+
+def _empty(files: Sequence[LogFile]) -> Iterator[Gap]:
+    """Empty files that were asked for by name. Rotation leaves others in directories."""
+    for file in files:
+        if file.named and not file.problem and not _has_text(file):
+            yield Gap(
+                kind="log",
+                subject=Subject(kind="file", name=file.path),
+                reason=f"{file.path} is empty",
+                how_to_get="leave it out, or give a log that has lines",
+            )
 
 
 def _window_words(window: Window | None, cut: Narrowed) -> str:
