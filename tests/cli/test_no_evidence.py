@@ -94,3 +94,32 @@ def test_nobody_is_told_to_get_what_no_selected_rule_asks_for(shared_cluster: Cl
         arguments = ("check", "-s", url, "--select", rules, "--samples", "1", "--format", "json")
         report = json.loads(jsdoctor(*arguments, cwd=tmp_path).stdout)
         assert [gap["kind"] for gap in report["gaps"] if not gap["requested"]] == missed, rules
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "the cat sat on the mat\n"])
+def test_a_log_that_tells_nothing_is_no_pass(content: str, tmp_path: Path) -> None:
+    (tmp_path / "some.log").write_text(content)
+    done = jsdoctor("check", "--logs", "some.log", "--format", "json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    jsonschema.validate(report, SCHEMA)
+    assert done.returncode == 3
+    assert {rule["outcome"] for rule in report["rules"]} <= {"not_evaluated", "not_applicable", "fail"}
+    assert any(gap["requested"] and "nothing was judged" in gap["reason"] for gap in report["gaps"])
+
+
+def test_an_empty_log_beside_another_is_named(tmp_path: Path) -> None:
+    (tmp_path / "full.log").write_text("[7] 2026/11/21 10:00:00.000000 [INF] Server is ready\n")
+    (tmp_path / "empty.log").write_text("")
+    done = jsdoctor("check", "--logs", "full.log", "--logs", "empty.log", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "empty.log is empty" in done.stdout
+    assert jsdoctor("check", "--logs", ".", cwd=tmp_path).returncode == 0, "rotation leaves empty files in directories"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check", "--logs", "-"], ["check", "-"], ["diagnose", "-"], ["diagnose", "--logs", "-"]]
+)
+def test_empty_standard_input_is_inconclusive(arguments: list[str], tmp_path: Path) -> None:
+    done = jsdoctor(*arguments, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "it is empty" in done.stdout

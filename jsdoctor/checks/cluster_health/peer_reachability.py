@@ -47,18 +47,20 @@ class PeerReachability(msgspec.Struct, frozen=True):
         return {name: max(found.peer.active_ns for found in all_) for name, all_ in self.unheard.items()}
 
 
-def peer_reachability(snapshots: SnapshotSeries, servers: Servers | None, silence_ns: int) -> PeerReachability:
+def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None, silence_ns: int) -> PeerReachability:
     """Ask every leader of the newest sample for its peers; what is not heard there is looked up in earlier samples."""
-    history = EarlierReadings(snapshots)
     unheard: dict[str, list[UnreachablePeer]] = defaultdict(list)
     heard: set[str] = set()
     seen: set[str] = set()
-    for asset, peers in _led(snapshots):
+    history = EarlierReadings(snapshots) if snapshots else None
+    for asset, peers in _led(snapshots) if snapshots else ():
         now = {label(peer) for peer in peers if is_heard(peer, silence_ns)}
         heard |= now
         if len(now) < len(peers):
             seen |= {label(peer) for peer in peers}
-            earlier = [e.cluster.replicas for e in history.before(asset) if e.from_leader and e.cluster]
+            earlier = [
+                e.cluster.replicas for e in (history.before(asset) if history else ()) if e.from_leader and e.cluster
+            ]
             for peer in silent_peers([*earlier, peers], silence_ns):
                 unheard[label(peer)].append(UnreachablePeer(peer, asset))
     for group in meta_groups(servers) if servers else ():

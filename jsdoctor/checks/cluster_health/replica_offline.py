@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.checks.cluster_health.peer_reachability import (
@@ -29,21 +29,51 @@ def replica_offline(snapshots: SnapshotSeries, servers: Servers | None, params: 
     Only leaders are asked: followers report each other as never seen (server: raft.go Peers).
     """
     found = peer_reachability(snapshots, servers, params.integer("silence"))
-    answered = {server.name: server for server in (servers.servers if servers else ())}
-    of_asset: dict[Subject, list[UnreachablePeer]] = {}
-    for name, all_ in sorted(found.unheard.items()):
-        is_up = name in found.heard or _takes_part(answered.get(name))
-        if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
-            yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
-        for unheard in all_:
-            if is_up and unheard.asset:
-                of_asset.setdefault(unheard.asset.subject, []).append(unheard)
-    yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
-    yield from _others(found)
+    of_asset = _of_assets(found, servers)
+    yield from _findings(found, of_asset, servers, params)
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.subject not in of_asset and under_replicated(stream, history):
             yield _unplaced(stream)
+
+
+@check("cluster_health.meta_peer_offline")
+def meta_peer_offline(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    """Members of the meta group, where no stream was seen: `replica_offline` judges both together."""
+    if snapshots is None:
+        found = peer_reachability(None, servers, params.integer("silence"))
+        yield from _findings(found, {}, servers, params)
+
+
+def _findings(
+    found: PeerReachability,
+    of_asset: Mapping[Subject, Sequence[UnreachablePeer]],
+    servers: Servers | None,
+    params: Params,
+) -> Iterator[Finding]:
+    answered = _answered(servers)
+    for name, all_ in sorted(found.unheard.items()):
+        is_up = name in found.heard or _takes_part(answered.get(name))
+        if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
+            yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
+    yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
+    yield from _others(found)
+
+
+def _of_assets(found: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
+    """The assets that miss a replica on a server that is up."""
+    answered = _answered(servers)
+    of_asset: dict[Subject, list[UnreachablePeer]] = {}
+    for name, all_ in sorted(found.unheard.items()):
+        is_up = name in found.heard or _takes_part(answered.get(name))
+        for unheard in all_:
+            if is_up and unheard.asset:
+                of_asset.setdefault(unheard.asset.subject, []).append(unheard)
+    return of_asset
+
+
+def _answered(servers: Servers | None) -> dict[str, Server]:
+    return {server.name: server for server in (servers.servers if servers else ())}
 
 
 def _takes_part(server: Server | None) -> bool:

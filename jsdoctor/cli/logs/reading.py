@@ -142,7 +142,7 @@ def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
         kind="log",
         subject=Subject(kind="file", name=names),
         reason=f"{names}: {why}, so nothing was judged",
-        how_to_get="give the log as the server or client wrote it; for standard input, check the command before the pipe",
+        how_to_get="give the log as the server or client wrote it; for stdin, check the command before the pipe",
     )
 
 

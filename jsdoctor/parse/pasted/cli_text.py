@@ -151,16 +151,12 @@ _ABSENT_OF_CONSUMER: Mapping[str, tuple[str, str, Any]] = {
 
 
 def cli_documents(text: str, at: datetime) -> Iterator[Document]:
-    """Streams and consumers of `nats stream info`, `stream state` and `consumer info`, and of both reports.
+    """Streams and consumers of `nats stream info`, `stream state` and `consumer info`; `cli_tables` has the reports.
 
     `at` is when the text was written: what it prints as ages is relative to that.
     """
     current: dict[str, Any] | None = None
-    table = _Table()
     for line in (one[:_LONGEST_LINE] for one in text.splitlines()[:_MOST_LINES]):
-        if row := table.row(line):
-            yield Document(row, _OPEN)
-            continue
         begun = _begun(line)
         if begun is not None:
             if current is not None:
@@ -250,43 +246,3 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
             if key in value:
                 value[key]["last_active"] = (at - timedelta(microseconds=ago // 1000)).isoformat() if ago else None
     return Document(value, _OPEN)
-
-
-class _Table:
-    """The reports: rows under a heading that names the columns."""
-
-    def __init__(self) -> None:
-        self._columns: list[str] = []
-        self._stream = ""
-
-    def row(self, line: str) -> dict[str, Any] | None:
-        """The stream or consumer of a row, or None for any other line."""
-        if found := re.search(r"Consumer report for (\S+)", line):
-            self._stream = found[1]
-        cells = [cell.strip() for cell in re.split(r"[│|┃]", line)[1:-1]]
-        if len(cells) < 5:
-            return None
-        lowered = [cell.lower() for cell in cells]
-        if "stream" in lowered and "messages" in lowered and "storage" in lowered:
-            self._columns, self._stream = lowered, ""
-            return None
-        if "consumer" in lowered and "unprocessed" in lowered:
-            self._columns = lowered
-            return None
-        if len(cells) != len(self._columns):
-            return None
-        return self._read(dict(zip(self._columns, cells, strict=True)))
-
-    def _read(self, row: Mapping[str, str]) -> dict[str, Any] | None:
-        if name := row.get("stream"):
-            state = {"messages": _number(row["messages"]), "consumer_count": _number(row.get("consumers", ""))}
-            state["num_deleted"] = _number(row.get("deleted", ""))
-            config = {"name": name, "storage": row["storage"].lower()}
-            return {"config": config, "state": {key: value for key, value in state.items() if value is not None}}
-        name = row.get("consumer")
-        if not name or not self._stream:
-            return None
-        told = {"num_ack_pending": "ack pending", "num_redelivered": "redelivered", "num_pending": "unprocessed"}
-        values = {key: _number(row.get(column, "")) for key, column in told.items()}
-        shown = {key: value for key, value in values.items() if value is not None}
-        return {"stream_name": self._stream, "name": name, "config": {}, **shown}

@@ -43,10 +43,11 @@ class RecognisedDocument(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A document that is known and cannot be judged: what it is, and why."""
+    """A document that is known and cannot be judged: what it is, why, and what to give instead."""
 
     what: str
     reason: str
+    how_to_get: str = "give the whole reply"
 
 
 def found_in(document: Document) -> Iterator[RecognisedDocument | Refused]:

@@ -13,9 +13,12 @@ from jsdoctor.parse.metrics.replies import replies_in
 from jsdoctor.parse.metrics.series import exposition_series, is_exposition
 from jsdoctor.parse.packets.pcap import MAGICS
 from jsdoctor.parse.packets.pcapng import MAGIC
+from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
-from jsdoctor.parse.pasted.documents import Document, documents
+from jsdoctor.parse.pasted.documents import LONGEST, Document, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
+from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
+from jsdoctor.parse.pasted.verdicts import kubernetes_tables, verdicts_in
 
 PEEK = 256 * 1024
 """So many bytes of a file tell its kind."""
@@ -59,6 +62,10 @@ def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
 def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
     found = [found for document in pasted_documents(text, at) for found in found_in(document)]
+    lines = text[:LONGEST].splitlines()
+    found.extend(replies_of_tables(boxed_tables(lines), text))
+    found.extend(verdicts_in(text[:LONGEST]))
+    found.extend(kubernetes_tables(spaced_tables(lines)))
     return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
 
 
@@ -69,7 +76,8 @@ def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:
         kinds.append(FileKind.REPLY)
     if not kinds and (_MANIFEST.search(text) or _DECLARED.search(text)) and not _is_log(text, is_log):
         return (FileKind.MANIFEST,)
-    if _is_log(text, is_log, dates=not kinds):
+    words = without_tables(text) if kinds else text  # errors in the cells of a report are no log
+    if _is_log(words, is_log, dates=not kinds):
         kinds.append(FileKind.LOG)
     return tuple(kinds)
 

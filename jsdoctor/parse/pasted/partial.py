@@ -24,7 +24,9 @@ _STREAM_HOW = "give it whole: nats stream info STREAM --json"
 _CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
 _SERVER_HOW = "give the whole reply of the server: curl http://HOST:8222/varz or /jsz"
 _METRICS_HOW = "no exporter has a metric for it; look at the deployment: --context NAME or -s URL"
-_OF_THE_WHOLE = frozenset({"config", "state", "delivered", "ack_floor", "api", "meta_cluster", "slow_consumer_stats"})
+_OF_THE_WHOLE = frozenset(
+    {"config", "state", "cluster", "delivered", "ack_floor", "api", "meta_cluster", "slow_consumer_stats"}
+)
 
 
 def with_unseen(evidence: EvidenceSet, looks: Sequence[Pasted]) -> EvidenceSet:
@@ -141,4 +143,6 @@ def _server(server: Server, found: Sequence[RecognisedDocument]) -> Server:
     if jetstream is not None:
         jetstream = _partial(jetstream, of_jsz, how, subject)
     server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
-    return hide(server, ["server_id"], subject, how) if "server_id" in of_jsz else server
+    shown = any(one.inside is not None for one in own)
+    untold = [field for field in ("server_id", "version") if field in of_jsz or not (shown or getattr(server, field))]
+    return hide(server, untold, subject, how) if untold else server

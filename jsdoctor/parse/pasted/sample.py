@@ -68,7 +68,7 @@ def _refused(refused: Refused) -> Gap:
         kind="reply",
         subject=Subject(kind="cluster", name=refused.what),
         reason=f"{refused.what} was given and cannot be judged: {refused.reason}",
-        how_to_get="give the whole reply",
+        how_to_get=refused.how_to_get,
     )
 
 
@@ -96,14 +96,22 @@ def _of_servers(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[E
     replies = [one for one in found if one.access is Access.PASTED]
     names = {_id(one): one.server for one in replies if one.server and _id(one)}
     ids = {name: server_id for server_id, name in names.items()}
-    versions = {_id(one): str(one.value.get("version") or "") for one in replies if one.endpoint is Endpoint.VARZ}
+    versions = {
+        _id(one) or one.server: str(one.value.get("version") or "") for one in replies if one.endpoint is Endpoint.VARZ
+    }
     all_names = {one.server for one in replies if one.server}
     for one in replies:
         # Without an envelope only /varz names its server; /jsz has its id, and /healthz nothing at all.
         only = next(iter(all_names)) if len(all_names) == 1 and not _id(one) else _UNNAMED
         name = one.server or names.get(_id(one), "") or _id(one) or only
         server_id = _id(one) or ids.get(name, name)
-        identity = ServerIdentity(name=name, id=server_id, ver=versions.get(server_id, ""))
+        cluster = one.value.get("cluster") if one.endpoint is Endpoint.VARZ else None
+        identity = ServerIdentity(
+            name=name,
+            id=server_id,
+            ver=versions.get(server_id, ""),
+            cluster=str(cluster.get("name") or "") if isinstance(cluster, dict) else "",
+        )
         yield _exchange(Access.PASTED, one.endpoint, f"{one.endpoint.value} of {name}", at, sealed(identity, one.value))
 
 

@@ -1,0 +1,239 @@
+"""Tables that the `nats` command prints (natscli 0.0.35 to 0.5.0), as the replies that they were made from.
+
+A table is known by its columns: its title, its box and the order of its columns differ between versions. Sizes with a
+unit are rounded, so they stay unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.server import Varz
+from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.pasted.documents import Document
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in, unseen_fields
+from jsdoctor.parse.pasted.tables import Table
+from jsdoctor.parse.replies import JszReply
+
+_INSIDE = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
+_COUNT = re.compile(r"[\d,]{1,20}(?=$|[ /])")
+_STATUS = re.compile(r"(\w+) \((\d{3})\)")
+_SLOW = re.compile(r"([crgl]): ([\d,]+)")
+_SLOW_KINDS = {"c": "clients", "r": "routes", "g": "gateways", "l": "leafs"}
+_OF_STREAM = re.compile(r"(?:report for|in stream|Stream) (\S+)", re.IGNORECASE)
+_NO_META_LEADER = re.compile(r"No cluster meta leader found\. The cluster expects (\d{1,4}) nodes", re.IGNORECASE)
+
+Found = RecognisedDocument | Refused
+
+
+def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
+    """What tables of `nats server`, `nats stream` and `nats consumer` show. `text` is what they stand in."""
+    known = [(read, table) for table in tables for columns, read in _READERS if table.has(*columns)]
+    meta = next((_meta_group(table) for read, table in known if read is _nothing), None)
+    if found := _NO_META_LEADER.search(text):
+        meta = {"leader": "", "cluster_size": int(found[1])}
+    for read, table in known:
+        yield from _jetstream(table, meta) if read is _jetstream_summary else read(table)
+    if meta and meta["leader"] and not any(read is _jetstream_summary for read, _ in known):
+        yield _of_server(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
+
+
+def count(text: str) -> int | None:
+    """A whole number with commas, alone or before a unit of its own; None for anything else."""
+    found = _COUNT.match(text)
+    return int(found[0].replace(",", "")) if found and found[0].strip(",") else None
+
+
+def _shown(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _of_server(endpoint: Endpoint, shape: Any, name: str, value: dict[str, Any]) -> RecognisedDocument:
+    return RecognisedDocument(endpoint, Access.PASTED, value, server=name, unseen=unseen_fields(value, shape, _INSIDE))
+
+
+def _server_list(table: Table) -> Iterator[Found]:
+    for row in table.rows:
+        if not row["name"]:
+            continue
+        value = _shown(
+            server_name=row["name"],
+            version=row["version"],
+            connections=count(row["conns"]),
+            subscriptions=count(row["subs"]),
+            cores=count(row.get("cores", "")),
+            slow_consumers=count(row.get("slow", "")),
+        )
+        if row.get("cluster"):
+            value["cluster"] = {"name": row["cluster"]}
+        if kinds := _SLOW.findall(row.get("slow", "")):
+            value["slow_consumer_stats"] = {_SLOW_KINDS[kind]: count(number) or 0 for kind, number in kinds}
+        yield _of_server(Endpoint.VARZ, Varz, row["name"], value)
+
+
+def _health(table: Table) -> Iterator[Found]:
+    """A row for each server, and below it one for each of its errors."""
+    health: dict[str, dict[str, Any]] = {}
+    name = ""
+    for row in table.rows:
+        name = row["server"] or name
+        if row["server"] and (found := _STATUS.match(row["status"])):
+            health[name] = {"status": found[1], "status_code": int(found[2])}
+        if row["error"] and name in health and not row["error"].isdecimal():
+            health[name].setdefault("errors", []).append({"type": row["type"], "error": row["error"]})
+    for server, value in health.items():
+        yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, value, server=server)
+
+
+def _jetstream_summary(_: Table) -> Iterator[Found]:
+    """`replies_of_tables` reads it with the meta group that stands beside it."""
+    return iter(())
+
+
+def _jetstream(table: Table, meta: Mapping[str, Any] | None) -> Iterator[Found]:
+    if "for account" in table.title.lower():
+        yield Refused("the JetStream summary of an account", "its figures are of one account and not of the servers")
+        return
+    for row in table.rows:
+        if not row["server"]:
+            continue
+        name = row["server"].removesuffix("*")
+        value = _shown(
+            streams=count(row["streams"]), consumers=count(row["consumers"]), messages=count(row.get("messages", ""))
+        )
+        if (total := count(row["api req"])) is not None:
+            value["api"] = _shown(total=total, errors=count(row.get("api err", "")))
+        if meta is not None:
+            if meta["leader"] not in ("", name):
+                continue  # the meta group is shown as its leader sees it, and not as this one does
+            value |= {"meta_cluster": dict(meta), "disabled": False}
+        yield _of_server(Endpoint.JSZ, JszReply, name, value)
+
+
+def _meta_group(table: Table) -> dict[str, Any]:
+    """The meta group as its leader shows it."""
+    name = "name" if table.has("name") else "connection name"
+    rows = [row for row in table.rows if row[name]]
+    leader = next((row for row in rows if row["leader"] == "yes"), None)
+    return {
+        "leader": leader[name] if leader else "",
+        "cluster_size": len(rows),
+        "replicas": [
+            {
+                "name": row[name],
+                "peer": row["id"],
+                "current": row["current"] == "true",
+                "offline": row["online"] == "false",
+                "active": _nanoseconds(row["active"]),
+                "lag": count(row["lag"]) or 0,
+            }
+            for row in rows
+            if row is not leader
+        ],
+    }
+
+
+def _nanoseconds(text: str) -> int:
+    try:
+        return parse_duration(text.replace(" ", ""))
+    except ValueError:
+        return 0
+
+
+def _nothing(_: Table) -> Iterator[Found]:
+    """The meta group belongs to the leader's row of the summary."""
+    return iter(())
+
+
+def _stream_report(table: Table) -> Iterator[Found]:
+    for row in table.rows:
+        if not row["stream"]:
+            continue
+        state = _shown(
+            messages=count(row["messages"]),
+            consumer_count=count(row.get("consumers", "")),
+            num_deleted=count(row.get("deleted", "")),
+        )
+        config = {"name": row["stream"], "storage": row["storage"].lower()}
+        yield from _assets({"config": config, "state": state, **_cluster(row.get("replicas", row.get("cluster", "")))})
+
+
+def _consumer_report(table: Table) -> Iterator[Found]:
+    stream = _OF_STREAM.search(table.title)
+    for row in table.rows if stream else ():
+        if not row["consumer"]:
+            continue
+        value = _shown(
+            stream_name=stream[1] if stream else "",
+            name=row["consumer"],
+            num_ack_pending=count(row["ack pending"]),
+            num_redelivered=count(row["redelivered"]),
+            num_pending=count(row["unprocessed"]),
+        )
+        yield from _assets({**value, "config": {}, **_cluster(row.get("cluster", ""))})
+
+
+def _assets(value: dict[str, Any]) -> Iterator[Found]:
+    return found_in(Document(value, _INSIDE | {"delivered", "ack_floor"}))
+
+
+def _cluster(text: str) -> dict[str, Any]:
+    """`n1*, n2, n3!`: the leader. Of the others only what is not current or offline is marked, not which of both."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        return {}
+    return {"cluster": {"leader": next((name.rstrip("*!") for name in names if "*" in name), "")}}
+
+
+def _subjects(table: Table) -> Iterator[Found]:
+    title = re.match(r"([\d,]+) Subjects? in stream (\S+)", table.title)
+    if title:
+        yield from _assets({"config": {"name": title[2]}, "state": _shown(num_subjects=count(title[1]))})
+
+
+def _refused(what: str, why: str, how: str) -> Callable[[Table], Iterator[Found]]:
+    return lambda _: iter([Refused(what, why, how)])
+
+
+_LOOK = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
+_READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...] = (
+    (("name", "version", "js", "conns", "subs"), _server_list),
+    (("server", "status", "type", "error"), _health),
+    (("server", "streams", "consumers", "api req"), _jetstream_summary),
+    (("id", "leader", "current", "online", "active", "lag"), _nothing),
+    (("stream", "messages", "storage"), _stream_report),
+    (("consumer", "ack pending", "unprocessed"), _consumer_report),
+    (("subject", "count"), _subjects),
+    (
+        ("cid", "server", "account", "subs"),
+        _refused("the connections report", "it shows the first connections only, without what waits for them", _LOOK),
+    ),
+    (
+        ("account", "connections", "in msgs", "out msgs"),
+        _refused("the accounts report", "no rule judges the traffic of accounts", _LOOK),
+    ),
+    (
+        ("stream", "kind", "source stream", "lag"),
+        _refused(
+            "the replication report",
+            "it does not show the configuration of mirrors and sources",
+            "nats stream info STREAM --json",
+        ),
+    ),
+    (
+        ("server", "name", "account", "address", "spoke"),
+        _refused("the leaf node report", "it does not show which leaf nodes are configured", _LOOK),
+    ),
+    (
+        ("server", "kind", "connection", "accounts"),
+        _refused("the gateway report", "it does not show which gateways are configured", _LOOK),
+    ),
+    (
+        ("stream replica", "raft", "node", "status"),
+        _refused("the stream check", "its columns depend on what it compares", _LOOK),
+    ),
+)
+"""What a table must have to be read, and how."""

@@ -1,0 +1,163 @@
+"""Tables and verdicts of tools: the shared reader of tables, and what each table becomes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.model.exchange import Endpoint
+from jsdoctor.model.finding import Outcome
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
+from jsdoctor.parse.pasted.kinds import pasted_replies
+from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables
+from tests.pasted.test_paste import PASTED, faults, judged, passed
+
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+HEALTH = """
+╭────────────────────────────────────────────────────────────────────────────────────────────────────╮
+│                                            Health Report                                           │
+├────────┬─────────┬────────┬───────────────────┬────────┬───────────────────────────────────────────┤
+│ Server │ Cluster │ Domain │ Status            │ Type   │ Error                                     │
+├────────┼─────────┼────────┼───────────────────┼────────┼───────────────────────────────────────────┤
+│ n1     │ C1      │        │ ok (200)          │        │                                           │
+│ n2     │ C1      │        │ unavailable (503) │        │                                           │
+│        │         │        │                   │ STREAM │ JetStream stream 'APP > S' is not current │
+├────────┼─────────┼────────┼───────────────────┼────────┼───────────────────────────────────────────┤
+│ 2      │ 1       │        │ ok: 1 / err: 1    │        │ 1                                         │
+╰────────┴─────────┴────────┴───────────────────┴────────┴───────────────────────────────────────────╯
+"""
+PODS = """NAME     READY   STATUS             RESTARTS        AGE
+nats-0   2/2     Running            0               5d
+nats-1   1/2     CrashLoopBackOff   12 (3m3s ago)   5d
+"""
+CLAIMS = """NAMESPACE   NAME             STATUS    VOLUME     CAPACITY   ACCESS MODES   STORAGECLASS   AGE
+nats        nats-js-nats-0   Bound     pvc-1a2b   10Gi       RWO            gp3            5d
+nats        nats-js-nats-1   Pending                                        gp3            5d
+"""
+EVENTS = """LAST SEEN   TYPE      REASON      OBJECT       MESSAGE
+3m          Warning   Unhealthy   pod/nats-1   Startup probe failed: HTTP probe failed with statuscode: 503
+5m          Normal    Pulled      pod/nats-1   Container image "nats:2.10" already present on machine
+"""
+
+
+def replies(text: str) -> list[RecognisedDocument]:
+    return [one for one in pasted_replies(text, AT) if isinstance(one, RecognisedDocument)]
+
+
+def refusals(text: str) -> list[Refused]:
+    return [one for one in pasted_replies(text, AT) if isinstance(one, Refused)]
+
+
+@pytest.mark.parametrize("dress", ["{}", "> {}", "  {}"])
+def test_a_table_is_read_in_whatever_box_it_comes(dress: str) -> None:
+    drawn = ["╭───╮", "│ T │", "├─┬─┤", "│ A │ B C │", "├─┼─┤", "│ 1 │ x y │", "│   │ │", "╰─┴─╯"]
+    plain = ["+---+---+", "| A | B C |", "+---+---+", "| 1 | x y |", "|   | |", "+---+---+"]
+    markdown = ["| A | B C |", "|---|:---|", "| 1 | x y |", "| | |"]
+    for lines, title in ((drawn, "T"), (plain, ""), (markdown, "")):
+        (table,) = boxed_tables([dress.format(line) for line in lines])
+        assert (table.title, table.columns) == (title, ("a", "b c"))
+        assert [dict(row) for row in table.rows] == [{"a": "1", "b c": "x y"}, {"a": "", "b c": ""}]
+
+
+def test_text_between_tables_ends_them() -> None:
+    tables = list(boxed_tables(["| A | B |", "| 1 | 2 |", "", "words", "| C | D | E |", "| 1 | 2 | 3 |", "| 1 | 2 |"]))
+    assert [(table.columns, len(table.rows)) for table in tables] == [
+        (("a", "b"), 1),
+        (("c", "d", "e"), 1),
+        (("1", "2"), 0),
+    ]
+
+
+def test_empty_cells_of_spaced_tables_stay_empty() -> None:
+    (table,) = spaced_tables(CLAIMS.splitlines())
+    assert table.rows[1]["volume"] == ""
+    assert table.rows[1]["storageclass"] == "gp3"
+
+
+def test_errors_of_the_health_report_belong_to_the_server_above_them() -> None:
+    health = {one.server: one.value for one in replies(HEALTH) if one.endpoint is Endpoint.HEALTHZ}
+    assert health["n1"] == {"status": "ok", "status_code": 200}
+    assert health["n2"]["status_code"] == 503
+    assert health["n2"]["errors"] == [{"type": "STREAM", "error": "JetStream stream 'APP > S' is not current"}]
+    assert len(health) == 2, "the line of totals is no server"
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "words"),
+    [
+        (PODS, "the pods of kubectl", "nats-1 is CrashLoopBackOff, 1/2 ready, restarted 12 times"),
+        (CLAIMS, "the volume claims of kubectl", "nats-js-nats-1 is Pending"),
+        (EVENTS, "the events of kubectl", "pod/nats-1: Unhealthy"),
+        (PODS.splitlines()[0] + "\n" + PODS.splitlines()[1], "the pods of kubectl", "all are ready"),
+        (
+            "CRITICAL JetStream Crit:1 unhealthy streams | memory=0B memory_pct=0%;75;90\n",
+            "the result of nats server check for JetStream",
+            "it is CRITICAL (Crit:1 unhealthy streams)",
+        ),
+        ("OK JetStream | memory=0B\n", "the result of nats server check for JetStream", "it is OK"),
+        (
+            "[PASS] [CLUSTER_001] Cluster Memory Usage Outliers\n[FAIL] [META_001] Meta cluster offline replicas\n",
+            "the report of nats audit analyze",
+            "1 of its 2 checks failed (META_001)",
+        ),
+    ],
+)
+def test_what_no_rule_judges_is_said_with_its_words(text: str, what: str, words: str) -> None:
+    (refused,) = refusals(text)
+    assert refused.what == what
+    assert words in refused.reason
+    assert replies(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OK then | see you\n",
+        "CRITICAL thing happened\n",
+        "NAME AGE\nnats 5\n",
+        "| a | b |\n| 1 | 2 |\n",
+        "TLS  AND  MORE\n",
+    ],
+)
+def test_other_text_is_no_table_of_a_tool(text: str) -> None:
+    assert pasted_replies(text, AT) == []
+
+
+@pytest.mark.parametrize("version", ["0.0.35", "0.5.0"])
+def test_the_meta_group_of_a_report_is_judged(version: str) -> None:
+    report = judged(
+        PASTED / "one-down" / f"{version}_server_report_jetstream.txt", select=("JSD701", "JSD703", "JSD709")
+    )
+    assert faults(report) == set()
+    assert passed(report) == {"JSD701"}, "a majority is heard"
+    (n3,) = [one.finding for one in report.results if one.rule.code == "JSD703"]
+    assert (n3.subject.name, n3.outcome, n3.message) == ("n3", Outcome.NOT_EVALUATED, "not heard in the only look")
+
+
+def test_the_warning_below_a_report_is_read() -> None:
+    assert faults(judged(PASTED / "no-quorum" / "0.5.0_server_report_jetstream.txt")) == {"JSD701"}
+
+
+def test_a_health_report_is_judged_and_is_no_log() -> None:
+    report = judged(PASTED / "no-quorum" / "0.5.0_server_report_health.txt")
+    assert faults(report) == {"JSD801"}
+    assert passed(report) <= {"JSD711", "JSD901"}
+    assert passed(judged(PASTED / "one-down" / "0.5.0_server_report_health.txt")) == {"JSD711", "JSD801", "JSD901"}
+
+
+@pytest.mark.parametrize("version", ["0.0.35", "0.5.0"])
+def test_versions_and_slow_consumers_of_a_server_list_are_judged(version: str, tmp_path: Path) -> None:
+    path = PASTED / "one-down" / f"{version}_server_list.txt"
+    select = ("JSD709", "JSD806", "JSD811")
+    assert passed(judged(path, select=select)) == {"JSD709", "JSD806"}
+    changed = tmp_path / "paste"
+    changed.write_text(path.read_text("utf-8").replace("2.15.1", "2.12.8", 1), "utf-8")
+    assert "JSD709" not in passed(judged(changed, select=select))
+
+
+@pytest.mark.parametrize("path", sorted(PASTED.glob("no-quorum/*")), ids=lambda path: path.name)
+def test_no_check_fails_on_what_tools_print(path: Path) -> None:
+    report = judged(path)
+    assert [result for result in report.results if result.finding.outcome is Outcome.ERROR] == []
