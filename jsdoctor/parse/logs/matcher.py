@@ -72,8 +72,8 @@ class Matcher:
         self._search = literal_search(self.literals, use_re2)
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
         told = [one for one in self.signatures if _QUIET & {*one.levels}]
-        quiet = dict.fromkeys(one.contains.encode() for one in told if not _opening(one))
-        self.quiet = tuple(single_search(literal, use_re2) for literal in quiet)
+        self.quiet_literals = tuple(dict.fromkeys(one.contains.encode() for one in told if not _opening(one)))
+        self.quiet = tuple(single_search(literal, use_re2) for literal in self.quiet_literals)
         """Searches for literals that count in a server's DBG and TRC. No other does: those quote what clients send."""
         self.openings = tuple(dict.fromkeys(filter(None, map(_opening, told))))
         """How messages of other signatures of these levels begin: the space before them and seven bytes."""
@@ -83,6 +83,10 @@ class Matcher:
         """What `match_native` found, for those who look before they ask."""
         self._subjects: dict[tuple[str, Fields], int] = {}
         self._numbers = count()
+
+    def ordered(self) -> list[Signature]:
+        """All signatures in the order in which a message gets them."""
+        return [signature for pairs in self._by_literal.values() for signature, _ in pairs]
 
     def finder(self, block: bytes) -> Finder:
         """Finds literals of signatures and section headers in a block."""

@@ -20,7 +20,7 @@ from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.signature_counter import Line, Place, SignatureCounter
 from jsdoctor.parse.logs.sniff_lines import WINDOW, lines_at, note_time, survey, whole_lines
 from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone, year_of
-from jsdoctor.parse.logs.time_segments import NO_LINES, BlockClock, ClockReader, ProcessKeys
+from jsdoctor.parse.logs.time_segments import NO_LINES, BlockClock, BlockLines, ClockReader, ProcessKeys
 from jsdoctor.parse.logs.wrapping import is_partial
 
 BLOCK = 4 << 20
@@ -35,7 +35,8 @@ LOOKBACK = 16 * 1024
 EXCERPT_BYTES = 256 * 1024
 """In a file no larger than this a message needs no header to be a server's: people cut them off."""
 
-_TEXT_END = STAMP_BYTES + TEXT_CAP + 64
+TEXT_END = STAMP_BYTES + TEXT_CAP + 64
+"""So many bytes behind the start of a stamp tell what a line says."""
 _EXCERPT = 512
 _QUOTED_COUNTED = 1000
 
@@ -86,8 +87,7 @@ class PartScan:
         if base < WINDOW:
             head = block[: WINDOW + LINE_CAP]
             survey(self._row, [line for at, line in lines_at(head) if base + at < WINDOW], self._year)
-        clock = self._read_clock(block)
-        self._search(clock)
+        clock = self._read_block(block)
         self._settle(clock)
         stretches = clock.stretches([cut.at for cut in self._cuts], self._skip, self._voices)
         self._processes.join(
@@ -102,8 +102,7 @@ class PartScan:
         self._before = (self._before + block)[-CONTEXT:] if len(block) < CONTEXT else block[-CONTEXT:]
         self._expected = base + len(block)
         self._block, self._lines, self._may_tell = b"", NO_LINES, bool  # what holds a block is not wanted any more
-        if self._speakers.full:
-            yield from self._speakers.rows()
+        yield from self._counts(at_end=False)
         yield from self._rows
         self._rows.clear()
 
@@ -121,8 +120,13 @@ class PartScan:
         self._row.steps, self._row.read = self._processes.steps, read
         yield row(part, PART, part.name, (0, part.start), self._row)
         yield from self._processes.rows()
-        yield from self._speakers.rows()
+        yield from self._counts(at_end=True)
         yield from self._rows
+
+    def _counts(self, at_end: bool) -> Iterator[Row]:
+        """What was counted: at the end, or where it is time to let go of it."""
+        if at_end or self._speakers.full:
+            yield from self._speakers.rows()
 
     def _tail(self, end: int) -> list[bytes]:
         """The last lines of the file, those left out that are among its first."""
@@ -136,8 +140,13 @@ class PartScan:
             first += len(line) + 1
         return kept
 
-    def _search(self, clock: BlockClock) -> None:
+    def _read_block(self, block: bytes) -> BlockLines:
         """Find what the lines of the block tell."""
+        clock = self._read_clock(block)
+        self._search(clock)
+        return clock
+
+    def _search(self, clock: BlockClock) -> None:
         block, repeated = self._block, 0
         loud, find = clock.loud(self._repetitive, self._matcher.openings), self._matcher.finder(block)
         self._lines = lines = clock.lines_of(loud.single, candidates(block, loud, self._matcher.quiet, find))
@@ -164,7 +173,7 @@ class PartScan:
                 self._take(line)
             return 0, end
         texts = [
-            self._block[stamp + STAMP_BYTES : stop if stop - stamp < _TEXT_END else stamp + _TEXT_END]
+            self._block[stamp + STAMP_BYTES : stop if stop - stamp < TEXT_END else stamp + TEXT_END]
             for stamp, stop in zip(lines.stamps[begin:end], lines.ends[begin:end], strict=True)
         ]
         known = list(map(speaker.heard.get, texts))
@@ -174,8 +183,9 @@ class PartScan:
         heard = [line for line, number in enumerate(known, begin) if number is not None]
         if heard:
             numbers = [number for number in known if number is not None]
-            self._repeats.add(numbers, self._utc(heard), [self._base + lines.begins[line] for line in heard])
-            self._spoke(heard[-1], speaker)
+            times = self._utc([lines.us[line] for line in heard])
+            self._repeats.add(numbers, times, [self._base + lines.begins[line] for line in heard])
+            self._spoke(self._base + lines.begins[heard[-1]], times[-1], speaker)
         return len(heard), end
 
     def _hear_new(
@@ -187,9 +197,10 @@ class PartScan:
             text = texts[line - begin]
             number = known[line - begin] = speaker.heard.get(text)
             if number is None and (text in self._matcher.known or self._may_tell(line)):
+                lines = self._lines
                 if line - 1 > before:
-                    self._spoke(line - 1, speaker)
-                if not self._look(line, text, speaker):
+                    self._spoke(self._base + lines.begins[line - 1], self._utc([lines.us[line - 1]])[0], speaker)
+                if not self._look(text, speaker, lines.begins[line], lines.us[line]):
                     self._take(line)
                 if self._by_prefix.get(prefix) is not speaker:
                     return line + 1
@@ -197,27 +208,26 @@ class PartScan:
                 before = line
         return begin + len(texts)
 
-    def _utc(self, lines: Sequence[int]) -> list[int]:
-        """The times of found lines that have stamps, in UTC where the zone is known."""
-        native = [us for line in lines if (us := self._lines.us[line]) is not None]
+    def _utc(self, times: Sequence[int | None]) -> list[int]:
+        """The times of stamps, in UTC where the zone is known."""
+        native = [us for us in times if us is not None]
         return native if self._zone is None else [self._zone.utc_us(us) for us in native]
 
-    def _look(self, line: int, text: bytes, speaker: LogSource) -> bool:
+    def _look(self, text: bytes, speaker: LogSource, begin: int, native_us: int | None) -> bool:
         """A line with nothing but a process id before the stamp; False when no level follows that."""
         told = self._matcher.known.get(text) or self._matcher.match_native(text)
         if told is not None and told.matches:
-            self._spoke(line, speaker)
-            at = (self._base + self._lines.begins[line], self._utc([line])[0], self._zone is not None)
-            tally = self._hit(told.matches, speaker, at, self._lines.us[line], told.level)
+            offset, us = self._base + begin, self._utc([native_us])[0]
+            self._spoke(offset, us, speaker)
+            tally = self._hit(told.matches, speaker, (offset, us, self._zone is not None), native_us, told.level)
             if tally is not None:
                 self._speakers.hear(speaker, text, tally, told.matches[0])
         return told is not None
 
-    def _spoke(self, line: int, speaker: LogSource) -> None:
+    def _spoke(self, offset: int, us: int, speaker: LogSource) -> None:
         """The last line so far that tells a time, and who says it."""
-        offset = self._base + self._lines.begins[line]
         if offset > self._searched_to or self._dated is None:
-            self._dated = Dated(offset, self._utc([line])[0], self._zone is not None, speaker.voice, True)
+            self._dated = Dated(offset, us, self._zone is not None, speaker.voice, True)
             self._searched_to = offset
 
     def _of_prefix(self, prefix: bytes) -> LogSource | None:
@@ -346,7 +356,7 @@ class PartScan:
         self._by_prefix.clear()
         return self._speakers.named(speaker.voice, fields[0][1])
 
-    def _settle(self, clock: BlockClock) -> None:
+    def _settle(self, clock: BlockLines) -> None:
         """Keep what is to be kept of this block's lines, and pass marks and events on."""
         touched = self._speakers.touched
         touched.update(dict.fromkeys(self._repeats.count(self._speakers.known, clock.grouped)))
@@ -366,7 +376,7 @@ class PartScan:
             self._sink([self._event(*event, next(seen)) for event in self._events])
             self._events.clear()
 
-    def _see_all(self, lines: Sequence[Line], clock: BlockClock) -> list[KeptLine]:
+    def _see_all(self, lines: Sequence[Line], clock: BlockLines) -> list[KeptLine]:
         block, base, before = self._block, self._base, self._row.lines
         seen = []
         for line, number in zip(lines, clock.numbers([line[0] - base for line in lines]), strict=True):

@@ -74,7 +74,7 @@ class CandidateLines(NamedTuple):
     whole: bool
 
 
-class BlockClock(Protocol):
+class BlockLines(Protocol):
     """The lines of a block and their stamps. `long_lines` are those of which not all is looked at."""
 
     lines: int
@@ -82,18 +82,6 @@ class BlockClock(Protocol):
 
     def numbers(self, starts: Sequence[int]) -> list[int]:
         """The numbers, from 0, of the lines that start at these offsets."""
-        ...
-
-    def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:
-        """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
-
-        Those with one of the `openings` between level and message, of eight bytes each, are loud whatever their level.
-        `singly`: all of them one by one, which is faster where many are repeated.
-        """
-        ...
-
-    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
-        """The lines of these numbers and offsets, each once and in order. Too far into a long line is not looked."""
         ...
 
     @property
@@ -106,6 +94,22 @@ class BlockClock(Protocol):
 
         `cuts` are line starts where processes begin, `skip` those of lines to leave out.
         """
+        ...
+
+
+class BlockClock(BlockLines, Protocol):
+    """The lines of a block, to be searched."""
+
+    def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:
+        """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
+
+        Those with one of the `openings` between level and message, of eight bytes each, are loud whatever their level.
+        `singly`: all of them one by one, which is faster where many are repeated.
+        """
+        ...
+
+    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
+        """The lines of these numbers and offsets, each once and in order. Too far into a long line is not looked."""
         ...
 
 

@@ -1,0 +1,13 @@
+//! The hot loops of jsdoctor, compiled. `jsdoctor.parse.logs` has the reference in Python: both give the same rows.
+
+pub mod counts;
+pub mod measure;
+mod pack;
+pub mod patterns;
+pub mod scan;
+pub mod segments;
+pub mod signatures;
+pub mod stamp;
+
+#[cfg(feature = "python")]
+mod python;

@@ -1,0 +1,198 @@
+//! What Python sees of the scan.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::measure;
+use crate::pack;
+use crate::scan;
+use crate::segments::Jump;
+use crate::signatures::{Described, Signatures};
+
+/// What Python may rely on. It changes with every change of what a scan is given or gives: Python then uses its own.
+const REVISION: u32 = 1;
+
+type Description = (String, String, String, Vec<(String, bool, bool)>, Vec<String>, bool, bool);
+type PackedRow<'py> = (String, i64, Bound<'py, PyBytes>);
+type SegmentRow = (u32, u32, i64, usize, i64, usize, i64, i64, u64, Vec<Jump>, Vec<Jump>);
+
+/// The signatures of an audit, ready to search.
+#[pyclass(frozen, name = "Signatures")]
+struct PySignatures {
+    all: Arc<Signatures>,
+}
+
+#[pymethods]
+impl PySignatures {
+    /// Each signature is its name, literal, pattern, fields (name, of the subject, digits left out), levels, whether a
+    /// server's line may have it, and whether Python wants to see each line. They are searched in this order.
+    #[new]
+    fn new(
+        signatures: Vec<Description>,
+        lines: Vec<Vec<u8>>,
+        beginnings: Vec<Vec<u8>>,
+        quiet: Vec<Vec<u8>>,
+        openings: Vec<Vec<u8>>,
+    ) -> PyResult<Self> {
+        let described = signatures
+            .into_iter()
+            .map(|(name, contains, pattern, fields, levels, server, marked)| Described {
+                name,
+                contains,
+                pattern,
+                fields,
+                levels,
+                server,
+                marked,
+            })
+            .collect();
+        let all = Signatures::new(described, &lines, beginnings, &quiet, openings).map_err(PyValueError::new_err)?;
+        Ok(Self { all: Arc::new(all) })
+    }
+}
+
+struct PyHost<'a, 'py> {
+    host: &'a Bound<'py, PyAny>,
+}
+
+impl scan::Host for PyHost<'_, '_> {
+    type Error = PyErr;
+
+    fn source(&mut self, prefix: &[u8]) -> PyResult<i32> {
+        let py = self.host.py();
+        self.host.call_method1(intern!(py, "source_of"), (PyBytes::new(py, prefix),))?.extract()
+    }
+
+    fn voice(&mut self, prefix: &[u8]) -> PyResult<u32> {
+        let py = self.host.py();
+        self.host.call_method1(intern!(py, "voice_of"), (PyBytes::new(py, prefix),))?.extract()
+    }
+
+    fn offset_us(&mut self, quarter: i64) -> PyResult<i64> {
+        self.host.call_method1(intern!(self.host.py(), "offset_us"), (quarter,))?.extract()
+    }
+
+    fn measured(&mut self, value: &str) -> PyResult<Option<i64>> {
+        self.host.call_method1(intern!(self.host.py(), "measured"), (value,))?.extract()
+    }
+
+    fn odd(&mut self, line: scan::Odd) -> PyResult<scan::Reply> {
+        let stamp = line.stamp.map_or(-1, |at| at as i64);
+        let arguments = (line.begin, line.end, stamp, line.us, line.source, line.last);
+        let (renamed, skip, cuts) = self.host.call_method1(intern!(self.host.py(), "odd"), arguments)?.extract()?;
+        Ok(scan::Reply { renamed, skip, cuts })
+    }
+}
+
+/// The scan of one part.
+#[pyclass(name = "Scan")]
+struct PyScan {
+    scan: scan::Scan,
+    signatures: Arc<Signatures>,
+    zoned: bool,
+}
+
+#[pymethods]
+impl PyScan {
+    /// `zoned`: the host knows how far the part's times are from UTC.
+    #[new]
+    fn new(signatures: &PySignatures, zoned: bool) -> Self {
+        Self { scan: scan::Scan::new(Arc::clone(&signatures.all), zoned), signatures: Arc::clone(&signatures.all), zoned }
+    }
+
+    /// Scan whole lines: `base` is the offset of the first byte, `before` the lines of the part so far.
+    fn block(&mut self, block: &Bound<'_, PyBytes>, base: u64, before: u64, host: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.scan.block(block.as_bytes(), base, before, &mut PyHost { host })
+    }
+
+    /// Lines of the last block.
+    #[getter]
+    fn lines(&self) -> usize {
+        self.scan.lines()
+    }
+
+    /// Those of which not all was looked at.
+    #[getter]
+    fn long_lines(&self) -> u64 {
+        self.scan.long_lines
+    }
+
+    /// How many counts are held.
+    #[getter]
+    fn counted(&self) -> usize {
+        self.scan.counted()
+    }
+
+    /// The numbers, from 0, of the lines of the last block that start at these offsets of it.
+    fn numbers(&self, starts: Vec<usize>) -> Vec<usize> {
+        starts.into_iter().map(|start| self.scan.number(start)).collect()
+    }
+
+    /// The segments of the last block: voice, cut, first time and place, last ones, lowest and highest time, lines,
+    /// steps and gaps.
+    fn segments(&self) -> Vec<SegmentRow> {
+        let row = |one: &crate::segments::Segment| {
+            let ((first_us, first_at), (last_us, last_at)) = (one.first, one.last);
+            let jumps = (one.steps.clone(), one.gaps.clone());
+            let span = (one.lowest, one.highest);
+            (one.voice, one.cut, first_us, first_at, last_us, last_at, span.0, span.1, one.lines, jumps.0, jumps.1)
+        };
+        self.scan.segments.all.iter().map(row).collect()
+    }
+
+    /// All counts as rows, and none from here on: key, time of the first line, packed `HitRow`. Sources are the name
+    /// and the packed voice of each, by number.
+    fn rows<'py>(
+        &mut self,
+        py: Python<'py>,
+        file: &str,
+        start: i64,
+        sources: Vec<(String, Vec<u8>)>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut head = vec![];
+        pack::text(&mut head, file);
+        pack::whole(&mut head, start);
+        let packed: Vec<Vec<u8>> = sources
+            .into_iter()
+            .map(|(name, voice)| {
+                let mut out = vec![];
+                pack::text(&mut out, &name);
+                out.extend(voice);
+                out
+            })
+            .collect();
+        let rows = PyList::empty(py);
+        for count in self.scan.take_counts() {
+            let signature = &self.signatures.all[usize::from(count.signature)];
+            let key = format!("{}{}", signature.name, String::from_utf8_lossy(&count.subject));
+            let source = packed.get(count.source as usize).ok_or_else(|| PyValueError::new_err("unknown source"))?;
+            let (first_us, value) = count.pack(signature, &head, source, self.zoned);
+            let row: PackedRow<'py> = (key, first_us, PyBytes::new(py, &value));
+            rows.append(row)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Whether a captured value is understood here, and the number that it is.
+#[pyfunction]
+fn measured(value: &str) -> (bool, Option<i64>) {
+    match measure::measured(value) {
+        measure::Measure::Number(number) => (true, Some(number)),
+        measure::Measure::Nothing => (true, None),
+        measure::Measure::AskPython => (false, None),
+    }
+}
+
+#[pymodule]
+fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("REVISION", REVISION)?;
+    module.add_class::<PySignatures>()?;
+    module.add_class::<PyScan>()?;
+    module.add_function(wrap_pyfunction!(measured, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,71 @@
+"""What two scans of the same text must agree in: every row, however often each let go of what it had counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from jsdoctor.collect.logs.discover import discover
+from jsdoctor.collect.logs.part import Scanner
+from jsdoctor.collect.logs.split import PART_BYTES, split
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import MINUTE_US
+from jsdoctor.model.log_scan import Part, Row
+from jsdoctor.parse.logs import clock_plain
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.rows import HIT, HitRow, KeptLine, read
+from jsdoctor.parse.logs.scan import BLOCK
+from jsdoctor.parse.logs.signature_counter import EXEMPLARS
+
+_UNDATED = 1 << 62
+
+
+def reference(matcher: Matcher, block: int = BLOCK) -> Scanner:
+    """The scan in Python, with the plain reader of stamps."""
+    return Scanner(matcher, clock=clock_plain.read_clock, block=block, native=False)
+
+
+def parts_of(inputs: Iterable[Path], size: int = PART_BYTES, zone: str = "") -> list[Part]:
+    return split(discover([str(path) for path in inputs], [("*", zone)] if zone else ()).files, size)
+
+
+def joined(rows: Iterable[Row]) -> dict[tuple[Any, ...], Any]:
+    """Rows by what they are about; the counts of one signature, subject and source as one."""
+    found: dict[tuple[Any, ...], Any] = {}
+    hits: dict[tuple[Any, ...], list[HitRow]] = {}
+    for row in rows:
+        if row.analysis == HIT:
+            hit = read(HitRow, row.value)
+            assert row.at_us == (hit.minutes[0].first_us if hit.minutes else 0)
+            key = (row.series, row.key, row.seq, hit.file, hit.start, hit.name, hit.voice, hit.zoned, hit.subject)
+            hits.setdefault(key, []).append(hit)
+        else:
+            found.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
+    found.update((key, _one(rows)) for key, rows in hits.items())
+    return found
+
+
+def _one(hits: list[HitRow]) -> tuple[Any, ...]:
+    measures: dict[str, tuple[int, int, int]] = {}
+    for hit in hits:
+        for field, count, low, high in hit.measures:
+            known = measures.get(field, (0, low, high))
+            measures[field] = (known[0] + count, min(known[1], low), max(known[2], high))
+    firsts = sorted((line for hit in hits for line in hit.firsts), key=_rank)[:EXEMPLARS]
+    last = max((hit.last for hit in hits if hit.last is not None), key=_rank, default=None)
+    spans = (span for hit in hits for span in hit.minutes.spans())
+    return sum(hit.count for hit in hits), Histogram.joined(spans, MINUTE_US), measures, firsts, last
+
+
+def _rank(line: KeptLine) -> tuple[int, int]:
+    return (_UNDATED if line.us is None else line.us, line.offset)
+
+
+def differences(one: Scanner, other: Scanner, parts: Iterable[Part]) -> Iterator[str]:
+    """Where two scanners disagree about parts."""
+    for part in parts:
+        ours, theirs = joined(one.rows(part)), joined(other.rows(part))
+        for key in sorted(ours.keys() | theirs.keys(), key=repr):
+            if ours.get(key) != theirs.get(key):
+                yield f"{part.name} {key}:\n  {ours.get(key)}\n  {theirs.get(key)}"
