@@ -18,7 +18,7 @@ from tests.servers import VERSIONS
 from tests.topologies.deployments import HUB, cluster, hub, sites, super_cluster
 from tests.topologies.habits import BOUNDED
 from tests.topologies.healthy import furnish, look, of_habits, while_busy
-from tests.topologies.landscape import Landscape, leaf_remotes, routed, server
+from tests.topologies.landscape import ACCOUNTS, Landscape, leaf_remotes, routed, server
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 COMMON = ("QUEUE", "INTEREST", "ORIGIN", "KV_plain")
@@ -99,7 +99,7 @@ def test_a_leaf_cluster_that_extends_the_domain_of_its_hub(tmp_path: Path, versi
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))
         said = {
-            "busy": asyncio.run(while_busy(land.url(*edge), 3, habits, land.url(*HUB, user="sys"))),
+            "busy": asyncio.run(while_busy(land.url(*HUB), 3, habits, land.url(*HUB, user="sys"))),
             "idle": look(land.url(*HUB, user="sys")),
             "edge": look(land.url(*edge, user="sys")),
             "edge, account": look(land.url(*edge)),
@@ -113,7 +113,8 @@ def test_leaf_nodes_without_a_jetstream_of_their_own(tmp_path: Path, version: st
     with Landscape(tmp_path, version) as land:
         hub(land)
         for key in ("l1", "l2"):
-            land.start(key, server(key, storage=False) + "default_js_domain: { APP: hub }\n" + leaf_remotes(land, HUB))
+            own = server(key, storage=False, accounts=ACCOUNTS.replace(", jetstream: enabled", ""))
+            land.start(key, own + "default_js_domain: { APP: hub }\n" + leaf_remotes(land, HUB))
             land.wait_leafs(key, 2)
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))

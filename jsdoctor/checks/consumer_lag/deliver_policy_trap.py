@@ -28,6 +28,8 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
                 yield _start_finding(stream, consumer, start)
             else:
                 yield unknown(consumer.subject, "the consumer was created a moment ago", "run the check again")
+        elif (waits_ns := _starts_in_ns(consumer)) > 0:
+            yield _future_finding(consumer, waits_ns)
         elif _forgets_its_place(consumer):
             yield _forgetting_finding(consumer)
         else:
@@ -57,6 +59,26 @@ def _misplaced_start(stream: Stream, consumer: Consumer) -> str | None:
             f"asks to start at message {asked:,} but the stream begins at {state.first_seq:,}: what lay between is gone"
         )
     return None
+
+
+def _starts_in_ns(consumer: Consumer) -> int:
+    """How long it is until the time from which the consumer wants messages; 0 or less where that is past or not set."""
+    start = consumer.config.opt_start_time
+    if start is None or consumer.config.deliver_policy != "by_start_time":
+        return 0
+    return int((start - consumer.at).total_seconds() * 1e9)
+
+
+def _future_finding(consumer: Consumer, waits_ns: int) -> Finding:
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        message=f"the consumer starts at a time that is {span(waits_ns)} ahead: it gets nothing stored before then",
+        measured=waits_ns,
+        threshold=0,
+        unit="duration",
+        evidence=(consumer.observed("config.opt_start_time", consumer.config.opt_start_time),),
+    )
 
 
 def _age_ns(consumer: Consumer) -> float:

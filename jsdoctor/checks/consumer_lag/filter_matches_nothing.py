@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.stored_subjects import stored_subjects
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -17,7 +18,8 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
     A consumer with pending messages matches something, be it under subjects that the stream no longer takes in.
     """
     for stream, consumer in snapshots.last.led_consumers():
-        filters, subjects = consumer.config.filters, stream.config.subjects
+        filters, config = consumer.config.filters, stream.config
+        subjects = stored_subjects(config.subjects, config.subject_transform)
         if not filters:
             continue
         idle = [wanted for wanted in filters if not overlaps_any(wanted, subjects)]
@@ -36,12 +38,12 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
             yield Finding(
                 subject=consumer.subject,
                 message=(
-                    f"filter {which} lies outside the subjects of the stream ({_listed(subjects)}): "
+                    f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
                     "no message will ever match it"
                 ),
                 evidence=(
                     consumer.observed("config.filter_subjects", list(filters)),
-                    stream.observed("config.subjects", list(subjects)),
+                    stream.observed("config.subjects", list(config.subjects)),
                 ),
             )
 
@@ -52,11 +54,13 @@ def _other_origin(stream: Stream, outside: bool) -> str:
     Where messages also come from elsewhere, only a filter `outside` the stream's own subjects is in doubt.
     """
     config = stream.config
-    if config.subject_transform is not None:
-        return "rewrites subjects"
     if outside and config.mirror is not None:
         return f"mirrors {config.mirror.name}"
     return f"takes messages from {config.sources[0].name}" if outside and config.sources else ""
+
+
+def _of_stream(stream: Stream) -> str:
+    return "that the stream rewrites its messages to" if stream.config.subject_transform else "of the stream"
 
 
 def _listed(subjects: tuple[str, ...]) -> str:
