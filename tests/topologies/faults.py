@@ -148,7 +148,9 @@ async def backlog_that_expires_before_it_is_read(place: Place) -> None:
 async def pinned_client_that_is_gone_while_others_wait(place: Place) -> None:
     await place.stream("F_PINNED")
     group: dict[str, Any] = {"priority_policy": "pinned_client", "priority_groups": ["jobs"]}
-    await add_consumer(place.client, "F_PINNED", "one", priority_timeout=3600 * SECOND_NS, **group)
+    await add_consumer(
+        place.client, "F_PINNED", "one", priority_timeout=3600 * SECOND_NS, ack_wait=2 * SECOND_NS, **group
+    )
     await place.publish("f_pinned", 10)
     subject = "$JS.API.CONSUMER.MSG.NEXT.F_PINNED.one"
     inbox = place.client.new_inbox()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, still_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -26,6 +26,9 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
     served = {(h.last.account, h.last.stream, h.last.answered_by) for h in trend.consumers() if _gets_new(h)}
     for history in trend.consumers():
         last, config = history.last, history.last.config
+        if _waits_for_pinned(history, still_for):
+            yield _pinned_finding(history, still_for)
+            continue
         by_design = last.paused or is_full(last) or delivers_by_design_late(last)
         if by_design or (config.is_push and config.flow_control):
             continue
@@ -41,6 +44,47 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
         else:
             others = (last.account, last.stream, last.answered_by) in served
             yield _finding(history, still_for, others)
+
+
+def _waits_for_pinned(history: ConsumerHistory, still_for: int) -> bool:
+    """Whether clients wait for messages that belong to a pinned client, and that one does not ask.
+
+    What it has in its hands is due again after `ack_wait`: past that, a client that works is delivered it again.
+    """
+    config = history.last.config
+    pins = {tuple(group.pinned_client_id for group in reading.priority_groups) for reading in history.readings}
+    return (
+        config.priority_policy == "pinned_client"
+        and not history.last.paused
+        and len(pins) == 1
+        and any(pins.pop())
+        and all(reading.num_pending > 0 and reading.num_waiting > 0 for reading in history.readings)
+        and not moved(history)
+        and still_ns(history) >= still_for + config.ack_wait_ns
+    )
+
+
+def _pinned_finding(history: ConsumerHistory, still_for: int) -> Finding:
+    last, config = history.last, history.last.config
+    return Finding(
+        subject=last.subject,
+        severity=Severity.INFO,
+        message=(
+            f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait for a client"
+            f" that the server has pinned and that was delivered nothing for {span(still_ns(history))}: the others get"
+            f" nothing until the server unpins it, {span(config.priority_timeout_ns)} after its last request"
+        ),
+        measured=still_ns(history),
+        threshold=still_for + config.ack_wait_ns,
+        unit="duration",
+        evidence=(
+            last.observed("num_pending", last.num_pending),
+            last.observed("num_waiting", last.num_waiting),
+            last.observed("priority_groups.pinned_client_id", [g.pinned_client_id for g in last.priority_groups]),
+            last.observed("config.priority_timeout", config.priority_timeout_ns),
+        ),
+        remedy={"action": "consumer.inspect"},
+    )
 
 
 def _gets_new(history: ConsumerHistory) -> bool:

@@ -28,10 +28,21 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
         last = history.last
         loss = time_to_loss(history) if last.num_pending and falls_back(history) else None
         far = loss is None or loss.seconds > within_s or loss.share < from_share
-        if loss is None or far or not _waits(history) or _wait_s(history) < least_s:
+        if loss is None or far or not _waits(history) or _wait_s(history) < least_s or _goes_before(history, loss):
             yield passed(last.subject)
         else:
             yield _finding(history, loss, soon_s, within_s)
+
+
+def _goes_before(history: ConsumerHistory, loss: LossForecast) -> bool:
+    """Whether it is an ephemeral consumer without a client, which the server deletes before anything is lost to it."""
+    config = history.last.config
+    return (
+        not config.durable_name
+        and not any(reading.push_bound if config.is_push else reading.num_waiting > 0 for reading in history.readings)
+        and not moved(history)
+        and config.inactive_threshold_ns / 1e9 < loss.seconds
+    )
 
 
 def _wait_s(history: ConsumerHistory) -> float:
