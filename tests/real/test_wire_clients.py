@@ -34,7 +34,7 @@ PLAYERS {
 """
 
 
-def _built(library: str) -> list[str]:
+def built(library: str) -> list[str]:
     """The command that plays with this library; skips where its tools are missing."""
     if library == "nats-py":
         return [sys.executable, "-m", "tests.clients.python_client"]
@@ -94,7 +94,7 @@ def test_every_condition_is_named(
     """Over WebSocket nats.go compresses its messages; nats.js needs a newer Node for it."""
     if os.geteuid() or not shutil.which("tcpdump"):
         pytest.skip("capturing needs tcpdump and root")
-    command = _built(library)
+    command = built(library)
     cluster = cluster_factory(accounts=_USER, extra_config=_WEBSOCKET)
     (port,) = ports_of(cluster, "client" if transport == "tcp" else transport)
     capture = tmp_path / "capture.pcap"

@@ -26,19 +26,29 @@ class LossFigures(NamedTuple):
 
 _LATE = ", and {count:,} more that had arrived already: late packets make senders resend, so this is an upper bound"
 
+_OUTSIDE = ", of which {:,} were lost between the two captures: the others before or behind both, or their acks"
+_MOST_OF = 2
+"""Two captures explain what was sent again when they show at least this part of it as lost between them: half."""
+
 
 def losses(direction: DirectionView) -> LossFigures | None:
     """None where nothing was lost. What the receiver had already, though it was sent again, is no loss."""
     flow, again = direction.flow, direction.flow.retransmission
     stall_ns = again.longest_wait_ns if again.timeout and not _all_arrived(again) else 0
-    if direction.path is not None and direction.path.sent:
-        lost = Share(direction.path.lost, direction.path.sent)
-        return LossFigures(lost, stall_ns, _exactly(direction.path, again), exact=True) if lost.events else None
     lost = Share(max(0, again.packets - again.needless_packets), flow.distinct_packets)
+    path = direction.path if direction.path is not None and direction.path.sent else None
+    if path is not None and path.lost * _MOST_OF >= lost.events:
+        between = Share(path.lost, path.sent)
+        return LossFigures(between, stall_ns, _exactly(path, again), exact=True) if between.events else None
     if not lost.events and not again.timeout and not again.syn:
         return None
     doubtful = again.needless_packets * 2 >= again.packets > 0
-    where = _LATE.format(count=again.needless) if doubtful else _where(direction, lost)
+    if path is not None:
+        where = _OUTSIDE.format(path.lost)
+    elif doubtful:
+        where = _LATE.format(count=again.needless)
+    else:
+        where = _where(direction, lost)
     return LossFigures(lost, stall_ns, f"{_sent_again(lost, again)}{where}{_stalls(again)}", doubtful=doubtful)
 
 

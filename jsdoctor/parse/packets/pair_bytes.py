@@ -8,7 +8,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from jsdoctor.parse.packets.sightings import SeenPackets
-from jsdoctor.parse.packets.tcp.numbers import ahead
+from jsdoctor.parse.packets.tcp.numbers import MASK, ahead
 
 _SMALLEST_FULL, _LARGEST_FULL = 536, 9216
 _USUAL_FULL, _ETHERNET_FULL = 1448, 1460
@@ -31,8 +31,11 @@ class _Span(NamedTuple):
     at: int
 
 
-def compare_bytes(source: SeenPackets, target: SeenPackets) -> Comparison:
-    """How often each byte was sent and how often it arrived, within the range that both captures saw."""
+def compare_bytes(source: SeenPackets, target: SeenPackets, acked: int | None) -> Comparison:
+    """How often each byte was sent and how often it arrived, within the range that both captures saw.
+
+    `acked` is the highest ack of the receiver: bytes below it have arrived, even if the target's capture missed them.
+    """
     mine = _spans(source, source.seqs[0])
     theirs = _spans(target, source.seqs[0])
     if not mine or not theirs:
@@ -40,8 +43,13 @@ def compare_bytes(source: SeenPackets, target: SeenPackets) -> Comparison:
     low = max(min(span.start for span in mine), min(span.start for span in theirs))
     high = min(max(span.end for span in mine), max(span.end for span in theirs))
     full = _full_size(source, target)
+    arrived = low
+    if acked is not None:
+        last = max(span.end for span in mine)
+        arrived = max(low, min(high, last + ahead(acked, source.seqs[0] + last & MASK)))
     lost = lost_bytes = duplicated = 0
-    for length, sent_times, came_times in _counts(mine, theirs, low, high):
+    counts = [*_counts(mine, theirs, low, arrived, least=1), *_counts(mine, theirs, arrived, high)]
+    for length, sent_times, came_times in counts:
         if sent_times > came_times:
             lost += (sent_times - came_times) * -(-length // full)
             lost_bytes += (sent_times - came_times) * length
@@ -72,8 +80,11 @@ def _full_size(source: SeenPackets, target: SeenPackets) -> int:
     return max((size for size in usual if size <= _ETHERNET_FULL), default=0) or min(usual, default=_USUAL_FULL)
 
 
-def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int) -> list[tuple[int, int, int]]:
-    """Stretches of bytes: length, how often they were sent, how often they came. Equal neighbours are one stretch."""
+def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: int = 0) -> list[tuple[int, int, int]]:
+    """Stretches of bytes: length, how often they were sent, how often they came, which was `least` times or more.
+
+    Equal neighbours are one stretch.
+    """
     steps: dict[int, list[int]] = {}
     for which, spans in enumerate((mine, theirs)):
         for span in spans:
@@ -85,10 +96,10 @@ def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int) -> list
     sent = came = before = 0
     for position in sorted(steps):
         if (sent or came) and position > before:
-            if found and found[-1][1:] == (sent, came):
-                found[-1] = (found[-1][0] + position - before, sent, came)
+            if found and found[-1][1:] == (sent, max(came, least)):
+                found[-1] = (found[-1][0] + position - before, *found[-1][1:])
             else:
-                found.append((position - before, sent, came))
+                found.append((position - before, sent, max(came, least)))
         sent, came, before = sent + steps[position][0], came + steps[position][1], position
     return found
 

@@ -14,7 +14,8 @@ import msgspec
 
 from jsdoctor.model.packets import PairedConnection, PathDelay, UnmatchedCaptures, WhyUnmatched
 from jsdoctor.parse.packets.keys import endpoints, reverse
-from jsdoctor.parse.packets.pair_bytes import compare_bytes
+from jsdoctor.parse.packets.pair_bytes import Comparison, compare_bytes
+from jsdoctor.parse.packets.pair_missed import highest, missed_by_capture
 from jsdoctor.parse.packets.sightings import PacketIndex, SeenPackets
 from jsdoctor.parse.packets.value_histogram import ValueHistogram
 
@@ -42,8 +43,11 @@ class _Match(msgspec.Struct, frozen=True):
     delays: array[int]
     """Times between the two captures, by two clocks: only their differences tell something."""
 
-    cut_anew: bool = False
-    """Packets were cut or joined on the way (TSO, GRO): only bytes can be compared."""
+    acked: int | None = None
+    """The highest ack of the receiver, by either capture."""
+
+    compared: Comparison | None = None
+    """By bytes: packets were cut or joined on the way (TSO, GRO)."""
 
 
 def paired(captures: Sequence[PacketIndex]) -> tuple[tuple[PairedConnection, ...], tuple[UnmatchedCaptures, ...]]:
@@ -125,12 +129,12 @@ _View = tuple[PacketIndex, SeenPackets, SeenPackets]
 
 
 def _pair(keys: tuple[bytes, bytes], one: _View, other: _View) -> PairedConnection | None:
-    ahead, back = _match(one[1], other[1]), _match(other[2], one[2])
+    ahead, back = _both_ways(one, other)
     if len(ahead.delays) < _FEWEST or len(back.delays) < _FEWEST:
         return None
     if _middle(ahead.delays) + _middle(back.delays) < 0:  # it was there before it was here
         one, other, keys = other, one, (keys[1], keys[0])
-        ahead, back = _match(one[1], other[1]), _match(other[2], one[2])
+        ahead, back = _both_ways(one, other)
         if len(ahead.delays) < _FEWEST or len(back.delays) < _FEWEST:
             return None
     high, low = min(ahead.delays), -min(back.delays)
@@ -152,7 +156,16 @@ def _pair(keys: tuple[bytes, bytes], one: _View, other: _View) -> PairedConnecti
     )
 
 
-def _match(source: SeenPackets, target: SeenPackets) -> _Match:
+def _both_ways(one: _View, other: _View) -> tuple[_Match, _Match]:
+    """Towards the server and back; each with what its receiver acknowledged."""
+    (_, ahead_here, back_here), (_, ahead_there, back_there) = one, other
+    return (
+        _match(ahead_here, ahead_there, highest(back_here.acked, back_there.acked)),
+        _match(back_there, back_here, highest(ahead_here.acked, ahead_there.acked)),
+    )
+
+
+def _match(source: SeenPackets, target: SeenPackets, acked: int | None) -> _Match:
     """With IPv4 ids, or without them where they were rewritten on the way; by bytes where packets were cut anew."""
     best = _match_by(source, target, source.prints, target.prints)
     if len(best.delays) * 10 < 9 * min(len(source.prints), len(target.prints)):
@@ -160,9 +173,10 @@ def _match(source: SeenPackets, target: SeenPackets) -> _Match:
         if len(plain.delays) > len(best.delays):
             best = plain
     if not _cut_anew(best):
-        return best
-    delays = best.delays if len(best.delays) >= _FEWEST else compare_bytes(source, target).delays
-    return msgspec.structs.replace(best, delays=delays, cut_anew=True)
+        return msgspec.structs.replace(best, acked=acked)
+    compared = compare_bytes(source, target, acked)
+    delays = best.delays if len(best.delays) >= _FEWEST else compared.delays
+    return msgspec.structs.replace(best, delays=delays, acked=acked, compared=compared)
 
 
 def _cut_anew(match: _Match) -> bool:
@@ -216,8 +230,8 @@ def _path(match: _Match, target: PacketIndex, offset: int) -> PathDelay:
     least = min(match.delays)
     for delay in match.delays:
         tally.add(delay - least)
-    if match.cut_anew:
-        found = compare_bytes(match.source, match.target)
+    if match.compared is not None:
+        found = match.compared
         return PathDelay(
             sent=found.sent,
             lost=found.lost,
@@ -230,10 +244,13 @@ def _path(match: _Match, target: PacketIndex, offset: int) -> PathDelay:
     first, last = matched[0], matched[-1]
     begins, ends = target.first_ns - offset + _EDGE_NS, target.last_ns - offset - _EDGE_NS
     sent = lost = lost_bytes = 0
+    missed = missed_by_capture(match.source, match.target, match.partner, match.acked)
     for here, there in enumerate(match.partner):
         at = match.source.times[here]
         if there == _NONE and not (first < here < last or begins < at < ends):
             continue  # the other capture may not have been running
+        if here in missed:
+            continue
         sent += 1
         if there == _NONE:
             lost += 1

@@ -6,6 +6,7 @@ from array import array
 
 from jsdoctor.parse.packets.keys import addresses
 from jsdoctor.parse.packets.segment import ACK, SYN, Segment
+from jsdoctor.parse.packets.tcp.numbers import ahead
 
 MOST_PACKETS = 1_000_000
 """So many packets of a capture are remembered for matching, in 32 bytes each."""
@@ -15,10 +16,10 @@ class SeenPackets:
     """The packets of one direction of a connection at one place, in the order of the capture.
 
     `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp; `plain_prints` do
-    without the id, which some hosts on the way rewrite.
+    without the id, which some hosts on the way rewrite. `acked` is the highest ack that these packets carry.
     """
 
-    __slots__ = ("is_client", "lengths", "plain_prints", "prints", "seqs", "times")
+    __slots__ = ("acked", "is_client", "lengths", "plain_prints", "prints", "seqs", "times")
 
     def __init__(self) -> None:
         self.prints = array("q")
@@ -27,6 +28,7 @@ class SeenPackets:
         self.times = array("q")
         self.lengths = array("I")
         self.is_client: bool | None = None
+        self.acked: int | None = None
 
 
 class PacketIndex:
@@ -51,6 +53,8 @@ class PacketIndex:
             seen = self._seen[key] = SeenPackets()
         if flags & SYN:
             seen.is_client = not flags & ACK
+        if flags & ACK and (seen.acked is None or ahead(ack, seen.acked) > 0):
+            seen.acked = ack
         plain = hash((seq, ack, flags, length, ts_val))
         seen.plain_prints.append(plain)
         seen.prints.append(hash((plain, ip_id)))

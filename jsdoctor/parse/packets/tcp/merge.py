@@ -17,6 +17,9 @@ from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
 _PACKETS = 1024
 _STRETCHES = 256
 _SOON_NS = 20 * MILLISECOND
+_STAMPED_SOON_NS = 200 * MILLISECOND
+"""For packets with a timestamp of TCP: nothing is sent again sooner with the same one (the least timeout of Linux)."""
+
 _Place: TypeAlias = tuple[int, int]
 
 
@@ -53,7 +56,7 @@ class Merge:
             if len(self._packets) > _PACKETS:
                 self._packets.popitem(last=False)
         others = max((count for other, count in seen.items() if other != here), default=0)
-        again = here[0] == UNKNOWN_PLACE and here in seen and at - first_at < _SOON_NS
+        again = here[0] == UNKNOWN_PLACE and here in seen and at - first_at < _soon(ts_val)
         seen[here] = seen.get(here, 0) + 1
         if seen[here] <= others or again:
             return True
@@ -83,6 +86,11 @@ class Merge:
                 continue
             if ahead(start, seq) >= length or ahead(seq, start) >= size:
                 continue
-            if ts_val == other_ts and (ts_val >= 0 or other != here) and abs(at - other_at) < _SOON_NS:
+            if ts_val == other_ts and (ts_val >= 0 or other != here) and abs(at - other_at) < _soon(ts_val):
                 return True
         return False
+
+
+def _soon(ts_val: int) -> int:
+    """Within which time a packet that looks the same is the same one."""
+    return _SOON_NS if ts_val < 0 else _STAMPED_SOON_NS

@@ -1,0 +1,118 @@
+"""One run of JetStream traffic between hosts as they are, captured in many places at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.lab.hosts import Hosts, Topology
+
+Step = dict[str, Any]
+_STEP_AFTER = 0.5
+"""Share of the packets before the clock of the capturing host is set."""
+
+
+def _api(subject: str, **request: object) -> Step:
+    return {"do": "request", "subject": f"$JS.API.{subject}", "data": request}
+
+
+_EXPLICIT = {"durable_name": "WORKERS", "ack_policy": "explicit", "ack_wait": 60_000_000_000}
+_TURN: tuple[Step, ...] = (
+    {"do": "publish", "subject": "ORDERS.new", "times": 40, "size": 300},
+    {"do": "publish", "subject": "ORDERS.new", "times": 5, "size": 200_000},
+    {"do": "core", "subject": "ORDERS.new", "times": 20, "size": 40_000},
+    {"do": "fetch", "stream": "ORDERS", "consumer": "WORKERS", "batch": 60, "expires": 10_000, "action": "ack"},
+    {"do": "flush"},
+)
+_BEFORE: tuple[Step, ...] = (
+    {"do": "connect", "name": "player"},
+    _api("STREAM.CREATE.ORDERS", name="ORDERS", subjects=["ORDERS.>"], storage="memory"),
+    _api("CONSUMER.DURABLE.CREATE.ORDERS.WORKERS", stream_name="ORDERS", config=_EXPLICIT),
+)
+
+
+@dataclass(frozen=True)
+class Views:
+    """Sets of captures of one run, by what they are a view of; and how often the hosts sent a segment again."""
+
+    captures: dict[str, list[Path]]
+    resent: int
+    path: dict[str, int]
+
+
+def views(directory: Path, topology: Topology, client: list[str]) -> Views:
+    """Traffic over that topology, and everything that was captured of it."""
+    with Hosts.open(directory, topology) as hosts:
+        url = hosts.serve()
+        near, far = hosts.capture("client", "lab0"), hosts.capture("server", "lab0")
+        middle = hosts.capture("middle", "client0")
+        captures = {
+            "client": [near],
+            "server": [far],
+            "middle": [middle],
+            "client, any": [hosts.capture("client", "any", "-y", "LINUX_SLL2", label="any2")],
+            "server, any, cooked v1": [hosts.capture("server", "any", "-y", "LINUX_SLL", label="any1")],
+            "middle, any": [hosts.capture("middle", "any", "-y", "LINUX_SLL2", label="any2")],
+            "middle, any, cooked v1": [hosts.capture("middle", "any", "-y", "LINUX_SLL", label="any1")],
+            "both ends": [near, far],
+            "both ends and the middle": [near, middle, far],
+        }
+        ring = hosts.capture("server", "lab0", "-C", "1", "-W", "99", label="ring")
+        command = hosts.command("client", *client, url, "player", "player")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as player:
+            try:
+                _play(player, (*_BEFORE, *_TURN))
+                captures["begun in the middle"] = [hosts.capture("client", "lab0", label="late")]
+                _play(player, (*_TURN, {"do": "close"}))
+            finally:
+                player.kill()
+    captures["ring"] = sorted(directory.glob(f"{ring.name}*"))
+    captures["clock set"] = [_clock_set(near)]
+    return Views(captures, hosts.resent, hosts.path)
+
+
+def _play(player: subprocess.Popen[str], steps: tuple[Step, ...]) -> None:
+    assert player.stdin is not None
+    assert player.stdout is not None
+    for step in steps:
+        player.stdin.write(json.dumps(step) + "\n")
+        player.stdin.flush()
+        answer = json.loads(player.stdout.readline())
+        if answer["problem"]:
+            raise RuntimeError(f"{step}: {answer['problem']}")
+
+
+def _clock_set(path: Path) -> Path:
+    """The same capture by a host whose clock was set forward by ninety seconds in the middle of it."""
+    content = bytearray(path.read_bytes())
+    after, at = 24 + int(_STEP_AFTER * (len(content) - 24)), 24
+    while at < len(content):
+        seconds, _, captured, _ = struct.unpack_from("<IIII", content, at)
+        if at > after:
+            struct.pack_into("<I", content, at, seconds + 90)
+        at += 16 + captured
+    stepped = path.with_name("clock-set.pcap")
+    stepped.write_bytes(content)
+    return stepped
+
+
+def wireshark(path: Path) -> dict[str, float]:
+    """Shares of data segments that tshark flags: `retransmission` of any kind and `out_of_order`."""
+    fields = ("tcp.analysis.retransmission", "tcp.analysis.out_of_order")
+    command = ["tshark", "-n", "-r", str(path), "-Y", "tcp.len > 0", "-T", "fields", "-E", "separator=,"]
+    for field in fields:
+        command += ["-e", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    lines = [line.split(",") for line in done.stdout.splitlines()]
+    shares = (sum(bool(line[column]) for line in lines) / max(len(lines), 1) for column in range(len(fields)))
+    return dict(zip(("retransmission", "out_of_order"), shares, strict=True))
+
+
+def has_wireshark() -> bool:
+    """Whether there is something to compare with."""
+    return shutil.which("tshark") is not None

@@ -1,0 +1,144 @@
+"""Captures of hosts as they are, with offloads, bridges, NAT, tunnels: what is blamed, against what was planted.
+
+Each run carries JetStream traffic of a real client library over one topology, captured in eight places at once, in a
+ring of files and from the middle on. What has to be found is declared before the run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.model.finding import Outcome, Severity
+from tests.lab import lab_or_skip
+from tests.lab.host_views import has_wireshark, views, wireshark
+from tests.lab.hosts import Topology
+from tests.lab.plan import Disturbance
+from tests.packet_cases import only_packets
+from tests.packets.test_robustness import judged
+from tests.real.test_wire_clients import built
+from tests.ruleset import run_all
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly]
+LIBRARIES = ("nats.go", "nats-py", "nats.js")
+LOSS, REORDERING, SIZE, CLOCK = "JSD502", "JSD501", "JSD509", "JSD508"
+BLAME = frozenset({REORDERING, LOSS, CLOCK, SIZE, "JSD506", "JSD507", "JSD510", "JSD521", "JSD522"})
+"""Rules that accuse the network, a host or the capture. JSD503 and JSD505 measure: a busy machine is slow indeed."""
+
+OFFLOADS = (("all", "all"), ("all", "none"), ("receiving", "all"), ("sending", "none"))
+INNOCENT = [
+    *(Topology(kind, host, middle) for kind in ("bridge", "router", "nat", "vxlan") for host, middle in OFFLOADS),
+    *(
+        Topology(kind)
+        for kind in ("plain", "zeroed ids", "vlan", "vlan stack", "geneve", "gre", "gre ethernet", "ipip")
+    ),
+    *(Topology("plain", jitter=20), Topology("plain", jitter=120), Topology("zeroed ids", jitter=60)),
+]
+_LOST, _LATE = Disturbance(lost=0.03, delay=2), Disturbance(reordered=0.06, delay=2)
+PLANTED = [
+    *((Topology(kind, disturbance=_LOST), LOSS) for kind in ("plain", "zeroed ids", "gre", "geneve", "vlan")),
+    *((Topology(kind, disturbance=_LATE), REORDERING) for kind in ("plain", "zeroed ids", "gre", "geneve", "vlan")),
+]
+
+
+@dataclass
+class Tally:
+    """Verdicts about loss and reordering: how many were given rightly, wrongly, and not at all."""
+
+    right: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+
+    def add(self, named: set[str], planted: set[str]) -> None:
+        """One capture, or one set of them."""
+        self.right.update(named & planted)
+        self.missing.update(planted - named)
+        self.wrong.update(named - planted)
+
+    def text(self) -> str:
+        """Precision and recall of each verdict."""
+        lines = []
+        for verdict in (LOSS, REORDERING):
+            right, wrong, missing = (kind[verdict] for kind in (self.right, self.wrong, self.missing))
+            precision = f"{right / (right + wrong):.3f}" if right + wrong else "-"
+            recall = f"{right / (right + missing):.3f}" if right + missing else "-"
+            lines.append(f"{verdict}: precision {precision}, recall {recall} of {right + missing}")
+        return "; ".join(lines)
+
+
+OWN, PEER = Tally(), Tally()
+CLEAN: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True)
+def _tools() -> None:
+    lab_or_skip()
+    for tool in ("tcpdump", "ethtool", "nft", "sysctl"):
+        if not shutil.which(tool):
+            pytest.skip(f"the hosts need {tool}")
+    if not os.access("/dev/net/tun", os.W_OK):
+        pytest.skip("paths in user space need /dev/net/tun")
+
+
+def blamed(paths: list[Path]) -> dict[str, str]:
+    """What is blamed in these captures, as a warning or worse."""
+    results = run_all(only_packets(judged(*paths))).results
+    return {
+        result.rule.code: result.finding.message
+        for result in results
+        if result.rule.code in BLAME
+        and result.finding.outcome is Outcome.FAIL
+        and result.severity.rank >= Severity.WARNING.rank
+    }
+
+
+def peer(paths: list[Path]) -> set[str]:
+    """The verdicts that tshark's flags would give, from the shares at which ours are given."""
+    shares = wireshark(paths[0])
+    named = {LOSS} if shares["retransmission"] >= 0.01 else set()
+    return named | ({REORDERING} if shares["out_of_order"] >= 0.001 else set())
+
+
+def judge(tmp_path: Path, topology: Topology, library: str, planted: set[str]) -> list[str]:
+    """Run it, compare every view with what was declared; what was wrong."""
+    problems = []
+    found = views(tmp_path, topology, built(library))
+    for view, paths in found.captures.items():
+        expected = planted | ({CLOCK} if view == "clock set" else set())
+        named = blamed(paths)
+        OWN.add(set(named) & {LOSS, REORDERING}, planted & {LOSS, REORDERING})
+        if len(paths) == 1 and has_wireshark():
+            PEER.add(peer(paths), planted & {LOSS, REORDERING})
+        if not planted:
+            CLEAN["accused" if set(named) - expected else "cleared"] += 1
+        if set(named) != expected:
+            problems.append(f"{view}: expected {sorted(expected)}, but {named}")
+    sys.stdout.write(f"{topology.kind}, {library}: {found.resent} sent again, {found.path}, {len(problems)} wrong\n")
+    return problems
+
+
+@pytest.mark.parametrize("number", range(len(INNOCENT)))
+def test_an_innocent_network_is_not_accused(tmp_path: Path, number: int) -> None:
+    problems = judge(tmp_path, INNOCENT[number], LIBRARIES[number % 3], set())
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("number", range(len(PLANTED)))
+def test_what_was_planted_is_named(tmp_path: Path, number: int) -> None:
+    topology, code = PLANTED[number]
+    problems = judge(tmp_path, topology, LIBRARIES[number % 3], {code})
+    assert not problems, "\n".join(problems)
+
+
+def test_verdicts_beside_tshark() -> None:
+    """After the runs above: how often each was right. At least a hundred captures were of innocent networks."""
+    if sum(CLEAN.values()) < 100:
+        pytest.skip("too few of the runs above were made here")
+    sys.stdout.write(f"innocent: {dict(CLEAN)}\njsdoctor: {OWN.text()}\ntshark: {PEER.text()}\n")
+    assert not CLEAN["accused"]
