@@ -35,6 +35,7 @@ from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
 from jsdoctor.parse.configuration import Configuration, RuleSetting
+from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
@@ -157,11 +158,11 @@ class Judging:
             write_output(self.rendered(report, target), target.path)
             if target.format == "github":
                 options = _render_options(self.request, self.config, target)
-                append_step_summary(FORMATS["markdown"](report, replace(options, ascii_only=False)))
+                append_step_summary(FORMATS["markdown"](scrubbed(report), replace(options, ascii_only=False)))
 
     def rendered(self, report: Report, target: OutputTarget) -> str:
-        """The report as it goes to that output."""
-        return FORMATS[target.format](report, _render_options(self.request, self.config, target))
+        """The report as it goes to that output, without secrets that names and texts from outside may hold."""
+        return FORMATS[target.format](scrubbed(report), _render_options(self.request, self.config, target))
 
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
         """What the process returns: the same for every format but that of Nagios."""

@@ -232,12 +232,14 @@ class ConnectedServer(msgspec.Struct, frozen=True):
 
 
 class AccountLimits(msgspec.Struct, frozen=True, gc=False):
-    """JetStream limits of an account or tier; -1 means none."""
+    """JetStream limits of an account or tier; -1 means none, and of `…_max_stream_bytes` 0 does, too."""
 
     max_memory: int = -1
     max_storage: int = -1
     max_streams: int = -1
     max_consumers: int = -1
+    memory_max_stream_bytes: int = -1
+    storage_max_stream_bytes: int = -1
     max_bytes_required: bool = False
 
 

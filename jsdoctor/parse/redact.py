@@ -38,7 +38,7 @@ _CALLED = re.compile(
     rb"(?i)(?<![a-z0-9_.-])((?:[a-z0-9_.-]*[_.-])?(?:auth_?token|token|pass(?:w(?:or)?d|phrase)?|pwd|credentials?|seed|jwt"
     rb"|secret(?:[_-]?(?:access[_-]?)?key)?|(?:api|access|private|signing)[_-]?key|authorization))"
     rb"([\\\"']*\s*[:=]\s*[\\\"']*(?:(?:bearer|basic|digest)\s+)?|\s+\\?\")"
-    rb"(?!\[redacted:)(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\]+)"
+    rb"(?!\[redacted:|\(not shown)(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\]+)"
 )
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 _ESCAPED = re.compile(rb'"[^"\\]*\\.(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)

@@ -8,12 +8,13 @@ from jsdoctor.checks.declared import stream_changes, stream_refusals
 from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.checks.declared.stream_resources import ResourceLimits
 from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
-from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_defaults import stream_as_checked
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.subjects import subjects_overlap
@@ -21,16 +22,22 @@ from jsdoctor.model.subjects import subjects_overlap
 
 @check("stream_limits.configuration_refused_declared")
 def configuration_refused_declared(
-    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
+    manifests: Manifests,
+    snapshots: SnapshotSeries | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    accounts: Accounts | None,
 ) -> Iterator[Finding]:
-    """Alone by what servers do not take; beside a deployment also by what cannot be changed, and by whose subjects are
-    taken. One finding for each stream, with all reasons.
+    """Alone by what servers do not take; beside a deployment also by what cannot be changed, by whose subjects are
+    taken, and by limits of the account and of a single server. One finding for each stream, with all reasons.
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     account = deployed.account_of(stream.name for stream in manifests.kept_streams())
+    limits = ResourceLimits(account, manifests, snapshots, accounts, servers)
     for stream in manifests.kept_streams():
         release = release_for(deployed.stream(stream.name), servers, connected)
         refusals = list(_refusals(stream, declared, deployed, account, release))
+        refusals += _beyond_limits(stream, deployed, limits, release)
         dropped = [] if refusals else list(stream_refusals.dropped_fields(stream.config, release))
         if found := verdict(stream, refusals, dropped, release) or deployed.doubt(stream, stream.name):
             yield found
@@ -62,6 +69,16 @@ def _refusals(
     held = current.config.subjects if current else ()
     wanted = tuple(subject for subject in config.subjects if subject not in held)
     yield from _overlaps(stream, wanted, declared, deployed, account)
+
+
+def _beyond_limits(
+    stream: DeclaredStream, deployed: Deployed, limits: ResourceLimits, release: tuple[int, ...]
+) -> Iterator[ServerRefusal]:
+    current = deployed.stream(stream.name)
+    if stream.fate is Fate.REPLACED or (current and not stream.may_update) or deployed.doubt(stream, stream.name):
+        return
+    asked = stream.asked(current.config) if current else stream.config
+    yield from limits.refusals(stream_as_checked(asked, release), current.config if current else None)
 
 
 def _overlaps(

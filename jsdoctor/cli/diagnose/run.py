@@ -19,6 +19,7 @@ from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.diagnosis import Question, Verdict
 from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.options import RenderOptions
@@ -99,6 +100,7 @@ def _recognise(request: DiagnoseRequest, book: SymptomBook, rulebook: Rulebook) 
 
 
 def _write(request: DiagnoseRequest, consultation: Consultation) -> None:
+    consultation = scrubbed(consultation)
     for target in request.outputs:
         to_stdout = target.path is None
         options = RenderOptions(

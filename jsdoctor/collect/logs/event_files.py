@@ -24,6 +24,7 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.scrubbed import scrubbed_fields
 
 EVENTS_FORMAT = "jsdoctor.events/v1"
 MANIFEST = "_jsdoctor.json"
@@ -221,15 +222,16 @@ def _partition(event: LogEvent) -> str:
 
 
 def _table(events: Sequence[LogEvent]) -> pa.Table:
+    texts = [scrub_line(event.text) for event in events]
     columns: list[Sequence[Any]] = [
         [event.at_us for event in events],
         [event.zoned for event in events],
         [event.level for event in events],
         [event.signature for event in events],
-        [list(event.fields) for event in events],
+        [list(scrubbed_fields(event.fields, event.text, text)) for event, text in zip(events, texts, strict=True)],
         [event.file for event in events],
         [event.offset for event in events],
-        [scrub_line(event.text) for event in events],
+        texts,
     ]
     arrays = [pa.array(values, type=kind) for values, kind in zip(columns, _SCHEMA.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=_SCHEMA)

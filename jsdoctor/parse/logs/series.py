@@ -11,6 +11,7 @@ from jsdoctor.parse.logs.builtin import NAME
 from jsdoctor.parse.logs.rows import KeptLine, MarkRow, PartRow, Span, VoiceRef
 from jsdoctor.parse.logs.stamp import Zone
 from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.scrubbed import scrubbed_fields
 
 _GENERIC = re.compile(r"(?:nats|nats-server|server|stdout|stderr|current|messages|syslog|docker|log|logs|out|json)?")
 _SUFFIX = re.compile(r"(?:-json)?\.(?:log|txt|out|json|jsonl|syslog)$|[*_.-]+$")
@@ -49,7 +50,8 @@ class File:
         """A line of the part that begins at `start`, with its number in the file."""
         time = at or (None if seen.us is None else LogTime(seen.us, seen.zoned))
         text, line = scrub_line(seen.text), self._first_line[start] + seen.line
-        return Exemplar(self.part.name, line, seen.offset, text, time, seen.fields)
+        fields = scrubbed_fields(seen.fields, seen.text, text)
+        return Exemplar(self.part.name, line, seen.offset, text, time, fields)
 
     def voice(self, start: int, voice: VoiceRef) -> VoiceRef:
         """A voice of a part, its section filled in."""

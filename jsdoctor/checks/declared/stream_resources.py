@@ -1,0 +1,118 @@
+"""What an account or a server has no room for (server: jetstream.go checkLimits, stream.go checkStreamCfg).
+
+`max_bytes` is reserved when a stream is created. What is counted here is never more than what servers count, so that a
+stream that they take is not refused here: streams that the same manifests delete or shrink count as deleted or shrunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.manifest import Fate, Manifests
+from jsdoctor.model.server import UNLIMITED, Account, Accounts, Server, Servers, Tier
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+
+class ResourceLimits:
+    """The limits of one account, and of the server where there is only one, with what is taken of them.
+
+    `account` is None where it is not known which one the manifests are for: then no limit is known, either.
+    """
+
+    def __init__(
+        self,
+        account: str | None,
+        manifests: Manifests,
+        snapshots: SnapshotSeries | None,
+        accounts: Accounts | None,
+        servers: Servers | None,
+    ) -> None:
+        streams = snapshots.last.streams if snapshots and account is not None else ()
+        wanted = {
+            one.name: 0 if one.fate is Fate.DELETED else max(one.config.max_bytes, 0) for one in manifests.streams
+        }
+        gone = {one.name for one in manifests.streams if one.fate is not Fate.KEPT}
+        self._account = _row(account, accounts) if snapshots else None
+        self._server = _only_one(servers) if account is not None and snapshots else None
+        self._held = {s.name: s.config for s in streams if s.account == account and s.name not in gone}
+        self._reserved = {name: _smaller(one.max_bytes, wanted.get(name)) for name, one in self._held.items()}
+        self._freed = {storage: sum(_freed(s, storage, wanted) for s in streams) for storage in ("file", "memory")}
+
+    def refusals(self, config: StreamConfig, current: StreamConfig | None) -> Iterator[ServerRefusal]:
+        """Why there is no room for a stream; `current` is how it is now."""
+        if tier := _tier(config, self._account):
+            yield from self._of_tier(config, current, tier)
+        if self._server and self._server.jetstream and (own := self._server.jetstream.config):
+            stats, memory = self._server.jetstream, config.storage == "memory"
+            limit = own.max_memory if memory else own.max_storage
+            reserved = stats.reserved_memory if memory else stats.reserved_storage
+            if reserved < UNLIMITED:
+                left = reserved - self._freed["memory" if memory else "file"]
+                yield from _beyond(config, current, limit, left, f"the limit of server {self._server.name}")
+
+    def _of_tier(self, config: StreamConfig, current: StreamConfig | None, tier: Tier) -> Iterator[ServerRefusal]:
+        limits = tier.limits
+        if limits.max_bytes_required and config.max_bytes <= 0:
+            yield ServerRefusal("max_bytes", "its account wants max_bytes of every stream", 10113)
+        largest = limits.memory_max_stream_bytes if config.storage == "memory" else limits.storage_max_stream_bytes
+        if 0 < largest < config.max_bytes:
+            says = f"max_bytes {config.max_bytes:,} is above {largest:,}, the account's limit for one stream"
+            yield ServerRefusal("max_bytes", says, 10122)
+        if 0 < limits.max_consumers < config.max_consumers:
+            says = f"max_consumers {config.max_consumers:,} is above {limits.max_consumers:,}, the account's limit"
+            yield ServerRefusal("max_consumers", says, 10026)
+        counted = [n for n, c in self._held.items() if not tier.name or c.num_replicas == config.num_replicas]
+        if current is None and 0 < limits.max_streams <= len(counted):
+            says = f"its account has {len(counted):,} streams, and may have {limits.max_streams:,}"
+            yield ServerRefusal("name", says, 10027)
+        limit = limits.max_memory if config.storage == "memory" else limits.max_storage
+        others = [n for n in counted if n != config.name and self._held[n].storage == config.storage]
+        reserved = sum(self._reserved[name] for name in others) + (max(current.max_bytes, 0) if current else 0)
+        of_tier = f" for {tier.name}" if tier.name else ""
+        yield from _beyond(config, current, limit, reserved, f"the account's limit{of_tier}")
+
+
+def _row(account: str | None, accounts: Accounts | None) -> Account | None:
+    """The account's limits. An account without streams is known only where no other one was looked at."""
+    rows = accounts.accounts if accounts and account is not None else ()
+    named = [one for one in rows if one.name == account or (not account and len(rows) == 1)]
+    return named[0] if len(named) == 1 else None
+
+
+def _tier(config: StreamConfig, account: Account | None) -> Tier | None:
+    tiers = {tier.name: tier for tier in account.tiers} if account else {}
+    return tiers.get("") or tiers.get(f"R{max(config.num_replicas, 1)}")
+
+
+def _only_one(servers: Servers | None) -> Server | None:
+    """The server that has to hold it. In a cluster the meta leader looks for servers with room."""
+    known = servers.servers if servers and servers.complete else ()
+    return known[0] if len(known) == 1 and known[0].meta is None else None
+
+
+def _smaller(held: int, wanted: int | None) -> int:
+    return max(held, 0) if wanted is None else min(max(held, 0), wanted)
+
+
+def _freed(stream: Stream, storage: str, wanted: dict[str, int]) -> int:
+    """Bytes that the manifests give back of what this stream has reserved."""
+    config = stream.config
+    if config.storage != storage or stream.name not in wanted:
+        return 0
+    return max(config.max_bytes, 0) - _smaller(config.max_bytes, wanted[stream.name])
+
+
+def _beyond(
+    config: StreamConfig, current: StreamConfig | None, limit: int, reserved: int, whose: str
+) -> Iterator[ServerRefusal]:
+    """`reserved` includes what the stream has reserved so far. A new one without max_bytes needs one byte."""
+    if not 0 < limit < UNLIMITED:
+        return
+    what, code = ("memory", 10028) if config.storage == "memory" else ("file storage", 10047)
+    more = max(config.max_bytes - max(current.max_bytes, 0), 0) if current else max(config.max_bytes, 1)
+    if reserved + more > limit:
+        says = f"max_bytes {config.max_bytes:,}" if config.max_bytes > 0 else "a stream without max_bytes"
+        why = f"{says} does not fit: {reserved:,} bytes of {limit:,} of {what} are reserved ({whose})"
+        yield ServerRefusal("max_bytes", why, code)

@@ -1,0 +1,89 @@
+"""The redactor of everything that is written: values of the report, the diagnosis or an event without secrets.
+
+Names of clients, reasons of servers, captured fields of log lines, subjects: whatever came from outside may hold a
+login, and every format quotes it. So the redactor takes the values before a format breaks lines or escapes characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.symptom import Symptom
+from jsdoctor.parse.redact import scrub_line
+
+_T = TypeVar("_T")
+_OURS = (Rule, Symptom)
+"""Pages of this project: their examples have logins."""
+_MAYBE = re.compile(r"(?i)://|eyJ|-----BEGIN|S[UAOCNX][A-Z2-7]{20}|tok|pass|pwd|secret|key|cred|seed|jwt|authori")
+_REDACTED = "[redacted:key]"
+
+
+def scrubbed(value: _T) -> _T:
+    """The value, its strings without what shows itself as a secret; the same object where nothing is to be removed."""
+    return cast(_T, _clean(value))
+
+
+def scrubbed_fields(
+    captured: tuple[tuple[str, str], ...], text: str, without_secrets: str
+) -> tuple[tuple[str, str], ...]:
+    """What was captured from a line. A value that is not in the line without its secrets is one, or has one in it."""
+    if text == without_secrets:
+        return captured
+    return tuple((name, value if value in without_secrets else _secret(value)) for name, value in captured)
+
+
+def _secret(value: str) -> str:
+    cleaned = scrub_line(value)
+    return cleaned if cleaned != value else _REDACTED
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        cleaned = scrub_line(value) if type(value) is str and _MAYBE.search(value) else value
+        return value if cleaned == value else cleaned
+    if isinstance(value, _OURS):
+        return value
+    if isinstance(value, msgspec.Struct):
+        return _changed(value, value.__struct_fields__, msgspec.structs.replace)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _changed(value, tuple(one.name for one in fields(value) if one.init), replace)
+    if isinstance(value, Mapping):
+        return _mapping(value)
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        parts = [_clean(one) for one in value]
+        same = all(one is other for one, other in zip(parts, value, strict=True))
+        return value if same else type(value)(parts)
+    return value
+
+
+def _changed(value: Any, names: tuple[str, ...], with_changes: Any) -> Any:
+    changes = {}
+    for name in names:
+        before = getattr(value, name)
+        after = _clean(before)
+        if after is not before:
+            changes[name] = after
+    return with_changes(value, **changes) if changes else value
+
+
+def _mapping(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A secret under a key that says so shows itself only together with the key."""
+    cleaned = {}
+    for key, before in value.items():
+        after = _clean(before)
+        if isinstance(key, str) and isinstance(before, str) and after == before and _is_called(key, before):
+            after = _REDACTED
+        cleaned[_clean(key)] = after
+    same = len(cleaned) == len(value) and all(cleaned.get(key) is one for key, one in value.items())
+    return value if same else cleaned
+
+
+def _is_called(key: str, value: str) -> bool:
+    line = f"{key}: {value}"
+    return bool(value) and _MAYBE.search(key) is not None and scrub_line(line) != line

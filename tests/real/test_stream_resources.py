@@ -1,0 +1,131 @@
+"""Limits of an account and of a server: a gate refuses exactly what real servers have no room for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
+from tests.deployment import api
+from tests.real.outage import check, with_client
+from tests.servers import ClusterFactory
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
+
+Json = dict[str, Any]
+MB = 1 << 20
+OF_ACCOUNT = (
+    "jetstream: {max_file: 10MB, max_mem: 5MB, max_streams: 4, max_consumers: 20, max_bytes_required: true,"
+    " disk_max_stream_bytes: 4MB, memory_max_stream_bytes: 3MB}"
+)
+OF_SERVER = "max_file_store: 20MB\n  max_memory_store: 8MB"
+
+_SIZES = (
+    -1,
+    0,
+    1,
+    MB,
+    2 * MB,
+    2 * MB + 1,
+    3 * MB,
+    3 * MB + 1,
+    4 * MB,
+    4 * MB + 1,
+    8 * MB,
+    12 * MB,
+    16 * MB,
+    17 * MB,
+    30 * MB,
+)
+
+
+_CHANGED = (MB, 4 * MB, 4 * MB + 1, 5 * MB, 17 * MB)
+
+
+def changes() -> Iterator[Json]:
+    """New streams, and the deployed ones with other limits."""
+    for storage in ("file", "memory"):
+        for size in _SIZES:
+            for consumers in (-1, 20, 21):
+                name = f"NEW_{storage}_{size}_{consumers}".replace("-", "m")
+                yield {"name": name, "storage": storage, "max_bytes": size, "max_consumers": consumers}
+    for size in _CHANGED:
+        for name, config in HELD.items():
+            yield {**config, "name": name, "max_bytes": size}
+
+
+HELD: dict[str, Json] = {
+    "FILES": {"storage": "file", "max_bytes": 4 * MB},
+    "MORE": {"storage": "file", "max_bytes": 3 * MB},
+    "QUICK": {"storage": "memory", "max_bytes": 2 * MB},
+}
+
+
+async def plant(client: Client) -> None:
+    for name, config in HELD.items():
+        await api(client, f"STREAM.CREATE.{name}", {"name": name, "subjects": [f"{name}.>"], **config})
+
+
+async def tried(client: Client, wanted: Json) -> int:
+    """The server's error code, 0 if it takes it; afterwards everything is as before."""
+    name = wanted["name"]
+    verb = "UPDATE" if name in HELD else "CREATE"
+    reply = await client.request(f"$JS.API.STREAM.{verb}.{name}", json.dumps(wanted).encode(), timeout=10)
+    error = json.loads(reply.data).get("error")
+    if not error and verb == "CREATE":
+        await api(client, f"STREAM.DELETE.{name}")
+    elif not error:
+        await api(client, f"STREAM.UPDATE.{name}", {"name": name, "subjects": [f"{name}.>"], **HELD[name]})
+    return int(error["err_code"]) if error else 0
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+@pytest.mark.parametrize(
+    ("limits", "login"),
+    [("account", "app"), ("server", "sys"), pytest.param("full", "app", marks=pytest.mark.nightly)],
+)
+def test_what_has_room(cluster_factory: ClusterFactory, tmp_path: Path, version: str, limits: str, login: str) -> None:
+    of_account = "" if limits == "server" else OF_ACCOUNT
+    if limits == "full":
+        of_account = of_account.replace("max_streams: 4", "max_streams: 3")
+    cluster = cluster_factory(version, 1, jetstream=OF_SERVER, app_account=of_account)
+    with_client(cluster, plant)
+    wanted = [{**one, "subjects": [f"{one['name']}.>"]} for one in changes()]
+    told: dict[str, str] = {}
+    for number, batch in enumerate(_batches(wanted)):
+        place = tmp_path / f"deploy-{number}"
+        place.mkdir()
+        for one in batch:
+            (place / f"{one['name']}.json").write_text(json.dumps(one))
+        _, report = check("-s", cluster.url(login), "--manifest", str(place), "--select", "JSD614", "--samples", "1")
+        said = {r["subject"]["name"]: r["message"] for r in report["results"] if r["outcome"] == "fail"}
+        assert not [r for r in report["results"] if r["outcome"] == "not_evaluated"]
+        told |= {_label(one): said.get(one["name"], "") for one in batch}
+
+    async def apply(client: Client) -> dict[str, int]:
+        return {_label(one): await tried(client, one) for one in wanted}
+
+    real = with_client(cluster, apply)
+    wrong = [
+        f"{one}: server {code}, said {told[one]!r}"
+        for one, code in real.items()
+        if (f"(error {code})" not in told[one] if code else told[one])
+    ]
+    assert len(real) == len(wanted)
+    assert {code for code in real.values() if code}, "limits refuse something"
+    assert wrong == []
+
+
+def _batches(wanted: list[Json]) -> list[list[Json]]:
+    """All new streams; then the changes of deployed ones, one of each at a time."""
+    changed = [[one for one in wanted if one["name"] in HELD and one["max_bytes"] == size] for size in _CHANGED]
+    return [[one for one in wanted if one["name"] not in HELD], *changed]
+
+
+def _label(one: Json) -> str:
+    return f"{one['name']} max_bytes {one['max_bytes']} max_consumers {one.get('max_consumers')}"
