@@ -128,3 +128,12 @@ def test_a_single_line_in_whatever_form_is_a_log(line: str, tmp_path: Path) -> N
     assert faults(judged(path)) == {"JSD701"}
     path.write_text("word\n" * 20_000 + line + "\n", "utf-8")
     assert wanted(path).logs, "its place in a file plays no part"
+
+
+def test_a_stream_that_an_old_server_resets_is_no_pass(tmp_path: Path) -> None:
+    path = tmp_path / "old.log"
+    path.write_text(
+        "[1] 2021/05/24 05:16:03.262225 [ERR] JetStream failed to store a msg on stream 'A > S' -  expected sequence"
+        " does not match store\n[1] 2021/05/24 05:16:03.324023 [WRN] Resetting stream 'A > S'\n"
+    )
+    assert {"JSD208", "JSD713"} & faults(judged(path))

@@ -40,7 +40,7 @@ PEEK = 512
 
 _PIECE = 16 * 1024
 _MOST = 4 << 20
-_TEXT = frozenset(range(0x20, 0x100)) | frozenset(b"\t\n\r\x1b\x00\x0b\x0c\x08\x07")
+_TEXT = bytes(range(0x20, 0x100)) + b"\t\n\r\x1b\x00\x0b\x0c\x08\x07"
 
 
 class Unreadable(Exception):  # noqa: N818  # it tells of the input, not of the program
@@ -62,7 +62,7 @@ def not_a_log(head: bytes) -> str:
     for magic, what in _STRANGERS:
         if head.startswith(magic):
             return f"this is {what}"
-    odd = sum(byte not in _TEXT for byte in head)
+    odd = len(head.translate(None, _TEXT))
     nulls = head.count(0)
     if odd * 25 > len(head) or (nulls * 3 > len(head) and not head.startswith(b"\x00" * 16)):
         return "this is not text"

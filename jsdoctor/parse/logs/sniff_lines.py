@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.model.log_line import DATED_US
-from jsdoctor.parse.logs.line import LogLine, read_line
+from jsdoctor.parse.logs.header import stamped_header
+from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.rows import PartRow, Span
 
 WINDOW = 16 * 1024
@@ -17,6 +18,11 @@ QUARTER_HOUR_US = 900_000_000
 def survey(row: PartRow, lines: list[bytes], year: int) -> None:
     """Add what these lines tell to the row of their part."""
     for raw in lines:
+        if raw[:1] == b"[" and (header := stamped_header(raw[:LINE_CAP])) is not None and not header.start:
+            row.surveyed_server += 1  # a server's own header: no wrapping, and the clock reads its time
+            if header.level not in row.levels:
+                row.levels.append(header.level)
+            continue
         line = read_line(raw, year)
         if line.kind and not row.wrapping:
             row.wrapping = line.kind
