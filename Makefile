@@ -28,6 +28,7 @@ setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@rm -f $@ && touch $@
+	@if command -v cargo > /dev/null; then echo 'cargo is here: `make native` builds the compiled scan of logs'; fi
 
 # The compiled scan is optional: where it is not, Python gives the same rows (docs/adr/0038).
 native: setup ## build the compiled scan of logs (needs cargo)

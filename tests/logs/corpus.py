@@ -13,7 +13,6 @@ from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import Row, ScanSettings
 from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.logs import clock_plain
-from jsdoctor.parse.logs.clock import best_clock
 from jsdoctor.parse.logs.evidence import assemble
 from jsdoctor.parse.logs.fold import fold
 from jsdoctor.parse.logs.matcher import Matcher
@@ -80,11 +79,12 @@ def evidence(
     servers: Sequence[tuple[str, str]] = (),
     settings: ScanSettings = SETTINGS,
 ) -> LogEvidence:
-    """Read logs in this process, cut and searched as the test wants it."""
+    """Read logs in this process, cut and searched as the test wants it: by default as jsdoctor does it here."""
     scanner = Scanner(
         Matcher(settings.signatures, use_re2),
-        clock=clock_plain.read_clock if plain_clock else best_clock(),
+        clock=clock_plain.read_clock if plain_clock else None,
         block=block,
+        native=None if use_re2 is None else False,
     )
     rows: list[Row] = []
     for part in split(discover([str(path) for path in inputs], zones, servers).files, size):

@@ -20,9 +20,7 @@ from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
 from tests.logs.same_rows import differences, parts_of, reference
 from tests.logs.test_fuzz import RUN, mutated
 
-pytestmark = pytest.mark.skipif(
-    not have_native(), reason="the compiled scan is not installed: `make setup` needs cargo"
-)
+pytestmark = pytest.mark.skipif(not have_native(), reason="the compiled scan is not installed: `make native` builds it")
 
 LOGS = sorted(path for path in REAL.rglob("*") if path.is_file())
 FIXTURES = REAL.parent

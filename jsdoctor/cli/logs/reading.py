@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from jsdoctor.cli.console import say
 from jsdoctor.cli.evidence import BesideRead
 from jsdoctor.cli.logs.engine import EngineChoice, choose_engine
 from jsdoctor.cli.logs.options import LogRequest
@@ -26,11 +27,15 @@ from jsdoctor.model.report import Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
+from jsdoctor.parse.logs.native_core import have_native
 from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import listed
 
 if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
+
+_LONG_BYTES = 256 * 1024 * 1024
+"""Reading so much text takes long enough to mention that it could be faster."""
 
 _WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
 
@@ -43,6 +48,11 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     cut = narrowed(plan, request.window) if request.window else None
     plan = cut.plan if cut else plan
     choice = choose_engine(request.engine, request.spark, plan.text, request.batch)
+    if plan.text >= _LONG_BYTES and not (choice.spark or request.events or have_native()):
+        say(
+            "logs are scanned in Python, which takes several times as long as the compiled scan",
+            "pip install 'jsdoctor[native]' adds it; the findings are the same",
+        )
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, place = _read(request, choice, settings, plan, show)
     gaps = (*(_gap(file) for file in evidence.files if file.problem), *_window_gaps(request, cut))
