@@ -139,7 +139,7 @@ async def worker_that_crashes_on_messages_with_one_attempt(place: Place) -> None
 
 @fault("JSD206", "F_EXPIRES/slow", fetches("F_EXPIRES", "slow", b"+ACK", batch=1, pause_s=0.5))
 async def backlog_that_expires_before_it_is_read(place: Place) -> None:
-    await place.stream("F_EXPIRES", max_age=60 * SECOND_NS)
+    await place.stream("F_EXPIRES", max_age=20 * SECOND_NS, duplicate_window=10 * SECOND_NS)
     await add_consumer(place.client, "F_EXPIRES", "slow")
     await place.publish("f_expires", 1500)
 

@@ -19,13 +19,17 @@ from tests.real.outage import Json
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import cluster, single, upgrade
-from tests.topologies.habits import HABITS
-from tests.topologies.healthy import at_work, furnish, look, loud, of_habits, while_busy
+from tests.topologies.habits import HABITS, Habit, Place
+from tests.topologies.healthy import at_work, ended, furnish, look, loud, of_habits, while_busy
 from tests.topologies.landscape import Landscape, routed, server
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 COMMON = ("QUEUE", "INTEREST", "ORIGIN", "PERKEY", "KV_plain")
 DAY_S = 86_400.0
+_WORKERS = (
+    *(("QUEUE", "workers"), ("PARTS", "even"), ("PARTS", "odd"), ("INTEREST", "a"), ("INTEREST", "b")),
+    *(("RING", "reader"), ("RETRY", "careful")),
+)
 _NOT_AT_REST = ("CHURN", "SESSIONS", "NIGHTLY", "MINUTE", "PAUSED", "PRIORITY", "PINNED", "CACHE")
 """Habits that leave work behind when their clients stop, and one whose timer does not follow a clock that jumps."""
 
@@ -115,6 +119,7 @@ def test_a_quiet_weekend(tmp_path: Path, version: str) -> None:
             async with at_work(land.url(), 1, habits) as rest:
                 await asyncio.sleep(5)
                 await rest()
+                await done_with(land, habits)
                 shift(pid, 0)
                 await asyncio.sleep(3)
                 logins = {"system account": land.url(user="sys"), "account": land.url()}
@@ -122,6 +127,23 @@ def test_a_quiet_weekend(tmp_path: Path, version: str) -> None:
 
         said = asyncio.run(weekend())
         assert not any(said.values()), said
+
+
+async def done_with(land: Landscape, habits: list[Habit]) -> None:
+    """Let every worker finish what its publisher left, with what is due again after half a minute."""
+    client = await nats.connect(land.url())
+    try:
+        names = {habit.name for habit in habits}
+        workers = [(stream, consumer) for stream, consumer in _WORKERS if stream in names]
+        tasks = [asyncio.ensure_future(Place(client, 1).work(*worker)) for worker in workers]
+        for _ in range(150):
+            infos = [await api(client, f"CONSUMER.INFO.{stream}.{consumer}") for stream, consumer in workers]
+            if not any(info["num_pending"] or info["num_ack_pending"] for info in infos):
+                break
+            await asyncio.sleep(1)
+        await ended(list[asyncio.Future[None]](tasks))
+    finally:
+        await client.close()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
