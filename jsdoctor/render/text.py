@@ -38,6 +38,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     write_crashes(page, report, options)
     write_gaps(page, report, options)
     write_not_evaluated(page, report, options)
+    _write_existing(page, report, options)
     if options.verbose:
         _write_suppressed(page, report, options)
         _write_rules(page, report, options)

@@ -22,7 +22,7 @@ from jsdoctor.model.finding import (
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict, Source
 from jsdoctor.model.rule import Rule
-from jsdoctor.model.suppression import Suppression
+from jsdoctor.model.suppression import EXISTING, Suppression
 from jsdoctor.model.topology import Topology
 
 STARTED = datetime(2025, 3, 9, 3, 4, 5, 120_000, tzinfo=UTC)
@@ -235,6 +235,13 @@ def cases() -> dict[str, Report]:
                 ),
                 replace(logged(), suppressed=Suppression("baseline", "accepted in jsdoctor-baseline.json")),
                 nearly_full(),
+            ],
+            verdicts=passed(REPLICAS),
+        ),
+        "existing": report(
+            results=[
+                nearly_full(),
+                replace(stuck(consumer("billing")), suppressed=Suppression(EXISTING, "was there before the change")),
             ],
             verdicts=passed(REPLICAS),
         ),

@@ -100,6 +100,7 @@ def test_the_exit_code_is_that_of_the_report_whatever_the_format(
         ("undecided", ExitCode.OK, NagiosState.OK),
         ("crash", ExitCode.INTERNAL, NagiosState.UNKNOWN),
         ("suppressed", ExitCode.OK, NagiosState.WARNING),
+        ("existing", ExitCode.OK, NagiosState.WARNING),
     ],
 )
 def test_exit_codes_of_the_golden_reports(case: str, code: ExitCode, state: NagiosState) -> None:

@@ -40,6 +40,7 @@ def test_looks_as_it_was_looked_at(width: int) -> None:
         ("busy-100-verbose", NIGHT, {"width": 100, "verbose": 1}),
         ("busy-quiet", NIGHT, {"quiet": True}),
         ("clean-80", CALM, {}),
+        ("existing-80", reports.cases()["existing"], {}),
         ("flood-80", reports.flood(), {}),
         ("hostile-80", reports.hostile(), {"verbose": 2}),
     ],
