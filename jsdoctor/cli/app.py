@@ -25,6 +25,7 @@ from jsdoctor.cli.help_texts import (
 from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.option_groups import Given, takes
 from jsdoctor.cli.targets import resolve, writes_nagios
+from jsdoctor.cli.watch.command import WATCH_HELP, watch
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState
@@ -151,6 +152,7 @@ def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quie
     raise typer.Exit(guarded(work))
 
 
+app.command(help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
 app.command(help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
 app.command(context_settings=CONTEXT_SETTINGS)(rollback)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from jsdoctor.cli.headline import headline
 from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
+from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSet
@@ -43,8 +45,36 @@ class CaptureRequest:
     isolated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What became of a capture: a line on the bundle, empty where nothing answered, and what is missing in it."""
+
+    summary: str = ""
+    missing: tuple[Gap, ...] = ()
+    problem: Problem | None = None
+    too_short: tuple[str, ...] = ()
+
+
 def run_capture(request: CaptureRequest) -> ExitCode:
     """Capture what a default check would collect, and all else that it could. Raises what `cli.errors` can say."""
+    with progress(request.quiet) as show:
+        captured = capture_to_file(request, show)
+        if captured.problem is not None:
+            say(captured.problem.message, captured.problem.hint)
+    if not captured.summary:
+        if captured.problem is None:
+            say("nothing answered, so nothing was captured", "see what is said of the connection, and run again")
+        return ExitCode.INCONCLUSIVE
+    if captured.too_short:
+        _warn_of_short(captured.too_short)
+    if not request.quiet:
+        _tell(captured.missing)
+    sys.stdout.write(f"{captured.summary}\n")
+    return ExitCode.INCONCLUSIVE if captured.missing else ExitCode.OK
+
+
+def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Captured:
+    """Collect, take secrets out and write the bundle, without a word but to `show`."""
     require_place(request.output, request.force)
     config = load_configuration(request.config, request.isolated)
     wanted = request.wanted
@@ -62,38 +92,29 @@ def run_capture(request: CaptureRequest) -> ExitCode:
         scan_contents=wanted.digests,
     )
     secrets = tuple(dict.fromkeys(secret for login in logins for secret in known_secrets(login, monitor)))
-    with progress(request.quiet) as show:
-        gathered = gather_live(logins, monitor, plan, show)
-        if gathered.problem is not None:
-            say(gathered.problem.message, gathered.problem.hint)
-        if not any(sample.exchanges for sample in gathered.samples):
-            if gathered.problem is None:
-                say("nothing answered, so nothing was captured", "see what is said of the connection, and run again")
-            return ExitCode.INCONCLUSIVE
-        show("taking secrets out")
-        clean = redact(gathered.samples, secrets)
-        evidence = assemble(clean.samples)
-        show("writing the bundle")
-        members = encode_bundle(
-            clean.samples,
-            created=datetime.now(UTC),
-            version=__version__,
-            servers=_servers(evidence),
-            redactions=clean.counts,
-        )
-        size = write_bundle(request.output, members, request.force)
-    missing = [gap for gap in evidence.gaps if gap.requested]
-    if clean.too_short:
-        _warn_of_short(clean.too_short)
-    if not request.quiet:
-        _tell(missing)
+    gathered = gather_live(logins, monitor, plan, show)
+    if not any(sample.exchanges for sample in gathered.samples):
+        return Captured(problem=gathered.problem)
+    show("taking secrets out")
+    clean = redact(gathered.samples, secrets)
+    evidence = assemble(clean.samples)
+    show("writing the bundle")
+    members = encode_bundle(
+        clean.samples,
+        created=datetime.now(UTC),
+        version=__version__,
+        servers=_servers(evidence),
+        redactions=clean.counts,
+    )
+    size = write_bundle(request.output, members, request.force)
+    missing = tuple(gap for gap in evidence.gaps if gap.requested)
     parts = [
         headline(evidence, clean.samples),
         f"{sum(clean.counts.values())} secrets taken out",
         counted(len(missing), "gap"),
     ]
-    sys.stdout.write(printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}") + "\n")
-    return ExitCode.INCONCLUSIVE if missing else ExitCode.OK
+    summary = printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}")
+    return Captured(summary, missing, gathered.problem, tuple(clean.too_short))
 
 
 def _servers(evidence: EvidenceSet) -> list[ServerNote]:
@@ -111,7 +132,7 @@ def _warn_of_short(kinds: tuple[str, ...]) -> None:
     )
 
 
-def _tell(missing: list[Gap]) -> None:
+def _tell(missing: Sequence[Gap]) -> None:
     for gap in missing[:_GAPS_SHOWN]:
         say(f"not captured: {gap.subject.label}: {gap.reason}", gap.how_to_get)
     if len(missing) > _GAPS_SHOWN:

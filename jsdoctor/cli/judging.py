@@ -157,17 +157,26 @@ class Judging:
                 continue
             write_output(self.rendered(report, target), target.path)
             if target.format == "github":
-                options = _render_options(self.request, self.config, target)
+                options = self.render_options(target)
                 append_step_summary(FORMATS["markdown"](scrubbed(report), replace(options, ascii_only=False)))
 
     def rendered(self, report: Report, target: OutputTarget) -> str:
         """The report as it goes to that output, without secrets that names and texts from outside may hold."""
-        return FORMATS[target.format](scrubbed(report), _render_options(self.request, self.config, target))
+        return FORMATS[target.format](scrubbed(report), self.render_options(target))
+
+    def render_options(self, target: OutputTarget) -> RenderOptions:
+        """How an output is to look where it goes."""
+        return _render_options(self.request, self.config, target)
+
+    @property
+    def fail_on(self) -> Severity:
+        """The mildest severity that fails a run."""
+        return _fail_on(self.request, self.config)
 
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
         """What the process returns: the same for every format but that of Nagios."""
         judge = nagios_state if writes_nagios(self.request.outputs, None) else exit_code
-        return judge(report, _fail_on(self.request, self.config), self.request.exit_zero, self.request.allow_gaps)
+        return judge(report, self.fail_on, self.request.exit_zero, self.request.allow_gaps)
 
 
 def _topology(evidence: EvidenceSet) -> Topology | None:

@@ -33,7 +33,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
         write_verdict(page, report)
         write_incidents(page, incidents, _AT_THE_TOP)
     told = {id(result) for result in without_gaps(report)[1]}
-    cut = [_write_incident(page, number, incident, told, options) for number, incident in enumerate(incidents, 1)]
+    cut = [write_incident(page, number, incident, told, options) for number, incident in enumerate(incidents, 1)]
     write_traffic(page, report.traffic)
     write_crashes(page, report, options)
     write_gaps(page, report, options)
@@ -53,7 +53,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     return page.text()
 
 
-def _write_incident(page: Page, number: int, incident: Incident, told: set[int], options: RenderOptions) -> bool:
+def write_incident(page: Page, number: int, incident: Incident, told: set[int], options: RenderOptions) -> bool:
     """One incident, without those gaps that are told below and stand for themselves. Whether a list was cut."""
     if not incident.consequences and all(id(result) in told for result in incident.causes):
         return False

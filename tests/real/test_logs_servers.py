@@ -272,19 +272,19 @@ def test_a_resolver_that_nobody_answers(version: str, tmp_path: Path) -> None:
         text = server.log_path.read_text()
         assert "Account fetch failed" in text
         server.kill()
+        server.log_path.write_text(started(text, timedelta(seconds=1)))
         assert "JSD822" not in found(tmp_path / "n1")
-        server.log_path.write_text(started_before(text))
+        server.log_path.write_text(started(text, timedelta(hours=1)))
     assert found(tmp_path / "n1")["JSD822"] == {"n1": "warning", operator.app.public: "info"}
 
 
-def started_before(text: str) -> str:
-    """The same log of a server that had been up for an hour when the client came."""
+def started(text: str, before: timedelta) -> str:
+    """The same log of a server that had been ready for that long when the first account was asked for."""
     start, ready, rest = text.partition("Server is ready")
-
-    def earlier(stamp: re.Match[str]) -> str:
-        return f"{datetime.strptime(stamp[0], STAMP).astimezone() - timedelta(hours=1):{STAMP}}"
-
-    return re.sub(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d", earlier, start) + ready + rest
+    failed = re.search(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d", rest.partition("Account fetch failed")[0][-200:])
+    assert failed
+    moment = f"{datetime.strptime(failed[0], STAMP).astimezone() - before:{STAMP}}"
+    return re.sub(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d", moment, start) + ready + rest
 
 
 # --- what applications log ----------------------------------------------------------------------------------------

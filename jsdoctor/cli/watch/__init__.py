@@ -1,0 +1,1 @@
+"""`jsdoctor watch`: the rules on a live deployment, again and again."""

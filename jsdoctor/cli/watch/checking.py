@@ -1,0 +1,77 @@
+"""One check of a watch, made in the background so that keys and screen stay alive."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from jsdoctor.cli.collecting import collect
+from jsdoctor.cli.evidence_request import EvidenceRequest
+from jsdoctor.cli.judging import Judging
+from jsdoctor.collect.problems import Problem
+from jsdoctor.model.report import Report
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+
+
+class CheckResult(NamedTuple):
+    """What came of a check: a report with the newest snapshot, or the problem that kept us from one.
+
+    `failure` is an error that is none of the deployment's; it ends the watch.
+    """
+
+    report: Report | None = None
+    snapshot: ClusterSnapshot | None = None
+    problem: str = ""
+    failure: BaseException | None = None
+
+
+class BackgroundCheck:
+    """Checks in a thread, one at a time."""
+
+    def __init__(self, wanted: EvidenceRequest, judging: Judging) -> None:
+        self._wanted, self._judging = wanted, judging
+        self._thread: threading.Thread | None = None
+        self._result: CheckResult | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a check has begun and was not taken yet."""
+        return self._thread is not None
+
+    def start(self) -> None:
+        """Begin a check. The thread is a daemon: leaving does not wait for a server that is silent."""
+        self._result = None
+        self._thread = threading.Thread(target=self._run, name="check", daemon=True)
+        self._thread.start()
+
+    def take(self) -> CheckResult | None:
+        """The result, once the check is over; None before."""
+        if self._thread is None or self._thread.is_alive():
+            return None
+        self._thread.join()
+        self._thread = None
+        return self._result
+
+    def _run(self) -> None:
+        try:
+            self._result = check_once(self._wanted, self._judging)
+        except Exception as error:  # noqa: BLE001 - it is raised again where the watch runs
+            self._result = CheckResult(failure=error)
+
+
+def check_once(wanted: EvidenceRequest, judging: Judging) -> CheckResult:
+    """Collect and judge once."""
+    request = replace(judging.request, started=datetime.now(UTC))
+    try:
+        collected = collect(wanted, replace(judging, request=request))
+        if collected.saw_nothing:
+            problem = collected.problem
+            return CheckResult(problem=problem.message if problem else "nothing answered")
+        report = collected.report()
+    except Problem as problem:
+        return CheckResult(problem=problem.message)
+    series = collected.evidence.get(SnapshotSeries)
+    snapshot = series.last if isinstance(series, SnapshotSeries) else None
+    return CheckResult(report, snapshot, collected.problem.message if collected.problem else "")

@@ -1,0 +1,42 @@
+"""Options of `jsdoctor watch` that no other command has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jsdoctor.cli.option_values import positive_seconds
+from jsdoctor.cli.watch.receiver import Receiver, receiver
+
+Every = Annotated[
+    float,
+    typer.Option(
+        "--every",
+        parser=positive_seconds,
+        metavar="DURATION",
+        help="Time between checks. [default: 10s]",
+        show_default=False,
+    ),
+]
+For = Annotated[
+    float | None,
+    typer.Option(
+        "--for", parser=positive_seconds, metavar="DURATION", help="End after this time. [default: until stopped]"
+    ),
+]
+OnceHealthy = Annotated[
+    bool, typer.Option("--once-healthy", help="End with 0 at the first check without findings at or above --fail-on.")
+]
+Notify = Annotated[
+    list[Receiver] | None,
+    typer.Option(
+        "--notify",
+        parser=receiver,
+        metavar="[FORMAT=]URL",
+        help=(
+            "Post findings at or above --fail-on there when they appear, worsen and are resolved, as JSON; "
+            "FORMAT is json, slack or alertmanager. Repeatable."
+        ),
+    ),
+]

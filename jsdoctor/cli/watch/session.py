@@ -1,0 +1,80 @@
+"""What a watch knows between two checks, and what it shows of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jsdoctor.cli.judging import Judging
+from jsdoctor.cli.watch.checking import CheckResult
+from jsdoctor.cli.watch.request import WatchRequest
+from jsdoctor.engine.activity import Activities, busiest, follow
+from jsdoctor.engine.verdict import ExitCode, NagiosState
+from jsdoctor.engine.watch import Change, Watch, observe
+from jsdoctor.model.report import Report
+from jsdoctor.render.watch.notification import Notification
+from jsdoctor.render.watch.view import View
+
+_MOVING_SHOWN = 40
+
+
+class Session:
+    """The newest report, what changed since the watch began, and how streams and consumers move."""
+
+    def __init__(self, request: WatchRequest, judging: Judging) -> None:
+        self._request, self._judging = request, judging
+        self._activities: Activities = {}
+        self.watch = Watch()
+        self.report: Report | None = None
+        self.problem = ""
+
+    def take(self, result: CheckResult) -> tuple[Change, ...]:
+        """Remember a check, and say what changed. Raises what ended it if that was no problem of the deployment."""
+        if result.failure is not None:
+            raise result.failure
+        self.problem = result.problem
+        if result.report is None:
+            return ()
+        self.report = result.report
+        self.watch, changes = observe(self.watch, result.report)
+        if result.snapshot is not None:
+            self._activities = follow(self._activities, result.snapshot)
+        return changes
+
+    @property
+    def deployment(self) -> str:
+        """The deployment by the addresses of its login."""
+        sources = self.report.sources if self.report else ()
+        return ", ".join(dict.fromkeys(source.name for source in sources if source.kind == "live"))
+
+    def exit_code(self) -> ExitCode | NagiosState:
+        """That of the newest check."""
+        if self.report is None or self.problem:
+            return ExitCode.INCONCLUSIVE
+        return self._judging.exit_code(self.report)
+
+    def view(self, next_check_s: float | None, paused: bool) -> View:
+        """What there is to show now."""
+        return View(
+            deployment=self.deployment,
+            now=datetime.now(UTC),
+            every_s=self._request.every_s,
+            watch=self.watch,
+            report=self.report,
+            activities=tuple(one for one in busiest(self._activities, _MOVING_SHOWN) if one.movement),
+            problem=self.problem,
+            paused=paused,
+            next_check_s=next_check_s,
+        )
+
+    def notification(self, changes: tuple[Change, ...]) -> Notification:
+        """What receivers are told after a check: findings at or above the severity that fails a run."""
+        least = self._judging.fail_on.rank
+        return Notification(
+            deployment=self.deployment,
+            at=self.report.finished if self.report else datetime.now(UTC),
+            every_s=self._request.every_s,
+            changes=tuple(one for one in changes if one.result.severity.rank >= least),
+            open=tuple(
+                (one.result, one.appeared) for one in self.watch.open.values() if one.result.severity.rank >= least
+            ),
+        )

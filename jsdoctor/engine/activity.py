@@ -1,0 +1,76 @@
+"""How streams and consumers moved over the last checks: their lag and their rates, in bounded memory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.snapshot import ClusterSnapshot
+
+MAX_POINTS = 60
+MAX_ASSETS = 1_000
+"""Of a larger deployment, those that moved most are followed."""
+
+
+class AssetActivity(msgspec.Struct, frozen=True):
+    """A stream or consumer over the last checks, oldest first.
+
+    `lag` are messages not yet delivered or acknowledged, one value a check; empty for a stream. `rates` are messages a
+    second, stored or delivered, one value for each pair of checks. `sequence` is the newest of them, at `at`.
+    """
+
+    subject: Subject
+    created: datetime | None
+    sequence: int
+    at: datetime
+    lag: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+
+    @property
+    def movement(self) -> float:
+        """How much is going on: the present rate, and how far the lag moved within what is remembered."""
+        swing = max(self.lag) - min(self.lag) if self.lag else 0
+        return (self.rates[-1] if self.rates else 0.0) + swing
+
+
+Activities = dict[Subject, AssetActivity]
+
+
+def follow(before: Activities, snapshot: ClusterSnapshot) -> Activities:
+    """The activities after one more check. Assets that are gone are forgotten; one made anew begins anew."""
+    at = snapshot.taken_at
+    now = [
+        _moved(before.get(stream.subject), AssetActivity(stream.subject, stream.created, stream.state.last_seq, at))
+        for stream in snapshot.led_streams()
+    ]
+    for _, consumer in snapshot.led_consumers():
+        lag = (consumer.num_pending + consumer.num_ack_pending,)
+        seen = AssetActivity(consumer.subject, consumer.created, consumer.delivered.consumer_seq, at, lag)
+        now.append(_moved(before.get(consumer.subject), seen))
+    if len(now) > MAX_ASSETS:
+        now = busiest({activity.subject: activity for activity in now}, MAX_ASSETS)
+    return {activity.subject: activity for activity in now}
+
+
+def busiest(activities: Activities, most: int) -> list[AssetActivity]:
+    """Those that moved most, the most moved first; ties by name."""
+    return sorted(activities.values(), key=lambda one: (-one.movement, one.subject.label))[:most]
+
+
+def _moved(before: AssetActivity | None, now: AssetActivity) -> AssetActivity:
+    if before is None or before.created != now.created:
+        return now
+    elapsed = (now.at - before.at).total_seconds()
+    if elapsed <= 0:
+        return before
+    rate = max(now.sequence - before.sequence, 0) / elapsed
+    return AssetActivity(
+        now.subject,
+        now.created,
+        now.sequence,
+        now.at,
+        (*before.lag, *now.lag)[-MAX_POINTS:],
+        (*before.rates, rate)[-MAX_POINTS:],
+    )

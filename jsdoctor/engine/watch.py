@@ -1,0 +1,103 @@
+"""What changes from one report to the next of the same deployment: findings that appear, worsen and are resolved."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.report import Report, Result
+
+MAX_CHANGES = 500
+"""Changes that a watch remembers; older ones are forgotten."""
+
+_NOT_JUDGED = (Outcome.NOT_EVALUATED, Outcome.ERROR)
+
+
+class ChangeKind(StrEnum):
+    """What happened to a finding."""
+
+    APPEARED = "appeared"
+    WORSENED = "worsened"
+    RESOLVED = "resolved"
+
+
+class OpenFinding(msgspec.Struct, frozen=True):
+    """A finding that is there. `judged` False: the last report could not say whether it still is."""
+
+    result: Result
+    appeared: datetime
+    judged: bool = True
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One finding that appeared, worsened or was resolved, when, and since when it had been there."""
+
+    kind: ChangeKind
+    result: Result
+    at: datetime
+    appeared: datetime
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """All that is remembered between reports. `open` is by fingerprint; `changes` are oldest first."""
+
+    open: dict[str, OpenFinding] = {}
+    changes: tuple[Change, ...] = ()
+    reports: int = 0
+
+
+def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[Change, ...]]:
+    """The watch after one more report, and what changed with it.
+
+    A finding whose rule could not be evaluated this time, or whose subject could not be seen, is not resolved: it
+    stays open and not judged until a report can say.
+    """
+    at = report.finished
+    found = {result.fingerprint: result for result in report.failures()}
+    now = {key: _still_open(watch.open.get(key), result, at) for key, result in found.items()}
+    changes = [
+        Change(kind, result, at, now[key].appeared)
+        for key, result in found.items()
+        if (kind := _change(watch.open.get(key), result))
+    ]
+    for key, before in watch.open.items():
+        if key in now:
+            continue
+        if _is_judged(report, before.result):
+            changes.append(Change(ChangeKind.RESOLVED, before.result, at, before.appeared))
+        else:
+            now[key] = replace(before, judged=False)
+    remembered = (*watch.changes, *changes)[-MAX_CHANGES:]
+    return Watch(now, remembered, watch.reports + 1), tuple(changes)
+
+
+def _still_open(before: OpenFinding | None, result: Result, at: datetime) -> OpenFinding:
+    return OpenFinding(result, before.appeared if before else at)
+
+
+def _change(before: OpenFinding | None, result: Result) -> ChangeKind | None:
+    if before is None:
+        return ChangeKind.APPEARED
+    return ChangeKind.WORSENED if result.severity.rank > before.result.severity.rank else None
+
+
+def _is_judged(report: Report, earlier: Result) -> bool:
+    """Whether the silence of this report means that the finding is gone."""
+    code, subject = earlier.rule.code, earlier.finding.subject
+    verdicts = [verdict for verdict in report.verdicts if verdict.rule.code == code]
+    if not verdicts or verdicts[0].outcome in _NOT_JUDGED:
+        return False
+    undecided = {r.finding.subject for r in report.results if r.rule.code == code and r.finding.outcome in _NOT_JUDGED}
+    unseen = {gap.subject for gap in report.gaps if gap.requested}
+    return not (undecided | unseen) & set(_holders(subject))
+
+
+def _holders(subject: Subject) -> tuple[Subject, ...]:
+    """A subject and what must be seen to see it: a consumer is unseen where its stream is, or the whole cluster."""
+    stream = Subject(kind="stream", name=subject.stream, account=subject.account) if subject.stream else subject
+    account = Subject(kind="account", name=subject.account) if subject.account else subject
+    return (subject, stream, account, Subject(kind="cluster"))

@@ -1,0 +1,103 @@
+"""The bodies that a watch posts: `jsdoctor.watch/v1`, a message for Slack, alerts for Alertmanager."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from jsdoctor import __version__
+from jsdoctor.engine.watch import Change, ChangeKind
+from jsdoctor.model.report import Result
+from jsdoctor.model.wording import counted
+from jsdoctor.render.escape import printable, shortened
+from jsdoctor.render.json_v1 import dumps, result_document
+from jsdoctor.render.units import duration
+from jsdoctor.render.watch.notification_format import NotificationFormat
+from jsdoctor.render.wording import rfc3339
+
+SCHEMA = "jsdoctor.watch/v1"
+_SLACK_LINES = 20
+_SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_SHORTEST_LIFE = timedelta(minutes=5)
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """What a receiver is told after one check: the changes, and every finding that is open, with its beginning."""
+
+    deployment: str
+    at: datetime
+    every_s: float
+    changes: tuple[Change, ...]
+    open: tuple[tuple[Result, datetime], ...]
+
+
+def body(notification: Notification, format_: NotificationFormat) -> str:
+    """The body of one request, as JSON. Empty where there is nothing to send in that format."""
+    if format_ is NotificationFormat.ALERTMANAGER:
+        alerts = [*_alerts(notification)]
+        return dumps(alerts) if alerts else ""
+    if not notification.changes:
+        return ""
+    return dumps(_document(notification) if format_ is NotificationFormat.JSON else {"text": _slack(notification)})
+
+
+def _document(notification: Notification) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "jsdoctor": __version__,
+        "deployment": notification.deployment,
+        "at": rfc3339(notification.at),
+        "changes": [
+            {"change": one.kind.value, "since": rfc3339(one.appeared), "result": result_document(one.result)}
+            for one in notification.changes
+        ],
+        "open": len(notification.open),
+    }
+
+
+def _slack(notification: Notification) -> str:
+    """A text of Slack's: `&`, `<` and `>` are its markup."""
+    heading = f"*jsdoctor* {notification.deployment}: {counted(len(notification.open), 'finding')} open"
+    lines = [_line(change) for change in notification.changes[:_SLACK_LINES]]
+    if len(notification.changes) > _SLACK_LINES:
+        lines.append(f"and {len(notification.changes) - _SLACK_LINES:,} more")
+    return "\n".join([heading.translate(_SLACK_ESCAPES), *(line.translate(_SLACK_ESCAPES) for line in lines)])
+
+
+def _line(change: Change) -> str:
+    result, lasted = change.result, duration((change.at - change.appeared).total_seconds() * 1e9)
+    what = f"{change.kind.value} {result.severity.value} {result.rule.code} {result.finding.subject.label}"
+    rest = f"after {lasted}" if change.kind is ChangeKind.RESOLVED else result.finding.message or result.rule.title
+    return printable(shortened(f"{what}: {rest}"))
+
+
+def _alerts(notification: Notification) -> list[dict[str, object]]:
+    """Alertmanager forgets what is not repeated: open findings are sent after each check, and end four checks later."""
+    until = notification.at + max(timedelta(seconds=4 * notification.every_s), _SHORTEST_LIFE)
+    alerts = [_alert(notification, result, began, until) for result, began in notification.open]
+    resolved = [change for change in notification.changes if change.kind is ChangeKind.RESOLVED]
+    return alerts + [_alert(notification, one.result, one.appeared, one.at) for one in resolved]
+
+
+def _alert(notification: Notification, result: Result, began: datetime, ends: datetime) -> dict[str, object]:
+    subject = result.finding.subject
+    labels = {
+        "alertname": f"jsdoctor_{result.rule.slug}",
+        "code": result.rule.code,
+        "deployment": notification.deployment,
+        "kind": subject.kind,
+        "account": subject.account,
+        "stream": subject.stream or (subject.name if subject.kind == "stream" else ""),
+        "name": subject.name,
+    }
+    return {
+        "labels": {name: printable(value) for name, value in labels.items() if value},
+        "annotations": {
+            "severity": result.severity.value,
+            "summary": printable(shortened(f"{subject.label}: {result.finding.message or result.rule.title}")),
+            "runbook": f"jsdoctor explain {result.rule.code}",
+        },
+        "startsAt": rfc3339(began),
+        "endsAt": rfc3339(ends),
+    }

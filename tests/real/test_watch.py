@@ -1,0 +1,201 @@
+"""`jsdoctor watch` beside a real server: a fault comes and goes, and the screen, the lines and receivers follow."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.invoke import jsdoctor
+from tests.deployment import HOUR_NS, add_stream, api
+from tests.real.fixing import with_client
+from tests.servers import Cluster, ClusterFactory, wait_until
+
+pytestmark = pytest.mark.real
+
+BOUNDED = {"max_age": HOUR_NS, "max_bytes": 1 << 20}
+FULL = {"max_msgs": 1, "discard": "new"}
+
+
+def watch(cluster: Cluster, *options: str) -> list[str]:
+    looking = ("--samples", "1", "--timeout", "2s", "--every", "500ms", "--select", "JSD6")
+    return [sys.executable, "-m", "jsdoctor", "watch", "-s", cluster.url("app"), "--no-context", *looking, *options]
+
+
+async def plant(client: Any) -> None:
+    await add_stream(client, "JOBS", subjects=["jobs"], **BOUNDED, **FULL)
+    await client.request("jobs", b"1")
+
+
+async def cure(client: Any) -> None:
+    await api(client, "STREAM.PURGE.JOBS")
+
+
+class Receiver:
+    """A server that keeps what is posted to it, and refuses while it is told to."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, list[Any]] = {}
+        self.refuses = False
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[str]:
+        kept = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if not kept.refuses:
+                    kept.bodies.setdefault(self.path, []).append(sent)
+                self.send_response(503 if kept.refuses else 200)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+            server.shutdown()
+
+    def changes(self) -> list[tuple[str, str]]:
+        return [
+            (one["change"], one["result"]["code"]) for body in self.bodies.get("/json", []) for one in body["changes"]
+        ]
+
+
+def test_a_fault_comes_and_goes(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster, receiver = cluster_factory(), Receiver()
+    with receiver.listening() as url, (tmp_path / "err").open("w") as err:
+        formats = [f"{url}/json", f"slack={url}/slack", f"alertmanager={url}/am"]
+        command = watch(cluster, *(part for one in formats for part in ("--notify", one)))
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=err, text=True) as process:
+            assert process.stdout is not None
+            with_client(cluster, plant)
+            line = process.stdout.readline()
+            assert " appeared error JSD603 APP > JOBS: the stream is full" in line
+            wait_until(lambda: receiver.changes() == [("appeared", "JSD603")], "a notification")
+            wait_until(lambda: len(receiver.bodies["/am"]) > 2, "the alert to be repeated")
+            assert {one["labels"]["code"] for body in receiver.bodies["/am"] for one in body} == {"JSD603"}
+            receiver.refuses = True
+            with_client(cluster, cure)
+            line = process.stdout.readline()
+            assert " resolved error JSD603 APP > JOBS: after " in line
+            time.sleep(1)  # so long the receiver is away
+            assert receiver.changes() == [("appeared", "JSD603")]
+            receiver.refuses = False
+            wait_until(lambda: receiver.changes()[1:] == [("resolved", "JSD603")], "it to be sent again")
+            cluster.stop("n1")
+            wait_until(lambda: "n1" in (tmp_path / "err").read_text() or (tmp_path / "err").read_text(), "a word on it")
+            cluster.start("n1")
+            wait_until(lambda: "come to a report again" in (tmp_path / "err").read_text(), "a report", timeout=60)
+            process.kill()
+    assert len(receiver.bodies["/slack"]) == 2
+    assert "/json" not in (tmp_path / "err").read_text(), "addresses of webhooks are secrets"
+
+
+def test_once_healthy_and_for(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory()
+    with_client(cluster, plant)
+    timed_out = subprocess.run(
+        watch(cluster, "--once-healthy", "--for", "2s"), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert timed_out.returncode == 1, timed_out.stderr
+    assert timed_out.stdout.splitlines()[-1].startswith("1 error in 1 of ")
+    with_client(cluster, cure)
+    healthy = subprocess.run(
+        watch(cluster, "--once-healthy", "--for", "60s"), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert healthy.returncode == 0, healthy.stderr
+    cluster.stop("n1")
+    away = subprocess.run(watch(cluster, "--for", "3s"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert away.returncode == 3
+    assert "Traceback" not in away.stderr
+
+
+def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    """Keys, a change of size, a saved bundle; and the terminal is as before."""
+    cluster = cluster_factory()
+    with_client(cluster, plant)
+    main, terminal = pty.openpty()
+    resize(terminal, 24, 80)
+    before = termios.tcgetattr(terminal)
+    environment = os.environ | {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        environment.pop(name, None)
+    with subprocess.Popen(
+        watch(cluster), cwd=tmp_path, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
+    ) as process:
+        screen = Screen(main)
+        screen.shows("1 error in 1 of ")
+        screen.shows("JSD603 APP > JOBS")
+        os.write(main, b"\r")
+        screen.shows("Fix (")
+        os.write(main, b"\x1b")
+        screen.shows("s save a bundle")
+        os.write(main, b"e")
+        screen.shows("esc back")
+        os.write(main, b"\x1b[B\x1b[B\x1b")
+        screen.shows("Changes")
+        os.write(main, b"s")
+        screen.shows(".zip: ")
+        resize(terminal, 40, 120)
+        screen.shows(" " * 100)
+        with_client(cluster, cure)
+        screen.shows("resolved")
+        os.write(main, b"q")
+        screen.shows("Nothing found")
+        assert process.wait(20) == 0
+    screen.close()
+    after = termios.tcgetattr(terminal)
+    assert after == before
+    assert b"\x1b[?1049h" in screen.bytes
+    assert b"\x1b[?1049l" in screen.bytes
+    [bundle] = tmp_path.glob("jsdoctor-*.zip")
+    assert jsdoctor("check", "--bundle", str(bundle), "--select", "JSD603", cwd=tmp_path).returncode == 1
+
+
+def resize(terminal: int, lines: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+class Screen:
+    """All that was written to a terminal."""
+
+    def __init__(self, main: int) -> None:
+        self.bytes, self._seen, self._main = b"", 0, main
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while block := os.read(self._main, 65_536):
+                self.bytes += block
+
+    def shows(self, text: str) -> None:
+        """Wait until it is written after what was waited for before."""
+
+        def there() -> bool:
+            at = self.bytes.find(text.encode(), self._seen)
+            if at >= 0:
+                self._seen = at
+            return at >= 0
+
+        wait_until(there, f"{text!r} on the screen", timeout=30)
+
+    def close(self) -> None:
+        os.close(self._main)

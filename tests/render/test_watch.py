@@ -1,0 +1,174 @@
+"""What `jsdoctor watch` shows and posts."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+
+from jsdoctor.engine.activity import AssetActivity
+from jsdoctor.engine.watch import Change, Watch, observe
+from jsdoctor.model.report import Report
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.watch.detail import incident_text, rule_text
+from jsdoctor.render.watch.lines import change_line
+from jsdoctor.render.watch.notification import Notification, body
+from jsdoctor.render.watch.notification_format import NotificationFormat
+from jsdoctor.render.watch.screen import screen
+from jsdoctor.render.watch.sparkline import sparkline
+from jsdoctor.render.watch.view import View
+from tests.render import reports
+from tests.render.golden import assert_golden
+
+LATER = reports.STARTED + timedelta(seconds=95)
+STUCK = reports.stuck(reports.consumer("billing"))
+
+
+def moving(name: str, lag: tuple[int, ...]) -> AssetActivity:
+    rates = tuple(float(abs(one)) for one in lag[1:])
+    return AssetActivity(reports.consumer(name), reports.STARTED, 100, LATER, lag, rates)
+
+
+def seen(*checks: Report) -> Watch:
+    watch = Watch()
+    for number, report in enumerate(checks):
+        watch, _ = observe(watch, replace(report, finished=reports.STARTED + timedelta(seconds=30 * number)))
+    return watch
+
+
+def view(report: Report, **changed: object) -> View:
+    before = reports.report([reports.stuck(reports.consumer("shipping"))])
+    shown = View(
+        deployment="nats://n1.example:4222",
+        now=LATER,
+        every_s=10.0,
+        watch=seen(before, report),
+        report=report,
+        activities=(moving("billing", (0, 10, 400, 5213)), moving("audit", (7, 3, 0))),
+        next_check_s=4.2,
+    )
+    return replace(shown, **changed)
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_looks_as_it_was_looked_at(width: int) -> None:
+    assert_golden(f"watch-{width}.txt", screen(view(reports.busy(), selected=1), 30, RenderOptions(width=width)) + "\n")
+
+
+@pytest.mark.parametrize("report", [reports.busy(), reports.clean(), reports.flood(300), reports.hostile()])
+@pytest.mark.parametrize(("width", "height"), [(40, 8), (80, 24), (200, 60)])
+def test_fits_the_terminal_and_harms_it_not(report: Report, width: int, height: int) -> None:
+    text = incident_text(report.incidents[0], 1, RenderOptions(width=width)) if report.incidents else "nothing"
+    for shown in (view(report), view(report, selected=299, problem="n1 is away"), view(report, text=text, offset=1)):
+        for ascii_only in (False, True):
+            written = screen(shown, height, RenderOptions(width=width, ascii_only=ascii_only))
+            lines = written.split("\n")
+            assert len(lines) <= height
+            assert all(cell_len(line) <= width for line in lines)
+            assert all(line.isprintable() for line in lines)
+            assert not ascii_only or written.isascii()
+
+
+def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type() -> None:
+    report = reports.busy()
+    for number, incident in enumerate(report.incidents):
+        shown = screen(view(report, selected=number), 24, RenderOptions(width=200))
+        [marked] = [line for line in shown.splitlines() if line.startswith("> ")]
+        assert f" {number + 1}. {incident.causes[0].rule.code}" in marked
+
+
+def test_before_the_first_look_and_without_a_report() -> None:
+    first = View(deployment="", now=LATER, every_s=10.0)
+    assert "first check · checking" in screen(first, 24, RenderOptions())
+    shown = screen(replace(first, problem="n1 refused the connection", next_check_s=3.0), 24, RenderOptions())
+    assert "no report: n1 refused the connection" in shown
+    assert "next in 3s" in shown
+
+
+def test_what_a_look_could_not_see_is_not_called_resolved() -> None:
+    blind = reports.report(verdicts=[reports.not_evaluated(STUCK.rule, "no consumer was seen", "log in")])
+    shown = View(deployment="", now=LATER, every_s=10.0, watch=seen(reports.report([STUCK]), blind), report=blind)
+    written = screen(shown, 24, RenderOptions(width=120))
+    assert "not known to be resolved: JSD403 APP > ORDERS > billing" in written
+    assert "resolved error" not in written
+
+
+def test_texts_of_an_incident() -> None:
+    incident = reports.report([STUCK]).incidents[0]
+    assert "Fix (safe): nats consumer edit" in incident_text(incident, 1, RenderOptions(width=200, color=True))
+    assert "\x1b" not in rule_text(incident, RenderOptions(color=True))
+
+
+def test_sparkline() -> None:
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 20) == "▁▂▃▄▅▆▇█"
+    assert sparkline([5, 5, 5], 20) == "▁▁▁"
+    assert sparkline(range(100), 4, ascii_only=True) == "_-+#"
+    assert sparkline([], 20) == ""
+
+
+def notification(*checks: Report) -> Notification:
+    watch, changes = Watch(), tuple[Change, ...]()
+    for number, report in enumerate(checks):
+        watch, changes = observe(watch, replace(report, finished=reports.STARTED + timedelta(seconds=30 * number)))
+    at = reports.STARTED + timedelta(seconds=30 * (len(checks) - 1))
+    still = tuple((one.result, one.appeared) for one in watch.open.values())
+    return Notification("nats://n1.example:4222", at, 10.0, changes, still)
+
+
+HEALTHY = reports.report(verdicts=reports.passed(STUCK.rule))
+
+
+def test_json_body() -> None:
+    sent = json.loads(body(notification(reports.report([STUCK])), NotificationFormat.JSON))
+    assert (sent["schema"], sent["open"]) == ("jsdoctor.watch/v1", 1)
+    [change] = sent["changes"]
+    assert (change["change"], change["result"]["code"], change["since"]) == ("appeared", "JSD403", sent["at"])
+    gone = json.loads(body(notification(reports.report([STUCK]), HEALTHY), NotificationFormat.JSON))
+    assert (gone["open"], gone["changes"][0]["change"]) == (0, "resolved")
+    assert gone["changes"][0]["since"] < gone["at"]
+    again = reports.report([STUCK])
+    assert body(notification(again, again), NotificationFormat.JSON) == "", "what is known is not sent again"
+
+
+def test_slack_body_carries_no_markup_of_names() -> None:
+    hostile = reports.stuck(reports.consumer("<!channel> & <http://x|y>\n*bold*"))
+    text = json.loads(body(notification(reports.report([hostile])), NotificationFormat.SLACK))["text"]
+    assert "<" not in text
+    assert "&lt;!channel&gt; &amp; " in text
+    assert text.count("\n") == 1
+    many = reports.report([reports.stuck(reports.consumer(f"c{number}")) for number in range(50)])
+    assert json.loads(body(notification(many), NotificationFormat.SLACK))["text"].splitlines()[-1] == "and 30 more"
+
+
+def test_alerts_last_until_they_are_not_repeated_and_end_when_resolved() -> None:
+    again = reports.report([STUCK])
+    [alert] = json.loads(body(notification(again, again), NotificationFormat.ALERTMANAGER))
+    assert alert["labels"] == {
+        "alertname": f"jsdoctor_{STUCK.rule.slug}",
+        "code": "JSD403",
+        "deployment": "nats://n1.example:4222",
+        "kind": "consumer",
+        "account": "APP",
+        "stream": "ORDERS",
+        "name": "billing",
+    }
+    assert alert["startsAt"] < alert["endsAt"]
+    [resolved] = json.loads(body(notification(again, HEALTHY), NotificationFormat.ALERTMANAGER))
+    assert resolved["labels"] == alert["labels"]
+    assert resolved["endsAt"] == "2025-03-09T03:04:35.120000Z"
+    assert body(notification(HEALTHY), NotificationFormat.ALERTMANAGER) == ""
+
+
+def test_a_line_for_each_change() -> None:
+    def line(*checks: Report) -> str:
+        return change_line(notification(*checks).changes[0], RenderOptions(width=40))
+
+    appeared = line(reports.report([STUCK]))
+    assert appeared.startswith("2025-03-09 03:04:05Z appeared error JSD403 APP > ORDERS > billing: 1,000 of 1,000")
+    assert appeared.count("\n") == 1
+    assert line(reports.report([STUCK]), HEALTHY) == (
+        "2025-03-09 03:04:35Z resolved error JSD403 APP > ORDERS > billing: after 30s\n"
+    )
