@@ -164,11 +164,6 @@ def declared_in_configuration(
     return streams, consumers, problems
 
 
-def is_configuration(tree: Tree) -> bool:
-    """Whether this is a `.tf` file with resources of the provider."""
-    return any(kind in KINDS for block in _blocks(tree, "resource") for kind, _ in block.entries())
-
-
 def _written(tree: Tree) -> Iterator[_Planned]:
     for block in _blocks(tree, "resource"):
         for kind, named in block.entries():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -76,15 +76,6 @@ def _same(ours: BackupMessage, theirs: BackupMessage | None) -> bool:
     if theirs.digest() != ours.digest():
         raise BackupProblem(f"message {ours.stream_seq} of the backup is not that of the stream", _NEW_BACKUP)
     return True
-
-
-def content_digest(found: Iterable[BackupMessage]) -> tuple[int, str]:
-    """How many messages, and one digest over all of them in order."""
-    digest, count = sha256(), 0
-    for message in found:
-        digest.update(message.digest())
-        count += 1
-    return count, digest.hexdigest()
 
 
 def require_verified(directory: Path) -> VerificationNote:

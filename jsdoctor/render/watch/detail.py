@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jsdoctor.model.report import Incident
-from jsdoctor.render.explain import drawn, page_markdown
+from jsdoctor.render.explain import page_rendered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
 from jsdoctor.render.text import write_incident
@@ -20,4 +20,4 @@ def incident_text(incident: Incident, number: int, options: RenderOptions) -> st
 
 def rule_text(incident: Incident, options: RenderOptions) -> str:
     """The page of the rule that found the cause, without colours."""
-    return drawn(page_markdown(incident.causes[0].rule, options), replace(options, color=False))
+    return page_rendered(incident.causes[0].rule, replace(options, color=False))

@@ -20,7 +20,7 @@ from jsdoctor.render.wording import to_the_second
 _MIN_HEIGHT = 8
 _BARS = 20
 _TITLE_LINES = 2
-_KEYS = "q quit · p pause · r check now · up/down select · enter details · e explain · s save a bundle"
+_KEYS = "q quit · p pause · r check now · up/down · enter details · e explain · s save"
 _TEXT_KEYS = "up/down scroll · esc back · q quit"
 
 CHANGE_STYLES = {
