@@ -46,7 +46,7 @@ class CaptureRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CaptureOutcome:
     """What became of a capture: a line on the bundle, empty where nothing answered, and what is missing in it."""
 
     summary: str = ""
@@ -73,7 +73,7 @@ def run_capture(request: CaptureRequest) -> ExitCode:
     return ExitCode.INCONCLUSIVE if captured.missing else ExitCode.OK
 
 
-def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Captured:
+def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> CaptureOutcome:
     """Collect, take secrets out and write the bundle, without a word but to `show`."""
     require_place(request.output, request.force)
     config = load_configuration(request.config, request.isolated)
@@ -94,7 +94,7 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
     secrets = tuple(dict.fromkeys(secret for login in logins for secret in known_secrets(login, monitor)))
     gathered = gather_live(logins, monitor, plan, show)
     if not any(sample.exchanges for sample in gathered.samples):
-        return Captured(problem=gathered.problem)
+        return CaptureOutcome(problem=gathered.problem)
     show("taking secrets out")
     clean = redact(gathered.samples, secrets)
     evidence = assemble(clean.samples)
@@ -114,7 +114,7 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         counted(len(missing), "gap"),
     ]
     summary = printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}")
-    return Captured(summary, missing, gathered.problem, tuple(clean.too_short))
+    return CaptureOutcome(summary, missing, gathered.problem, tuple(clean.too_short))
 
 
 def _servers(evidence: EvidenceSet) -> list[ServerNote]:

@@ -33,7 +33,7 @@ class OpenFinding(msgspec.Struct, frozen=True):
     judged: bool = True
 
 
-class Change(msgspec.Struct, frozen=True):
+class FindingChange(msgspec.Struct, frozen=True):
     """One finding that appeared, worsened or was resolved, when, and since when it had been there."""
 
     kind: ChangeKind
@@ -46,11 +46,11 @@ class Watch(msgspec.Struct, frozen=True):
     """All that is remembered between reports. `open` is by fingerprint; `changes` are oldest first."""
 
     open: dict[str, OpenFinding] = {}
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FindingChange, ...] = ()
     reports: int = 0
 
 
-def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[Change, ...]]:
+def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, ...]]:
     """The watch after one more report, and what changed with it.
 
     A finding whose rule could not be evaluated this time, or whose subject could not be seen, is not resolved: it
@@ -60,7 +60,7 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[Change, ...]]:
     found = {result.fingerprint: result for result in report.failures()}
     now = {key: _still_open(watch.open.get(key), result, at) for key, result in found.items()}
     changes = [
-        Change(kind, result, at, now[key].appeared)
+        FindingChange(kind, result, at, now[key].appeared)
         for key, result in found.items()
         if (kind := _change(watch.open.get(key), result))
     ]
@@ -68,7 +68,7 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[Change, ...]]:
         if key in now:
             continue
         if _is_judged(report, before.result):
-            changes.append(Change(ChangeKind.RESOLVED, before.result, at, before.appeared))
+            changes.append(FindingChange(ChangeKind.RESOLVED, before.result, at, before.appeared))
         else:
             now[key] = replace(before, judged=False)
     remembered = (*watch.changes, *changes)[-MAX_CHANGES:]

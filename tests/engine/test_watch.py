@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from jsdoctor.engine.watch import MAX_CHANGES, Change, ChangeKind, Watch, observe
+from jsdoctor.engine.watch import MAX_CHANGES, ChangeKind, FindingChange, Watch, observe
 from jsdoctor.model.finding import CLUSTER, Outcome, Severity
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict
@@ -71,7 +71,7 @@ def test_accepted_findings_are_none() -> None:
 
 
 def test_only_the_newest_changes_are_remembered() -> None:
-    watch, last = Watch(), tuple[Change, ...]()
+    watch, last = Watch(), tuple[FindingChange, ...]()
     for number in range(MAX_CHANGES):
         at = reports.STARTED + timedelta(seconds=number)
         watch, last = observe(watch, replace(found() if number % 2 else found(STUCK, ANOTHER), finished=at))

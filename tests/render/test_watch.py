@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from jsdoctor.engine.activity import AssetActivity
-from jsdoctor.engine.watch import Change, Watch, observe
+from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.watch.detail import incident_text, rule_text
@@ -19,7 +19,7 @@ from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.render.watch.screen import screen
 from jsdoctor.render.watch.sparkline import sparkline
-from jsdoctor.render.watch.view import View
+from jsdoctor.render.watch.view import ScreenView
 from tests.render import reports
 from tests.render.golden import assert_golden
 
@@ -39,9 +39,9 @@ def seen(*checks: Report) -> Watch:
     return watch
 
 
-def view(report: Report, **changed: object) -> View:
+def view(report: Report, **changed: object) -> ScreenView:
     before = reports.report([reports.stuck(reports.consumer("shipping"))])
-    shown = View(
+    shown = ScreenView(
         deployment="nats://n1.example:4222",
         now=LATER,
         every_s=10.0,
@@ -81,7 +81,7 @@ def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type() -> None
 
 
 def test_before_the_first_look_and_without_a_report() -> None:
-    first = View(deployment="", now=LATER, every_s=10.0)
+    first = ScreenView(deployment="", now=LATER, every_s=10.0)
     assert "first check · checking" in screen(first, 24, RenderOptions())
     shown = screen(replace(first, problem="n1 refused the connection", next_check_s=3.0), 24, RenderOptions())
     assert "no report: n1 refused the connection" in shown
@@ -90,7 +90,7 @@ def test_before_the_first_look_and_without_a_report() -> None:
 
 def test_what_a_look_could_not_see_is_not_called_resolved() -> None:
     blind = reports.report(verdicts=[reports.not_evaluated(STUCK.rule, "no consumer was seen", "log in")])
-    shown = View(deployment="", now=LATER, every_s=10.0, watch=seen(reports.report([STUCK]), blind), report=blind)
+    shown = ScreenView(deployment="", now=LATER, every_s=10.0, watch=seen(reports.report([STUCK]), blind), report=blind)
     written = screen(shown, 24, RenderOptions(width=120))
     assert "not known to be resolved: JSD403 APP > ORDERS > billing" in written
     assert "resolved error" not in written
@@ -110,7 +110,7 @@ def test_sparkline() -> None:
 
 
 def notification(*checks: Report) -> Notification:
-    watch, changes = Watch(), tuple[Change, ...]()
+    watch, changes = Watch(), tuple[FindingChange, ...]()
     for number, report in enumerate(checks):
         watch, changes = observe(watch, replace(report, finished=reports.STARTED + timedelta(seconds=30 * number)))
     at = reports.STARTED + timedelta(seconds=30 * (len(checks) - 1))

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from jsdoctor.engine.watch import Change
+from jsdoctor.engine.watch import FindingChange
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.watch.lines import change_line
 from jsdoctor.render.watch.screen import screen
-from jsdoctor.render.watch.view import View
+from jsdoctor.render.watch.view import ScreenView
 
 OptionsFor = Callable[[], RenderOptions]
 """The options of the terminal as it is now: its width changes."""
@@ -30,10 +30,10 @@ class Display(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Leave the terminal as it was."""
 
-    def show(self, view: View) -> None:
+    def show(self, view: ScreenView) -> None:
         """The present state."""
 
-    def changed(self, changes: tuple[Change, ...]) -> None:
+    def changed(self, changes: tuple[FindingChange, ...]) -> None:
         """What a check changed."""
 
 
@@ -52,7 +52,7 @@ class FullScreen:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._live.__exit__(kind, error, at)
 
-    def show(self, view: View) -> None:
+    def show(self, view: ScreenView) -> None:
         """Draw, if anything differs from what is there."""
         size = shutil.get_terminal_size()
         written = screen(view, size.lines, self._options())
@@ -60,7 +60,7 @@ class FullScreen:
             self._shown = written
             self._live.update(Text.from_ansi(written, no_wrap=True, end=""), refresh=True)
 
-    def changed(self, changes: tuple[Change, ...]) -> None:
+    def changed(self, changes: tuple[FindingChange, ...]) -> None:
         """Nothing: the screen shows them."""
 
 
@@ -76,13 +76,13 @@ class Lines:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Nothing to leave."""
 
-    def show(self, view: View) -> None:
+    def show(self, view: ScreenView) -> None:
         """Only that checks come to no report, or do so again."""
         if view.problem != self._problem:
             self._problem = view.problem
             sys.stderr.write(f"jsdoctor: {view.problem or 'checks come to a report again'}\n")
 
-    def changed(self, changes: tuple[Change, ...]) -> None:
+    def changed(self, changes: tuple[FindingChange, ...]) -> None:
         """Print them."""
         for change in changes:
             sys.stdout.write(change_line(change, self._options()))

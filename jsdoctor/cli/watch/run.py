@@ -27,7 +27,7 @@ from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.watch.detail import incident_text, rule_text
 from jsdoctor.render.watch.screen import text_height
-from jsdoctor.render.watch.view import View
+from jsdoctor.render.watch.view import ScreenView
 
 _TICK_S = 0.5
 _SAY_FAREWELL_S = 10.0
@@ -102,7 +102,7 @@ class _Loop:
         if self._request.once_healthy and self._session.exit_code() is ExitCode.OK:
             self._over = True
 
-    def _view(self) -> View:
+    def _view(self) -> ScreenView:
         next_check_s = None if self._background.is_running else max(self._due - time.monotonic(), 0.0)
         view = self._session.view(next_check_s, self._paused)
         self._selected = min(self._selected, max(len(view.incidents) - 1, 0))

@@ -9,10 +9,10 @@ from jsdoctor.cli.watch.checking import CheckResult
 from jsdoctor.cli.watch.request import WatchRequest
 from jsdoctor.engine.activity import Activities, busiest, follow
 from jsdoctor.engine.verdict import ExitCode, NagiosState
-from jsdoctor.engine.watch import Change, Watch, observe
+from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
 from jsdoctor.render.watch.notification import Notification
-from jsdoctor.render.watch.view import View
+from jsdoctor.render.watch.view import ScreenView
 
 _MOVING_SHOWN = 40
 
@@ -27,7 +27,7 @@ class Session:
         self.report: Report | None = None
         self.problem = ""
 
-    def take(self, result: CheckResult) -> tuple[Change, ...]:
+    def take(self, result: CheckResult) -> tuple[FindingChange, ...]:
         """Remember a check, and say what changed. Raises what ended it if that was no problem of the deployment."""
         if result.failure is not None:
             raise result.failure
@@ -52,9 +52,9 @@ class Session:
             return ExitCode.INCONCLUSIVE
         return self._judging.exit_code(self.report)
 
-    def view(self, next_check_s: float | None, paused: bool) -> View:
+    def view(self, next_check_s: float | None, paused: bool) -> ScreenView:
         """What there is to show now."""
-        return View(
+        return ScreenView(
             deployment=self.deployment,
             now=datetime.now(UTC),
             every_s=self._request.every_s,
@@ -66,7 +66,7 @@ class Session:
             next_check_s=next_check_s,
         )
 
-    def notification(self, changes: tuple[Change, ...]) -> Notification:
+    def notification(self, changes: tuple[FindingChange, ...]) -> Notification:
         """What receivers are told after a check: findings at or above the severity that fails a run."""
         least = self._judging.fail_on.rank
         return Notification(

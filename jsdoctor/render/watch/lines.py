@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.engine.watch import Change, ChangeKind
+from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.units import duration
@@ -10,7 +10,7 @@ from jsdoctor.render.watch.screen import CHANGE_STYLES
 from jsdoctor.render.wording import to_the_second
 
 
-def change_line(change: Change, options: RenderOptions) -> str:
+def change_line(change: FindingChange, options: RenderOptions) -> str:
     """`2025-03-09 03:04:05Z appeared error JSD403 APP > ORDERS > billing: …`, with its line end."""
     finding, severity = change.result.finding, change.result.severity
     page = Page(options)

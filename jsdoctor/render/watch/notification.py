@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from jsdoctor import __version__
-from jsdoctor.engine.watch import Change, ChangeKind
+from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Result
 from jsdoctor.model.wording import counted
 from jsdoctor.render.escape import printable, shortened
@@ -28,7 +28,7 @@ class Notification(msgspec.Struct, frozen=True):
     deployment: str
     at: datetime
     every_s: float
-    changes: tuple[Change, ...]
+    changes: tuple[FindingChange, ...]
     open: tuple[tuple[Result, datetime], ...]
 
 
@@ -65,7 +65,7 @@ def _slack(notification: Notification) -> str:
     return "\n".join([heading.translate(_SLACK_ESCAPES), *(line.translate(_SLACK_ESCAPES) for line in lines)])
 
 
-def _line(change: Change) -> str:
+def _line(change: FindingChange) -> str:
     result, lasted = change.result, duration((change.at - change.appeared).total_seconds() * 1e9)
     what = f"{change.kind.value} {result.severity.value} {result.rule.code} {result.finding.subject.label}"
     rest = f"after {lasted}" if change.kind is ChangeKind.RESOLVED else result.finding.message or result.rule.title

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.engine.activity import AssetActivity
-from jsdoctor.engine.watch import Change, ChangeKind
+from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Incident
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.incidents import first_command, summary
@@ -14,7 +14,7 @@ from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.units import count, duration, rate
 from jsdoctor.render.watch.sparkline import sparkline
-from jsdoctor.render.watch.view import View
+from jsdoctor.render.watch.view import ScreenView
 from jsdoctor.render.wording import to_the_second
 
 _MIN_HEIGHT = 8
@@ -32,7 +32,7 @@ CHANGE_STYLES = {
 Line = tuple[Part, ...]
 
 
-def screen(view: View, height: int, options: RenderOptions) -> str:
+def screen(view: ScreenView, height: int, options: RenderOptions) -> str:
     """At most `height` lines of at most `options.width` columns, with colours where the options allow them."""
     room = max(height, _MIN_HEIGHT)
     head = [*_head(view), ()]
@@ -53,7 +53,7 @@ def text_height(height: int) -> int:
     return max(height, _MIN_HEIGHT) - 4
 
 
-def _head(view: View) -> list[Line]:
+def _head(view: ScreenView) -> list[Line]:
     looked = f"check {view.watch.reports}" if view.watch.reports else "first check"
     when = (
         "checking"
@@ -74,11 +74,11 @@ def _head(view: View) -> list[Line]:
     return lines
 
 
-def _text(view: View) -> list[Line]:
+def _text(view: ScreenView) -> list[Line]:
     return [(line,) for line in (view.text or "").splitlines()[view.offset :]]
 
 
-def _lists(view: View, room: int, options: RenderOptions) -> list[Line]:
+def _lists(view: ScreenView, room: int, options: RenderOptions) -> list[Line]:
     """Incidents get what they need up to half; changes and what moves share the rest, and neither wastes any."""
     incidents = list(_incidents(view))
     shown = _around(incidents, view.selected * 2, max(room // 2, 3))
@@ -103,7 +103,7 @@ def _titled(title: str, lines: list[Line], room: int) -> list[Line]:
     return [(), ((title, "bold"),), *lines[: room - _TITLE_LINES]] if lines and room > _TITLE_LINES else []
 
 
-def _incidents(view: View) -> Iterator[Line]:
+def _incidents(view: ScreenView) -> Iterator[Line]:
     for number, incident in enumerate(view.incidents):
         selected = view.keys and incident is view.selected_incident
         mark = (("> ", "bold") if selected else "  ",)
@@ -112,14 +112,14 @@ def _incidents(view: View) -> Iterator[Line]:
         yield ("    → ", (first_command(incident), "dim"))
 
 
-def _since(view: View, incident: Incident) -> str:
+def _since(view: ScreenView, incident: Incident) -> str:
     """How long the oldest finding of an incident has been seen by this watch."""
     open_ = (view.watch.open.get(result.fingerprint) for result in incident.results)
     began = min((one.appeared for one in open_ if one is not None), default=view.now)
     return f"for {_elapsed(began, view.now)}"
 
 
-def _change(change: Change) -> Line:
+def _change(change: FindingChange) -> Line:
     finding = change.result.finding
     after = f", after {_elapsed(change.appeared, change.at)}" if change.kind is ChangeKind.RESOLVED else ""
     return (

@@ -11,7 +11,7 @@ from jsdoctor.engine.watch import Watch
 from jsdoctor.model.report import Incident, Report
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
     """The newest report and what is remembered.
 
     `report` is None before the first check ends, `problem` says why the last check came to none. `selected` counts
