@@ -13,6 +13,7 @@ from jsdoctor.cli.judging import Judging
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.parse.scrubbed import scrubbed
 
 
 class CheckResult(NamedTuple):
@@ -74,4 +75,4 @@ def check_once(wanted: EvidenceRequest, judging: Judging) -> CheckResult:
         return CheckResult(problem=problem.message)
     series = collected.evidence.get(SnapshotSeries)
     snapshot = series.last if isinstance(series, SnapshotSeries) else None
-    return CheckResult(report, snapshot, collected.problem.message if collected.problem else "")
+    return CheckResult(scrubbed(report), snapshot, collected.problem.message if collected.problem else "")
