@@ -315,6 +315,10 @@ def _signed(text: str) -> int:
 def _keep_consumers(samples: list[Json], kept: set[str]) -> None:
     for sample in samples:
         for exchange in sample["exchanges"]:
+            if exchange["endpoint"] == "CONSUMER.LIST":
+                listed = exchange["body"].get("consumers") or []
+                names = {consumer for _, consumer in (one.split("/", 1) for one in kept)}
+                exchange["body"]["consumers"] = [c for c in listed if f"{c['stream_name']}/{c['name']}" in names]
             for account in exchange["body"].get("data", {}).get("account_details") or []:
                 for stream in account.get("stream_detail") or []:
                     stream["consumer_detail"] = [

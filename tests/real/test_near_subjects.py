@@ -31,6 +31,8 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
         await add_stream(client, "P429", subjects=["p429.>"], max_age=HOUR_NS, max_bytes=8 << 20)
         await add_consumer(client, "P429", "typo", filter_subject="p429.shiped")
         await add_consumer(client, "P429", "quiet", filter_subject="p429.cancelled")
+        await add_consumer(client, "P429", "one-of-two", filter_subjects=["p429.paid", "p429.shiped"])
+        await client.request("p429.paid", b"x", timeout=10)
         for _ in range(20):
             await client.request("p429.shipped", b"x", timeout=10)
 
@@ -40,6 +42,7 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
     for selected in (words, (trend,)):
         _, report = run_check("--server", cluster.url("app"), *selected)
         assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}, selected
+        assert failures(report, "APP/P429/one-of-two") == {"JSD429": "warning"}, selected
         assert failures(report, "APP/P429/quiet") == {}
         assert not subjects_asked(report)
     _, system = run_check("--server", cluster.url("sys"), *words)

@@ -9,7 +9,7 @@ from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknow
 from jsdoctor.model.near_subjects import FilterSubjects, Nearness, NearSubject, NearSubjects
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.subjects import overlaps_any
+from jsdoctor.model.subjects import overlaps_any, subject_contains
 from jsdoctor.model.wording import counted
 
 _HOW = {
@@ -27,17 +27,32 @@ def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, p
         filters = [one for one in consumer.config.filters if _may_be_wrong(one, stream)]
         if not filters:
             continue
-        if consumer.num_pending or consumer.delivered.consumer_seq or not stream.state.messages:
+        several = len(consumer.config.filters) > 1
+        if not stream.state.messages or (_has_matched(consumer) and not several):
             yield passed(consumer.subject)
             continue
         seen = [subjects.of(stream.account, stream.name, one) if subjects else None for one in filters]
-        missed = [one for one in seen if one and not one.matching and one.near and one.near[0].messages >= least]
+        missed = [(one, near) for one in seen if one and (near := _missed(one, consumer, least))]
         if missed:
-            yield _finding(stream, consumer, missed[0])
+            yield _finding(stream, consumer, *missed[0])
         elif None in seen:
-            yield unknown(consumer.subject, *_unseen(stream, subjects))
+            yield unknown(consumer.subject, *_unseen(stream, consumer, subjects))
         else:
             yield passed(consumer.subject)
+
+
+def _has_matched(consumer: Consumer) -> bool:
+    """Whether one of its filters ever matched a message. Which of several did, the server does not say."""
+    return bool(consumer.num_pending or consumer.delivered.consumer_seq)
+
+
+def _missed(one: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
+    """The subject that was probably meant: one that carries messages, which no other filter of the consumer matches."""
+    if one.matching:
+        return None
+    others = [filter_ for filter_ in consumer.config.filters if filter_ != one.filter]
+    near = [near for near in one.near if not any(subject_contains(other, near.subject) for other in others)]
+    return near[0] if near and near[0].messages >= least else None
 
 
 def _may_be_wrong(filter_: str, stream: Stream) -> bool:
@@ -45,23 +60,37 @@ def _may_be_wrong(filter_: str, stream: Stream) -> bool:
     return filter_ not in stream.config.subjects and overlaps_any(filter_, stream.config.subjects)
 
 
-def _unseen(stream: Stream, subjects: NearSubjects | None) -> tuple[str, str]:
+def _unseen(stream: Stream, consumer: Consumer, subjects: NearSubjects | None) -> tuple[str, str]:
     many = {(a, s): number for a, s, number in subjects.too_many} if subjects else {}
     compare = f"compare its filter with: nats stream subjects {stream.name}"
+    what = (
+        "which of its filters ever matched is not known"
+        if _has_matched(consumer)
+        else "nothing ever matched its filter"
+    )
     if number := many.get(stream.key):
-        return f"nothing ever matched its filter, and the stream has {number:,} subjects, too many to ask for", compare
-    reason = "nothing ever matched its filter, and the subjects of the stream were not seen"
-    return reason, f"add a login of account {stream.account}, or {compare}"
+        return f"{what}, and the stream has {number:,} subjects, too many to ask for", compare
+    return (
+        f"{what}, and the subjects of the stream were not seen",
+        f"add a login of account {stream.account}, or {compare}",
+    )
 
 
-def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects) -> Finding:
-    near = missed.near[0]
-    sure = near.nearness is not Nearness.END and _wanted(stream, consumer) and not _is_read(near, consumer, stream)
+def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: NearSubject) -> Finding:
+    # The other filters of the consumer had messages: of this one, only a complete stream shows that it never had any.
+    ever = not _has_matched(consumer) or stream.state.messages == stream.state.last_seq
+    sure = (
+        ever
+        and near.nearness is not Nearness.END
+        and _wanted(stream, consumer)
+        and not _is_read(near, consumer, stream)
+    )
+    nothing = "nothing ever matched" if ever else "no stored message matches"
     return Finding(
         subject=consumer.subject,
         severity=None if sure else Severity.INFO,
         confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
-        message=f"nothing ever matched its filter {missed.filter!r}, while {counted(near.messages, 'message')}"
+        message=f"{nothing} its filter {missed.filter!r}, while {counted(near.messages, 'message')}"
         f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_HOW[near.nearness]}",
         measured=near.messages,
         threshold=0,

@@ -57,7 +57,7 @@ def mirror_or_source_stalled(
         history = histories.get((stream.account, stream.name))
         stalls = list(_stalls(stream, history, deployment, params))
         if stalls:
-            yield _finding(stream, stalls)
+            yield _finding(stream, stalls, deployment)
         elif history is None:
             yield unknown(
                 stream.subject,
@@ -170,11 +170,14 @@ def _unheard(stream: Stream, history: StreamHistory, deployment: Deployment) -> 
     return never and deployment.copying_since(stream) is None
 
 
-def _finding(stream: Stream, stalls: Sequence[Stall]) -> Finding:
+def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) -> Finding:
     worst = max(stalls, key=lambda stall: stall.severity.rank)
     config = stream.config
     infos = (stream.mirror,) if stream.mirror else stream.sources
     local = {c.name for c in (config.mirror, *config.sources) if c and c.external is None}
+    gone = {origin.now.name for origin in origins_of(stream, None) if origin.error_code == NO_SUCH_STREAM}
+    gone |= {name for name in local if deployment.has_no(stream, name)}
+    asked = {stall.origin for stall in stalls if stall.origin} & local
     return Finding(
         subject=stream.subject,
         severity=None if worst.severity is Severity.ERROR else worst.severity,
@@ -189,5 +192,8 @@ def _finding(stream: Stream, stalls: Sequence[Stall]) -> Finding:
             *(stream.observed(f"{info.name}.lag", info.lag) for info in infos),
             *(stream.observed(f"{info.name}.active", info.active_ns) for info in infos),
         ),
-        remedy={"origins": sorted({stall.origin for stall in stalls if stall.origin} & local) or sorted(local)[:3]},
+        remedy={
+            "origins": sorted(asked - gone) if asked else sorted(local - gone)[:3],
+            **({"some_are_missing": True} if asked & gone else {}),
+        },
     )

@@ -56,7 +56,7 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
     states = {one.config.name: one.state for page in pages for one in page.streams or ()}
     filters: dict[str, set[str]] = defaultdict(set)
     for consumer in _newest_consumers(samples):
-        if _never_matched(consumer):
+        if _in_doubt(consumer):
             filters[consumer.stream_name] |= set(consumer.config.filters)
     wanted = [name for name in sorted(filters) if name in states and states[name].messages]
     small = [name for name in wanted if states[name].num_subjects <= MOST_SUBJECTS][:MOST_STREAMS]
@@ -93,8 +93,10 @@ def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_Consumer]:
         yield from consumers
 
 
-def _never_matched(consumer: _Consumer) -> bool:
-    return bool(consumer.config.filters) and not consumer.num_pending and not consumer.delivered.consumer_seq
+def _in_doubt(consumer: _Consumer) -> bool:
+    """Whether a filter of it may never have matched. Of several filters, numbers do not tell which one did."""
+    filters = consumer.config.filters
+    return len(filters) > 1 or (bool(filters) and not consumer.num_pending and not consumer.delivered.consumer_seq)
 
 
 def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:

@@ -142,9 +142,10 @@ def _look_at_subjects(subject: Subject, values: Mapping[str, Any]) -> tuple[str,
 
 @action("stream.look_at_origins", Risk.MANUAL)
 def _look_at_origins(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Values: `origins`, the names of streams of the same account that do not arrive."""
+    """Values: `origins`, streams of the account that do not arrive. `some_are_missing`: others do not exist."""
     names = dict.fromkeys((subject.name, *values.get("origins", ())))
-    return tuple(command("nats", "stream", "info", name) for name in names)
+    listed = (command("nats", "stream", "ls"),) if values.get("some_are_missing") else ()
+    return (*(command("nats", "stream", "info", name) for name in names), *listed)
 
 
 @action("stream.look_at_dates", Risk.MANUAL)
