@@ -1,0 +1,54 @@
+"""Reading the incidents of a report in JSON: labels of causes and consequences, and what every report must keep."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+LOUD = ("warning", "error", "critical")
+
+
+def label(reference: Json) -> str:
+    """`JSD403 APP/ORDERS/worker`, or the kind of a subject without a name."""
+    subject = reference["subject"]
+    parts = [part for part in (subject["account"], subject["stream"], subject["name"]) if part]
+    return f"{reference['code']} {'/'.join(parts) or subject['kind']}"
+
+
+def causes(incident: Json) -> list[str]:
+    return [label(one) for one in incident["causes"]]
+
+
+def beneath(incident: Json) -> set[str]:
+    return {label(one) for one in incident["consequences"]}
+
+
+def shown(report: Json) -> str:
+    """The incidents of a report, for the message of a test that fails."""
+    lines = [f"{i['severity']} {i['impact']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in report["incidents"]]
+    if place := os.environ.get("JSDOCTOR_INCIDENTS_LOG"):
+        with Path(place).open("a") as file:
+            file.write(f"{os.environ.get('PYTEST_CURRENT_TEST')}\n" + "\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
+def every_finding_is_in_one_incident(report: Json) -> bool:
+    """No finding is lost, and none is counted twice."""
+    failed = [r["fingerprint"] for r in report["results"] if r["outcome"] == "fail" and r["suppressed"] is None]
+    listed = [one["fingerprint"] for i in report["incidents"] for one in (*i["causes"], *i["consequences"])]
+    return sorted(failed) == sorted(listed)
+
+
+def first_is(report: Json, cause: str, *codes: str, place: int = 0) -> None:
+    """The incident at that place has that cause, and findings of these rules beneath it."""
+    said = shown(report)
+    assert every_finding_is_in_one_incident(report), said
+    first = report["incidents"][place]
+    assert cause in causes(first), said
+    assert set(codes) <= {one.split()[0] for one in beneath(first)}, said
+    assert first["first_command"], said
+    holding = [i for i in report["incidents"] if any(one["code"] == cause.split(maxsplit=1)[0] for one in i["causes"])]
+    assert len(holding) == 1, f"a cause is reported twice:\n{said}"

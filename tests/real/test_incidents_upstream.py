@@ -1,0 +1,63 @@
+"""A mirror whose origin was on a server that died: one incident, the server first. The expectation came first."""
+
+from __future__ import annotations
+
+import pytest
+from nats.aio.client import Client
+
+from tests.deployment import HOUR_NS, add_stream, api
+from tests.real.incident_reports import Json, first_is
+from tests.real.outage import peers_of, with_client
+from tests.real.test_cluster_health import _is_missed
+from tests.real.ward import run_check
+from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
+
+EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS)
+BOUNDS = {"max_bytes": 1 << 20, "max_age": HOUR_NS}
+
+
+async def _placed(client: Client, name: str, server: str, **config: object) -> None:
+    """A stream with one copy on that server."""
+    for _ in range(30):
+        made: Json = await add_stream(client, name, num_replicas=1, **config)
+        if made["cluster"]["leader"] == server:
+            return
+        await api(client, f"STREAM.DELETE.{name}")
+    raise AssertionError(f"a stream with one replica never lands on {server}")
+
+
+@EVERY_VERSION
+def test_dead_upstream(cluster_factory: ClusterFactory, version: str) -> None:
+    """The origin of a mirror has one copy, on a server that dies: the mirror stands, and the server is the cause."""
+    cluster = cluster_factory(version, 3)
+    dead = next(name for name in cluster.names if name != cluster.meta_leader())
+    others = [name for name in cluster.names if name != dead]
+
+    async def furnish(client: Client) -> None:
+        await _placed(client, "ORIGIN", dead, subjects=["origin"], **BOUNDS)
+        await _placed(client, "COPY", others[0], mirror={"name": "ORIGIN"}, **BOUNDS)
+        await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
+        await client.request("origin", b"x", timeout=10)
+
+    with_client(cluster, furnish)
+    wait_until(lambda: _copied(cluster, others[0]) == 1, "the mirror to have the message", timeout=30)
+    cluster.kill(dead)
+    wait_until(
+        lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(dead)),
+        "the server to be silent for ten seconds",
+        timeout=60,
+    )
+    report = run_check(
+        "--server", cluster.url("app"), "--set", "JSD607.warn_silence=5s", "--set", "JSD607.max_silence=8s"
+    )[1]
+    first_is(report, f"JSD703 {dead}", "JSD702", "JSD607")
+
+
+def _copied(cluster: Cluster, server: str) -> int:
+    for account in cluster.monitor(server, "/jsz?accounts=true&streams=true").get("account_details") or []:
+        for stream in account.get("stream_detail") or []:
+            if stream["name"] == "COPY":
+                return int(stream["state"]["messages"])
+    return 0
