@@ -11,6 +11,8 @@ from jsdoctor.engine.activity import Activities, busiest, follow
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
+from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.watch.notification import Notification
 from jsdoctor.render.watch.view import ScreenView
 
@@ -60,8 +62,8 @@ class Session:
             every_s=self._request.every_s,
             watch=self.watch,
             report=self.report,
-            activities=tuple(one for one in busiest(self._activities, _MOVING_SHOWN) if one.movement),
-            problem=self.problem,
+            activities=scrubbed(tuple(one for one in busiest(self._activities, _MOVING_SHOWN) if one.movement)),
+            problem=scrub_text(self.problem),
             paused=paused,
             next_check_s=next_check_s,
         )
