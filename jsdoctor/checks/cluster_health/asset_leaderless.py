@@ -45,7 +45,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
     if asset.has_leader:
         return lost_majority(asset, history, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
-        return passed(subject)
+        return unknown(subject, "it lost its leader between the samples: an election may be going on", _AGAIN)
     absence = LeaderAbsence(asset, stream)
     if not absence.is_lasting(silence_ns):
         if absence.age_ns < silence_ns:

@@ -27,12 +27,21 @@ def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
         elif server.jetstream is None:
             yield unknown(server.subject, "its JetStream figures were not read", "see the gaps of this run")
         elif not server.jetstream.disabled:
-            old = (uptime_ns(server) or 0) >= params.integer("start_up")
-            yield _stranger(server) if server.name in outside and old else passed(server.subject)
+            yield _running(server, server.name in outside, params.integer("start_up"))
         elif server.name in peers:
             yield _off(server, still_member=True)
         elif server.health is None:
             yield unknown(server.subject, "no JetStream, and its health was not read", "see the gaps of this run")
+
+
+def _running(server: Server, is_outside: bool, start_up_ns: int) -> Finding:
+    if not is_outside:
+        return passed(server.subject)
+    if (uptime_ns(server) or 0) >= start_up_ns:
+        return _stranger(server)
+    return unknown(
+        server.subject, "it started a moment ago and is no member of the meta group yet", "run again in a minute"
+    )
 
 
 def _outside(servers: Servers) -> set[str]:
