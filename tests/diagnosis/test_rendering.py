@@ -22,6 +22,9 @@ from tests.servers.binaries import ROOT
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
+BILLING = Narrowing(stream="ORDERS", consumer="billing")
+
+
 def consultation(narrowing: Narrowing = Narrowing(), **more: object) -> Consultation:  # noqa: B008 - frozen
     diagnosis = differential("consumer-stalled", evidence_of(STALLED), narrowing)
     settings: dict[str, object] = {
@@ -42,7 +45,7 @@ def text(shown: Consultation, **options: object) -> str:
 
 
 def test_what_is_confirmed_comes_first_with_its_fix() -> None:
-    shown = text(consultation(), width=100)
+    shown = text(consultation(BILLING), width=100)
     confirmed, ruled_out = shown.index("confirmed  JSD403"), shown.index("ruled out  JSD405")
     assert confirmed < ruled_out
     assert "nats consumer edit ORDERS billing --max-pending=" in shown[confirmed:ruled_out]
@@ -75,7 +78,7 @@ def test_what_servers_say_cannot_move_the_cursor() -> None:
 
 def test_a_machine_gets_all_of_it() -> None:
     probe = Probe(subject="orders", servers=(("n1", "2.15.1"),), refused="too old", how_to_get="upgrade")
-    document = json.loads(render_diagnosis_json(consultation(probe=probe), RenderOptions()))
+    document = json.loads(render_diagnosis_json(consultation(BILLING, probe=probe), RenderOptions()))
     VALIDATOR.validate(document)
     confirmed = [cause for cause in document["causes"] if cause["verdict"] == "confirmed"]
     assert [cause["code"] for cause in confirmed] == ["JSD403"]

@@ -13,6 +13,7 @@ import nats
 import pytest
 
 from jsdoctor.collect.bundle.write import write_bundle
+from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.finding import Subject
 from jsdoctor.parse.assemble import assemble
@@ -94,7 +95,7 @@ async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> V
     finally:
         await site.rest()
         await site.client.close()
-    evaluation = run_all(assemble(samples))
+    evaluation = run_all(assemble(samples).joined(known_defects()))
     write_bundle(home / "same.zip", encode_bundle(redact(samples).samples, created=NOW, version="0"))
     return Visit(
         in_process={
@@ -139,5 +140,7 @@ def test_capture_finds_what_check_finds(visit, version: str, topology: str) -> N
     seen = visit(version, topology)
     before, captured, after = (severities(found) for found in (seen.before, seen.captured, seen.after))
     assert before.items() & after.items() <= captured.items()
-    assert captured.items() <= before.items() | after.items()
+    # An origin that happened to be silent for some seconds is information (JSD607).
+    chance = {(key, severity) for key, severity in captured.items() if (key[0], severity) == ("JSD607", "info")}
+    assert captured.items() - chance <= before.items() | after.items()
     assert len(captured) > 20

@@ -38,11 +38,12 @@ LIVE: dict[str, tuple[str, ...]] = {
     "diagnose": ("diagnose", *QUICK, "--server", "{app}", "--symptom", "consumer-stalled", "--stream", "ORDERS"),
     "diagnose, scan": ("diagnose", *QUICK, "--server", "{app}", "--symptom", "duplicate-messages", *SCAN),
     "diagnose, probe": ("diagnose", *QUICK, "--server", "{app}", "--probe", PROBED),
+    "watch": ("watch", *QUICK, "--server", "{app}", "--for", "1s"),
     "fix, without --apply": ("fix", *QUICK, "--server", "{app}"),
     "fix, without --apply, system account": ("fix", *QUICK, "--server", "{sys}"),
 }
 """Every way to look at a deployment; `check --listen` is a check again and again, in the same process."""
-IN_CI = ("check", "capture, scan", "fix, without --apply")
+IN_CI = ("check", "watch", "capture, scan", "fix, without --apply")
 OFFLINE = {"explain", "rules", "config"}
 """Commands that have no option for a server."""
 WRITERS = {"rollback", "demo"}
