@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -60,6 +61,7 @@ class BackgroundCheck:
             self._result = check_once(self._wanted, self._judging)
         except Exception as error:  # noqa: BLE001 - it is raised again where the watch runs
             self._result = CheckResult(failure=error)
+        gc.collect()  # a single run hardly ever collects (`cli.app`); one that goes on for days must
 
 
 def check_once(wanted: EvidenceRequest, judging: Judging) -> CheckResult:
