@@ -14,6 +14,9 @@ JOBS ?= 3
 SECONDS ?= 60
 SEED ?=
 
+# Hundreds of tests start jsdoctor; each would compile all of its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup native demo test nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
 

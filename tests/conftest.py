@@ -1,6 +1,7 @@
 """Fixtures for every test: real servers and the real `nats` command. `tests/servers/__init__.py` is their manual."""
 
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,33 @@ def pytest_configure() -> None:
     """Shells start what runs in the background deaf to SIGINT; so would be what tests start, and interrupt."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In `make test`, a slow test of a real server runs on the newest of its versions; `make nightly` runs the others.
+
+    Modules that say `every_version` are the exception: what they hold is worth the time on each server.
+    """
+    of_one_function: defaultdict[str, list[tuple[int, pytest.Item]]] = defaultdict(list)
+    for item in items:
+        version = _version_of(item)
+        if version is not None and item.get_closest_marker("every_version") is None:
+            of_one_function[item.nodeid.partition("[")[0]].append((VERSIONS.index(version), item))
+    for versions in of_one_function.values():
+        newest = max(index for index, _ in versions)
+        for index, item in versions:
+            if index < newest:
+                item.add_marker(pytest.mark.nightly)
+
+
+def _version_of(item: pytest.Item) -> str | None:
+    """The server version among the parameters of a test of `tests/real`, `tests/cli` or `tests/topologies`, if any."""
+    if not {"real", "cli", "topologies"} & set(item.path.parts) or not isinstance(item, pytest.Function):
+        return None
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    flat = [one for value in parameters for one in (value if isinstance(value, tuple) else (value,))]
+    return next((one for one in flat if isinstance(one, str) and one in VERSIONS), None)
 
 
 @pytest.fixture

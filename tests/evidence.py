@@ -215,7 +215,7 @@ def _sample(sample: Json) -> Sample:
                 target=exchange["target"],
                 asked_at=datetime.fromisoformat(exchange["asked_at"]),
                 round_trip_ns=exchange["round_trip_ns"],
-                body=json.dumps(exchange["body"]).encode(),
+                body=msgspec.json.encode(exchange["body"]),
             )
             for exchange in sample["exchanges"]
         ),

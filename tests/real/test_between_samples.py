@@ -11,7 +11,7 @@ import pytest
 from tests.real.two_looks import NAME, call, made, once, publish, said, settled, version_of
 from tests.servers import ClusterFactory
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.every_version]
 NEWEST = (2, 14)
 AT_ONCE = {"settled": "0s"}
 """However young an asset is, it may not go."""

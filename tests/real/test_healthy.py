@@ -10,7 +10,7 @@ from tests.deployment import Traffic, furnish
 from tests.real.ward import Json, run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.every_version]
 LOUD = {"warning", "error", "critical"}
 
 
