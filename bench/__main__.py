@@ -36,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         log_megabytes=tuple(options.log_megabytes or defaults.log_megabytes),
         stored_messages=options.stored_messages,
         capture_megabytes=options.capture_megabytes,
+        published=options.published,
         manifests=options.manifests,
     )
     wanted = [name for name in BENCHMARKS if name in (options.only or BENCHMARKS)]
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         "--stored-messages", type=_positive, default=defaults.stored_messages, help="of the stream read"
     )
     parser.add_argument("--capture-megabytes", type=_positive, default=defaults.capture_megabytes, help="of packets")
+    parser.add_argument("--published", type=_positive, default=defaults.published, help="messages of real traffic")
     parser.add_argument("--manifests", type=_positive, default=defaults.manifests, help="files of them")
     return parser
 

@@ -1,4 +1,7 @@
-"""Reads one capture and nothing else: `python -m bench.packets_alone FILE [nats]`. Prints what it counted."""
+"""Reads one capture and nothing else: `python -m bench.packets_alone FILE [nats]`.
+
+Prints its counts: packets, odd ones, and publishes with `nats`.
+"""
 
 import sys
 from pathlib import Path
@@ -9,13 +12,14 @@ from jsdoctor.parse.packets.nats.observer import NatsObserver
 
 def main() -> None:
     """TCP alone, or with what NATS says."""
+    read: list[int] = []
     observer = NatsObserver() if "nats" in sys.argv[2:] else None
     analyzed = read_capture(Path(sys.argv[1]), 0, observer)
     if observer is not None:
-        observer.traffic()
+        read = [sum(one.publishing.messages for one in traffic.connections) for traffic in observer.traffic()]
     flows = [flow for connection in analyzed.connections for flow in connection.flows]
     odd = sum(flow.reordering.segments + flow.retransmission.segments for flow in flows)
-    print(analyzed.capture.tcp, odd)
+    print(analyzed.capture.tcp, odd, *read)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ class Settings:
     log_megabytes: tuple[int, ...] = (500, 1000)
     stored_messages: int = 1_000_000
     capture_megabytes: int = 200
+    published: int = 150_000
     manifests: int = 500
 
 

@@ -24,7 +24,7 @@ def test_a_capture_is_the_same_for_the_same_seed_and_has_what_was_planted(tmp_pa
 
 
 def test_packets(capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main(["--only", "packets", "--rounds", "1", "--capture-megabytes", "2"]) == 0
+    assert program.main(["--only", "packets", "--rounds", "1", "--capture-megabytes", "2", "--published", "300"]) == 0
     output = capsys.readouterr().out
     assert "Packets: captures of 2 MB" in output
     for row in ("full packets", "snaplen 96", "jsdoctor: TCP", "jsdoctor: TCP and NATS", "peak memory of jsdoctor"):
