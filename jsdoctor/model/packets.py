@@ -71,7 +71,9 @@ class Reordering(msgspec.Struct, frozen=True, kw_only=True):
 
     `needless_retransmissions`: so late that the sender had sent them again. `three_reordered`: at least three later
     segments came directly before it, which makes senders resend (RFC 5681). `extent` counts segments, `late_ns` time.
-    `downstream`: by the receiver's SACKs, behind the capture point; a lower bound.
+    `downstream`: by the receiver's SACKs, behind the capture point; a lower bound. Where a capture has several
+    interfaces, VLANs or tunnels, figures are those of the `place` with the most reordering, which saw so many `packets`
+    (0: those of the flow); `in_order_at` is a place where the same packets were in order.
     """
 
     segments: int = 0
@@ -82,6 +84,9 @@ class Reordering(msgspec.Struct, frozen=True, kw_only=True):
     late_ns: Quantiles = Quantiles()
     free_run: Quantiles = Quantiles()
     downstream: int = 0
+    packets: int = 0
+    place: str = ""
+    in_order_at: str = ""
 
 
 class Retransmission(msgspec.Struct, frozen=True, kw_only=True):

@@ -239,6 +239,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stderr is not None:
+        process.stderr.close()
 
 
 def _run(*command: str) -> None:

@@ -9,7 +9,7 @@ from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, 
 from jsdoctor.checks.packets.words import CONFIDENCE, ORDER_IS_SAFE, observed, percent, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
-from jsdoctor.model.packets import Flow, PacketEvidence
+from jsdoctor.model.packets import Flow, PacketEvidence, Reordering
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 from jsdoctor.model.wording import counted
@@ -44,8 +44,9 @@ def _rank(finding: Finding) -> tuple[bool, float]:
 def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     flow, enough = direction.flow, params.integer("enough")
     seen = flow.reordering
-    late = Share(seen.segments, flow.distinct_packets)
-    harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), flow.distinct_packets)
+    packets = seen.packets or flow.distinct_packets
+    late = Share(seen.segments, packets)
+    harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), packets)
     twice = Share(flow.duplicates, flow.distinct_packets)
     loud = harmful.reaches(params.number("harmful"), enough) or twice.reaches(params.number("duplicated"), enough)
     return Finding(
@@ -60,6 +61,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
         evidence=observed(
             view,
             distinct_segments=flow.distinct_segments,
+            **({"at": seen.place} if seen.place else {}),
             reordered=seen.segments,
             reordered_by_three=seen.three_reordered,
             needless_retransmissions=seen.needless_retransmissions,
@@ -76,13 +78,21 @@ def _words(flow: Flow, late: Share) -> Iterator[str]:
     seen = flow.reordering
     if seen.segments:
         yield (
-            f"{seen.segments:,} of {counted(flow.distinct_packets, 'segment')} ({percent(late.ratio)}) arrived behind"
+            f"{seen.segments:,} of {counted(late.of, 'segment')} ({percent(late.ratio)}) arrived behind"
             f" later ones, by at most {counted(seen.extent.largest, 'segment')} and {rounded(seen.late_ns.largest)}"
+            f"{_where(seen)}"
         )
     if seen.downstream:
         yield f"at least {seen.downstream:,} changed places behind the capture point"
     if flow.duplicates:
         yield f"{counted(flow.duplicates, 'packet')} arrived twice"
+
+
+def _where(seen: Reordering) -> str:
+    """At which interface, where the capture has several."""
+    if not seen.place:
+        return ""
+    return f" at {seen.place}" + (f", though they were in order at {seen.in_order_at}" if seen.in_order_at else "")
 
 
 def _cost(flow: Flow) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from jsdoctor.model.packets import Capture, TcpConnection
-from jsdoctor.parse.packets.clock import BACK_NS, JUMP_NS, CaptureClock
+from jsdoctor.parse.packets.clock import BACK_NS, HOLDING, JUMP_NS, CaptureClock, Held
 from jsdoctor.parse.packets.container import LATEST_NS, Damaged, Foreign, Interface, Reader
 from jsdoctor.parse.packets.ip import NoSegment
 from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
 from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
 from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
-from jsdoctor.parse.packets.segment import SYN, Segment, StreamObserver
+from jsdoctor.parse.packets.segment import SYN, CapturedPacket, Segment, StreamObserver
 from jsdoctor.parse.packets.sightings import PacketIndex
 from jsdoctor.parse.packets.tcp.connections import ConnectionTable
 from jsdoctor.parse.packets.tcp.follow import follow
@@ -68,6 +68,7 @@ class Analysis:
         self._interfaces: list[Interface] = []
         self._decoders: list[Decoder] = []
         self._clock = CaptureClock()
+        self._held: Held | None = None
         self._skipped = dict.fromkeys(NoSegment, 0)
         self._frame = self._tcp = self._bytes = self._backwards = 0
         self._first_at = self._last_at = 0
@@ -95,13 +96,15 @@ class Analysis:
                 wire += length
                 if interface >= len(decoders):
                     self._know_interfaces()
+                segment = decoders[interface](buffer, start, end, length)
                 if shift:
                     at -= shift  # noqa: PLW2901 - the same time by a clock that nobody set
                 if at < last_at or at - last_at > JUMP_NS:
-                    at = self._odd_time(at, last_at, decoders[interface](buffer, start, end, length))  # noqa: PLW2901
+                    tcp += not isinstance(segment, NoSegment)
+                    last_at = self._odd_time(segment, frame, at, buffer, last_at)
                     shift = clock.shift_ns
+                    continue
                 last_at = at
-                segment = decoders[interface](buffer, start, end, length)
                 if type(segment) is not tuple:
                     self._skipped[segment] += 1  # type: ignore[index]  # it is a NoSegment
                     continue
@@ -115,22 +118,60 @@ class Analysis:
                     sightings.take(segment, at)
         finally:
             self._frame, self._tcp, self._bytes, self._last_at = frame, tcp, wire, last_at
-        self._forget_some(last_at)
+        self._forget_some()
 
-    def _odd_time(self, at: int, last_at: int, segment: Segment | NoSegment) -> int:
-        """The time of a packet that comes before the last one, or long after it."""
+    def _odd_time(self, segment: Segment | NoSegment, frame: int, at: int, block: bytes, last_at: int) -> int:
+        """Take in a packet that comes before the last one, or long after it; the time of the last packet from now on.
+
+        `HOLDING` while nobody can tell whether the clock was set.
+        """
         at = min(max(at, 0), LATEST_NS)
-        if not last_at:
-            self._first_at = at
-            return at
-        if at < last_at:
-            self._backwards += 1
-            if at >= last_at - BACK_NS:
+        held = self._held
+        if held is not None and held.is_another_jump(at):
+            last_at = self._release(held, 0)
+            held = None
+        if held is None:
+            if not last_at:
+                self._first_at = at
+            self._backwards += at < last_at
+            if not last_at or self._clock.is_exhausted or last_at - BACK_NS <= at <= last_at + JUMP_NS:
+                self._take(segment, frame, at, block)
                 return at
+            held = self._held = Held(last_at)
         if isinstance(segment, NoSegment):
-            return at
-        at = self._clock.look(at, last_at, segment, self._connections.known(segment[0]))
-        return min(max(at, 0), LATEST_NS)
+            self._skipped[segment] += 1
+            held.previous_at = at
+            return HOLDING
+        step = held.step(at, segment, self._connections.known(segment[0]))
+        if step is None and held.hold(CapturedPacket(segment, frame, at, block)):
+            return HOLDING
+        if step is None:
+            return self._release(held, 0)
+        self._release(held, step)
+        at = min(max(at - step, 0), LATEST_NS)
+        self._take(segment, frame, at, block)
+        return at
+
+    def _release(self, held: Held, step: int) -> int:
+        """The packets that were held, now that it is known by how much the clock was set; the time of the last one."""
+        self._held = None
+        self._clock.set_by(step, held.last_at)
+        for segment, frame, at, block in held.packets:
+            self._take(segment, frame, min(max(at - step, 0), LATEST_NS), block)
+        return min(max((held.previous_at or held.last_at) - step, 0), LATEST_NS)
+
+    def _take(self, segment: Segment | NoSegment, frame: int, at: int, block: bytes) -> None:
+        """Take in one packet, whose time is right."""
+        if isinstance(segment, NoSegment):
+            self._skipped[segment] += 1
+            return
+        state = self._connections.states.get(segment[0])
+        if state is None or segment[3] & SYN:
+            state = self._connections.find(segment, frame, at, block)
+        if state is not None:
+            follow(state, segment, frame, at, block, memoryview(block))
+        if self._sightings is not None:
+            self._sightings.take(segment, at)
 
     def _begin(self, head: bytes) -> Reader:
         reader = self._reader = reader_of(head)
@@ -143,28 +184,20 @@ class Analysis:
         self._frame += 1
         self._bytes += length
         segment = self._decoders[interface](data, 0, len(data), length)
+        self._tcp += not isinstance(segment, NoSegment)
         at -= self._clock.shift_ns
         if at < self._last_at or at - self._last_at > JUMP_NS:
-            at = self._odd_time(at, self._last_at, segment)
-        self._last_at = at
-        if isinstance(segment, NoSegment):
-            self._skipped[segment] += 1
-            return
-        self._tcp += 1
-        state = self._connections.states.get(segment[0])
-        if state is None or segment[3] & SYN:
-            state = self._connections.find(segment, self._frame, at, data)
-        if state is not None:
-            follow(state, segment, self._frame, at, data, memoryview(data))
-        if self._sightings is not None:
-            self._sightings.take(segment, at)
-        self._forget_some(at)
+            self._last_at = self._odd_time(segment, self._frame, at, data, self._last_at)
+        else:
+            self._last_at = at
+            self._take(segment, self._frame, at, data)
+        self._forget_some()
 
-    def _forget_some(self, at: int) -> None:
+    def _forget_some(self) -> None:
         """Every now and then, give up what is over."""
         if self._tcp > self._next_forget:
             self._next_forget = self._tcp + _FORGET_EVERY
-            self._connections.forget(at)
+            self._connections.forget(self.last_ns)
 
     @property
     def first_ns(self) -> int:
@@ -174,7 +207,8 @@ class Analysis:
     @property
     def last_ns(self) -> int:
         """When the last packet was captured, 0 before the first."""
-        return self._last_at
+        held = self._held
+        return self._last_at if held is None else held.previous_at or held.last_at
 
     def next_file(self) -> None:
         """The next file of the same capture follows (a ring of files): connections go on, interfaces begin anew."""
@@ -191,6 +225,8 @@ class Analysis:
 
     def finish(self, problem: str = "", kernel_drops: int | None = None) -> Analyzed:
         """The capture is over, or cannot be read on because of `problem`."""
+        if self._held is not None:
+            self._last_at = self._release(self._held, 0)
         readers = [*self._earlier, *([self._reader] if self._reader is not None else [])]
         if readers:
             drops = [reader.kernel_drops for reader in readers if reader.kernel_drops is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
+from typing import TypeAlias
 
 from jsdoctor.model.packets import SocketAddress
 
@@ -13,7 +14,13 @@ _KIND_BITS = 28
 UNKNOWN_PLACE = 0xFFFF
 """The interface of frames that do not say theirs (Linux cooked v1): any of several."""
 
+_OUTGOING = 0x0800_0000
+"""Set beside the VLAN or tunnel of such a frame when the host sends it: all that is known of its interface."""
+
 _IDENTIFIER = 0x00FF_FFFF
+
+Place: TypeAlias = tuple[int, int]
+"""Interface, and VLAN or tunnel; 0 is the first or only interface, and neither VLAN nor tunnel."""
 
 
 def addresses(key: bytes) -> bytes:
@@ -26,18 +33,46 @@ def tunnel_tag(kind: int, identifier: int) -> int:
     return kind << _KIND_BITS | identifier & _IDENTIFIER
 
 
-def place(key: bytes) -> tuple[int, int]:
-    """Interface, and VLAN or tunnel; 0 is the first or only interface, and neither VLAN nor tunnel."""
+def place(key: bytes) -> Place:
+    """Where a packet with that key was seen."""
     suffix = key[len(addresses(key)) :]
-    return int.from_bytes(suffix[:4], "big"), int.from_bytes(suffix[4:], "big")
+    return int.from_bytes(suffix[:4], "big"), int.from_bytes(suffix[4:], "big") & ~_OUTGOING
+
+
+def is_of_any_interface(where: Place) -> bool:
+    """Whether frames from there do not name their interface."""
+    return where[0] & UNKNOWN_PLACE == UNKNOWN_PLACE
+
+
+def outgoing(key: bytes) -> bytes:
+    """The key of a packet that leaves the host, over an interface that is not known."""
+    return key[:-4] + (int.from_bytes(key[-4:], "big") | _OUTGOING).to_bytes(4, "big")
+
+
+def is_outgoing(key: bytes) -> bool:
+    """Whether the key says so."""
+    return bool(int.from_bytes(key[len(addresses(key)) :][4:], "big") & _OUTGOING)
 
 
 def place_text(key: bytes) -> str:
     """The place in words, empty for the ordinary one."""
-    interface, tag = place(key)
-    return ", ".join(
-        filter(None, (f"interface {interface}" if interface not in {0, UNKNOWN_PLACE} else "", _tag_text(tag)))
-    )
+    return _text(place(key), "")
+
+
+def full_place_text(where: Place) -> str:
+    """The same where several places are told apart: the ordinary one has a name, too."""
+    return _text(where, "interface 1 of the file")
+
+
+def _text(where: Place, ordinary: str) -> str:
+    interface, tag = where
+    of_file, number = divmod(interface, 1 << 16)  # several interfaces of one file count from 0 above these bits
+    name = f"interface {number}" if number not in {0, UNKNOWN_PLACE} else ""
+    if of_file:
+        name = ", ".join(filter(None, (f"interface {of_file + 1} of the file", name)))
+    elif not interface:
+        name = ordinary
+    return ", ".join(filter(None, (name, _tag_text(tag))))
 
 
 def _tag_text(tag: int) -> str:

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import TypeAlias
 
 from jsdoctor.parse.packets.ip import CONGESTION, NoSegment, timestamp
-from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, place
+from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, outgoing, place
 from jsdoctor.parse.packets.network import IPV4, VLANS, decode_network, decode_typed, placed
 from jsdoctor.parse.packets.segment import Segment
 
@@ -23,6 +23,7 @@ _COMMON = Struct(">12xHBBHHHBB2x12sIIHH4xII").unpack_from
 _COMMON_SIZE = 62
 """Ethernet, IPv4 without options, TCP, and the first 8 bytes behind: the usual place of timestamps."""
 _NOP_NOP_TIMESTAMPS = 0x0101080A
+_SENT_BY_HOST = 4
 
 
 def decode_ethernet(block: bytes, start: int, end: int, length: int) -> Segment | NoSegment:
@@ -49,8 +50,13 @@ def decode_ethernet(block: bytes, start: int, end: int, length: int) -> Segment 
 
 
 def _sll(block: bytes, start: int, end: int, length: int) -> Segment | NoSegment:
-    """LINUX_SLL: 16 bytes, the type last. Which interface a frame was captured on it does not say."""
-    return NoSegment.CUT if end - start < 16 else decode_typed(block, start + 14, end, start + length, UNKNOWN_PLACE)
+    """LINUX_SLL: 16 bytes, the type last. It does not name the interface, but says whether the host sends the frame."""
+    if end - start < 16:
+        return NoSegment.CUT
+    segment = decode_typed(block, start + 14, end, start + length, UNKNOWN_PLACE)
+    if isinstance(segment, NoSegment) or block[start + 1] != _SENT_BY_HOST:
+        return segment
+    return (outgoing(segment[0]), *segment[1:])
 
 
 def _sll2(block: bytes, start: int, end: int, length: int) -> Segment | NoSegment:

@@ -20,7 +20,7 @@ _UDP, _GRE, _IPV4_IN_IP, _IPV6_IN_IP = 17, 47, 4, 41
 _VXLAN_PORTS = frozenset((4789, 8472))
 _MOST_TAGS = 8
 _MOST_TUNNELS = 3
-_TAG_BITS = 0x0FFF_FFFF
+_TAG_BITS = 0x00FF_FFFF
 _PLACE = Struct(">II")
 _SHORT = Struct(">H").unpack_from
 

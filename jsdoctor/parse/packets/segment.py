@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from jsdoctor.model.packets import SocketAddress
 
@@ -19,6 +19,27 @@ where payload begins in the block, `captured` how much of it was captured, `leng
 `ip_id` is -1 for IPv6. `ts_val` is -1 without TCP timestamps. Options lie in `options_at <= position < payload_at` of
 the block, as far as they were captured. `hops` is the TTL; `congested`: a router marked it (ECN CE).
 """
+
+
+_TCP_HEADER = 20
+
+
+class CapturedPacket(NamedTuple):
+    """One packet: its segment, whose places refer to `block`, its number in the file, and when it was captured."""
+
+    segment: Segment
+    frame: int
+    at: int
+    block: bytes
+
+    def alone(self) -> CapturedPacket:
+        """The same with its own bytes only, from its TCP header on."""
+        segment = self.segment
+        begins = segment[5] - _TCP_HEADER
+        return self._replace(
+            segment=(*segment[:5], _TCP_HEADER, segment[6] - begins, *segment[7:]),
+            block=self.block[begins : segment[6] + segment[7]],
+        )
 
 
 class CapturedConnection:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 
 from jsdoctor.model.packets import Attempts, TcpConnection
-from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, addresses, base, endpoints, place, place_text, reverse
-from jsdoctor.parse.packets.segment import ACK, SYN, CapturedConnection, Segment, StreamObserver
+from jsdoctor.parse.packets.keys import addresses, base, endpoints, is_of_any_interface, place, place_text, reverse
+from jsdoctor.parse.packets.segment import ACK, SYN, CapturedConnection, CapturedPacket, Segment, StreamObserver
 from jsdoctor.parse.packets.tcp.figures import flow, settle
 from jsdoctor.parse.packets.tcp.follow import follow
-from jsdoctor.parse.packets.tcp.merge import Merge
-from jsdoctor.parse.packets.tcp.openings import Openings, Waiting
+from jsdoctor.parse.packets.tcp.merge import Merge, PacketSighting
+from jsdoctor.parse.packets.tcp.openings import Openings
 from jsdoctor.parse.packets.tcp.state import Noticed, State
+from jsdoctor.parse.packets.tcp.vantages import Vantages
 
 MOST_FOLLOWED = 20_000
 """So many connections are followed at once; of more, those that were silent longest are forgotten."""
@@ -27,7 +28,7 @@ _TWICE_TENTHS = 3
 class Pair:
     """Both directions of a connection, and the merges of what was seen of it at several places."""
 
-    __slots__ = ("connection", "first_at", "keys", "merges", "to_client", "to_server")
+    __slots__ = ("connection", "first_at", "keys", "merges", "to_client", "to_server", "vantages")
 
     def __init__(self, connection: CapturedConnection, key: bytes, at: int, to_server: State, to_client: State) -> None:
         self.connection, self.first_at = connection, at
@@ -35,6 +36,7 @@ class Pair:
         to_server.peer, to_client.peer = to_client, to_server
         self.keys = [key, reverse(key)]
         self.merges: tuple[Merge, Merge] | None = None
+        self.vantages: Vantages | None = None
 
     @property
     def last_at(self) -> int:
@@ -83,14 +85,16 @@ class ConnectionTable:
         if state is not None:
             fresh = flags & (SYN | ACK) == SYN and state.next_offset is not None and state.isn != seq
             if not fresh:
-                return state if merge is None or not merge.is_copy(segment, at) else None
+                if merge is None:
+                    return state
+                return self._merged(self._pairs[base(key)], merge, CapturedPacket(segment, frame, at, block))
             self._finish(self._pairs[base(key)])
         primary = self._pairs.get(base(key))
         if primary is not None and flags & (SYN | ACK) == SYN and primary.to_server.isn not in {-1, seq}:
             self._finish(primary)
             primary = None
         if primary is not None:
-            return self._elsewhere(primary, segment, at)
+            return self._elsewhere(primary, CapturedPacket(segment, frame, at, block))
         before = self._openings.take(segment, frame, at, block)
         if before is None:
             return None
@@ -127,25 +131,25 @@ class ConnectionTable:
         found = [entry[-1] for entry in self._finished]
         return tuple(sorted(found, key=lambda one: (one.first_ns, one.number)))
 
-    def _begin(self, before: list[Waiting], segment: Segment, frame: int, at: int, block: bytes) -> State | None:
+    def _begin(self, before: list[CapturedPacket], segment: Segment, frame: int, at: int, block: bytes) -> State | None:
         """A connection begins: with the packets of its handshake, if they were seen."""
         if not before:
-            return self._open(segment, at)
+            return self._open(CapturedPacket(segment, frame, at, block))
         self._replay(before)
         state = self.states.get(segment[0])
         return state if state is not None else self.find(segment, frame, at, block)
 
-    def _replay(self, waiting: list[Waiting]) -> None:
+    def _replay(self, waiting: list[CapturedPacket]) -> None:
         for one in waiting:
             primary = self._pairs.get(base(one.segment[0]))
-            state = self.states.get(one.segment[0]) if primary is not None else self._open(one.segment, one.at)
+            state = self.states.get(one.segment[0]) if primary is not None else self._open(one)
             if state is None and primary is not None:
-                state = self._elsewhere(primary, one.segment, one.at)
+                state = self._elsewhere(primary, one)
             if state is not None:
                 follow(state, one.segment, one.frame, one.at, one.block, memoryview(one.block))
 
-    def _open(self, segment: Segment, at: int) -> State:
-        key, _, _, flags = segment[:4]
+    def _open(self, packet: CapturedPacket) -> State:
+        key, _, _, flags = packet.segment[:4]
         self.opened += 1
         source, destination = endpoints(key)
         from_client = flags & (SYN | ACK) == SYN or (not flags & SYN and source.port >= destination.port)
@@ -153,19 +157,19 @@ class ConnectionTable:
         connection = CapturedConnection(self._capture, self.opened, client, server, midstream=not flags & SYN)
         to_server = State(connection.to_server, self._observer, self._noticed)
         to_client = State(connection.to_client, self._observer, self._noticed)
-        pair = self._pairs[base(key)] = Pair(connection, key, at, to_server, to_client)
+        pair = self._pairs[base(key)] = Pair(connection, key, packet.at, to_server, to_client)
         mine, other = (to_server, to_client) if from_client else (to_client, to_server)
         self.states[key], self.states[pair.keys[1]] = mine, other
         if self._observer is not None:
             self._observer.opened(connection)
-        if place(key)[0] & UNKNOWN_PLACE == UNKNOWN_PLACE:
+        if is_of_any_interface(place(key)):
             self._merge(pair)
-            self._merges[key].is_copy(segment, at)
+            self._merged(pair, self._merges[key], packet)
         return mine
 
-    def _elsewhere(self, pair: Pair, segment: Segment, at: int) -> State | None:
+    def _elsewhere(self, pair: Pair, packet: CapturedPacket) -> State | None:
         """A packet of a known connection at another place; None when it is a copy."""
-        key = segment[0]
+        key = packet.segment[0]
         if pair.merges is None:
             self._merge(pair)
         if key not in self._merges:
@@ -174,8 +178,15 @@ class ConnectionTable:
             for known, other in ((same, key), (reverse(same), reverse(key))):
                 self._merges[other] = self._merges[known]
                 pair.keys.append(other)
-        merge = self._merges[key]
-        return None if merge.is_copy(segment, at) else merge.state
+        return self._merged(pair, self._merges[key], packet)
+
+    @staticmethod
+    def _merged(pair: Pair, merge: Merge, packet: CapturedPacket) -> State | None:
+        """The direction of a packet of a connection with several places; None when it is a copy."""
+        sighting = merge.look(packet.segment, packet.at)
+        if pair.vantages is not None:
+            pair.vantages.take(packet, sighting, to_server=merge.state is pair.to_server)
+        return merge.state if sighting is PacketSighting.NEW else None
 
     def _merge(self, pair: Pair) -> None:
         """From now on, every packet of this connection is compared with those of other places."""
@@ -184,6 +195,7 @@ class ConnectionTable:
             merge = self._merges[key] = Merge(self.states.pop(key), place(key))
             merges.append(merge)
         pair.merges = merges[0], merges[1]
+        pair.vantages = Vantages(pair.to_server, pair.to_client, place(pair.keys[0]))
 
     def _finish(self, pair: Pair) -> None:
         del self._pairs[base(pair.keys[0])]
@@ -192,6 +204,8 @@ class ConnectionTable:
             self._merges.pop(key, None)
         for state in (pair.to_server, pair.to_client):
             settle(state, pair.last_at)
+        if pair.vantages is not None:
+            pair.vantages.settle(pair.last_at)
         if self._observer is not None:
             self._observer.closed(pair.connection, pair.last_at)
         found = _evidence(pair)
@@ -205,7 +219,7 @@ class ConnectionTable:
 
 def _evidence(pair: Pair) -> TcpConnection:
     """The figures of a connection."""
-    connection = pair.connection
+    connection, vantages = pair.connection, pair.vantages
     both = pair.to_server.syn_rtt, pair.to_client.syn_rtt
     return TcpConnection(
         capture=connection.capture,
@@ -213,8 +227,8 @@ def _evidence(pair: Pair) -> TcpConnection:
         client=connection.client,
         server=connection.server,
         place=place_text(pair.keys[0]),
-        to_server=flow(pair.to_server),
-        to_client=flow(pair.to_client),
+        to_server=flow(pair.to_server, vantages.reordering(to_server=True) if vantages else None),
+        to_client=flow(pair.to_client, vantages.reordering(to_server=False) if vantages else None),
         first_ns=pair.first_at,
         last_ns=pair.last_at,
         handshake_ns=sum(both) if all(both) else None,

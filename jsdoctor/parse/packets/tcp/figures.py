@@ -24,8 +24,8 @@ def settle(state: State, at: int) -> None:
         state.zero_until = at
 
 
-def flow(state: State) -> Flow:
-    """All figures of one direction."""
+def flow(state: State, late: Reordering | None = None) -> Flow:
+    """All figures of one direction; `late` are those of reordering when they were taken elsewhere."""
     stuck = _stuck(state)
     return Flow(
         packets=state.packets,
@@ -39,7 +39,7 @@ def flow(state: State) -> Flow:
         delivered_length=stuck[2],
         distinct_bytes=state.distinct_bytes,
         proof=_proof(state),
-        reordering=_reordering(state),
+        reordering=late or reordering(state),
         retransmission=_retransmission(state),
         duplicates=state.duplicates,
         duplicates_of_other_hop=state.duplicates_of_other_hop,
@@ -89,7 +89,8 @@ def _proof(state: State) -> OrderProof:
     return OrderProof.TIME
 
 
-def _reordering(state: State) -> Reordering:
+def reordering(state: State, *, packets: int = 0, place: str = "", in_order_at: str = "") -> Reordering:
+    """What came late in one direction; the rest is about the place, where there are several."""
     return Reordering(
         segments=state.reordered,
         needless_retransmissions=state.reordered_needless,
@@ -99,6 +100,9 @@ def _reordering(state: State) -> Reordering:
         late_ns=state.late_ns.quantiles(),
         free_run=state.free_run.quantiles(),
         downstream=state.downstream,
+        packets=packets,
+        place=place,
+        in_order_at=in_order_at,
     )
 
 

@@ -7,9 +7,9 @@ joined. A copy is the same packet at another place, or data that another place h
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TypeAlias
+from enum import Enum
 
-from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, place
+from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, Place, is_outgoing, place
 from jsdoctor.parse.packets.segment import SYN, Segment
 from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
@@ -20,7 +20,26 @@ _SOON_NS = 20 * MILLISECOND
 _STAMPED_SOON_NS = 200 * MILLISECOND
 """For packets with a timestamp of TCP: nothing is sent again sooner with the same one (the least timeout of Linux)."""
 
-_Place: TypeAlias = tuple[int, int]
+
+class PacketSighting(Enum):
+    """What a packet is at a place: not seen before, a copy, or a copy that leaves the host which it had entered.
+
+    The last one is told only where frames do not name their interface.
+    """
+
+    NEW = "new"
+    COPY = "copy"
+    ONWARD = "onward"
+
+
+class _Sightings:
+    """Of one packet: when it was first seen, how often at each place, whether it came in, and whether it left then."""
+
+    __slots__ = ("came_in", "counts", "first_at", "went_on")
+
+    def __init__(self, at: int, *, came_in: bool) -> None:
+        self.first_at, self.came_in, self.went_on = at, came_in, False
+        self.counts: dict[Place, int] = {}
 
 
 class Merge:
@@ -28,39 +47,43 @@ class Merge:
 
     __slots__ = ("_first", "_packets", "_stretches", "copies", "state")
 
-    def __init__(self, state: State, first: _Place) -> None:
+    def __init__(self, state: State, first: Place) -> None:
         self.state = state
         self.copies = 0
         self._first = first
-        self._packets: OrderedDict[tuple[int, ...], tuple[int, dict[_Place, int]]] = OrderedDict()
-        self._stretches: deque[tuple[int, int, int, _Place, int]] = deque(maxlen=_STRETCHES)
+        self._packets: OrderedDict[tuple[int, ...], _Sightings] = OrderedDict()
+        self._stretches: deque[tuple[int, int, int, Place, int]] = deque(maxlen=_STRETCHES)
         for start, end, _, ts_val, at, *_ in state.ring:
             seq = state.next_seq - ((state.next_offset or 0) - start) & MASK
             self._stretches.append((seq, end - start, ts_val, first, at))
 
-    def is_copy(self, segment: Segment, at: int) -> bool:
+    def look(self, segment: Segment, at: int) -> PacketSighting:
         """Whether that packet was seen at another place before."""
-        if not self._seen_before(segment, at):
-            return False
-        self.copies += 1
-        return True
-
-    def _seen_before(self, segment: Segment, at: int) -> bool:
         key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
-        here, state = place(key), self.state
+        here = place(key)
         identity = (seq, ack, flags, length, ip_id, ts_val)
-        first_at, seen = self._packets.get(identity, (at, None))
+        seen = self._packets.get(identity)
         if seen is None:
-            seen = {}
-            self._packets[identity] = (at, seen)
+            seen = self._packets[identity] = _Sightings(at, came_in=not is_outgoing(key))
             if len(self._packets) > _PACKETS:
                 self._packets.popitem(last=False)
-        others = max((count for other, count in seen.items() if other != here), default=0)
-        again = here[0] == UNKNOWN_PLACE and here in seen and at - first_at < _soon(ts_val)
-        seen[here] = seen.get(here, 0) + 1
-        if seen[here] <= others or again:
+        if not self._seen_before(seen, segment, here, at):
+            return PacketSighting.NEW
+        self.copies += 1
+        if here[0] != UNKNOWN_PLACE or not seen.came_in or seen.went_on or not is_outgoing(key):
+            return PacketSighting.COPY
+        seen.went_on = True
+        return PacketSighting.ONWARD
+
+    def _seen_before(self, seen: _Sightings, segment: Segment, here: Place, at: int) -> bool:
+        seq, length, ts_val, state = segment[1], segment[8], segment[10], self.state
+        counts = seen.counts
+        others = max((count for other, count in counts.items() if other != here), default=0)
+        again = here[0] == UNKNOWN_PLACE and here in counts and at - seen.first_at < _soon(ts_val)
+        counts[here] = counts.get(here, 0) + 1
+        if counts[here] <= others or again:
             return True
-        if len(seen) == 1 and seen[here] == 1 and self._was_last(segment, here):
+        if len(counts) == 1 and counts[here] == 1 and self._was_last(segment, here):
             return True
         if not length:
             return False
@@ -70,7 +93,7 @@ class Merge:
             self._stretches.append((seq, length, ts_val, here, at))
         return copied
 
-    def _was_last(self, segment: Segment, here: _Place) -> bool:
+    def _was_last(self, segment: Segment, here: Place) -> bool:
         """What the first place had shown before there was a second one: its SYN, and its last ack."""
         seq, ack, flags, length = segment[1], segment[2], segment[3], segment[8]
         if here == self._first or self.state.next_offset is None or len(self._packets) > 1:
@@ -79,7 +102,7 @@ class Merge:
             return self.state.isn == seq
         return not length and seq == self.state.next_seq and ack == self.state.ack
 
-    def _was_shown(self, seq: int, length: int, ts_val: int, here: _Place, at: int) -> bool:
+    def _was_shown(self, seq: int, length: int, ts_val: int, here: Place, at: int) -> bool:
         """Whether another place has shown some of these bytes in the same packet, cut otherwise."""
         for start, size, other_ts, other, other_at in reversed(self._stretches):
             if other == here and here[0] != UNKNOWN_PLACE:

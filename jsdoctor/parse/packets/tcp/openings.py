@@ -7,11 +7,11 @@ answered, is only counted, by server.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from jsdoctor.model.packets import Attempts, SocketAddress
 from jsdoctor.parse.packets.keys import addresses, endpoints, reverse
-from jsdoctor.parse.packets.segment import ACK, RST, SYN, Segment
+from jsdoctor.parse.packets.segment import ACK, RST, SYN, CapturedPacket, Segment
 
 _MOST_WAITING = 50_000
 _MOST_PACKETS = 12
@@ -19,15 +19,6 @@ _MOST_SERVERS = 1000
 _MOST_CLIENTS = 1000
 _MOST_KEPT = 500
 _HEADER = 20
-
-
-class Waiting(NamedTuple):
-    """One packet of a handshake: `block` begins with its TCP header, and the segment's places refer to it."""
-
-    segment: Segment
-    frame: int
-    at: int
-    block: bytes
 
 
 _Packet: TypeAlias = tuple[Segment, int, int, bytes]
@@ -52,7 +43,7 @@ class Openings:
         self._waiting: OrderedDict[bytes, list[_Packet]] = OrderedDict()
         self._servers: dict[bytes, _Server] = {}
 
-    def take(self, segment: Segment, frame: int, at: int, block: bytes) -> list[Waiting] | None:
+    def take(self, segment: Segment, frame: int, at: int, block: bytes) -> list[CapturedPacket] | None:
         """A packet of no known connection: None when it waits here, else the packets that came before it."""
         key, flags = segment[0], segment[3]
         plain = key if len(key) in {12, 36} else addresses(key)
@@ -74,9 +65,9 @@ class Openings:
         self._tally(name, known, "")
         return [_moved(one) for one in known]
 
-    def finish(self) -> list[list[Waiting]]:
+    def finish(self) -> list[list[CapturedPacket]]:
         """The end: handshakes that were tried more than once are worth a look, all are counted."""
-        kept: list[list[Waiting]] = []
+        kept: list[list[CapturedPacket]] = []
         for name, known in self._waiting.items():
             self._give_up(name, known)
             if len(known) > 1 and len(kept) < _MOST_KEPT:
@@ -94,7 +85,7 @@ class Openings:
             found.append(_attempts(address, server))
         return tuple(sorted(found, key=lambda one: (-one.failed, one.server)))
 
-    def _add(self, name: bytes, segment: Segment, frame: int, at: int, block: bytes) -> list[Waiting] | None:
+    def _add(self, name: bytes, segment: Segment, frame: int, at: int, block: bytes) -> list[CapturedPacket] | None:
         kept = block[segment[5] - _HEADER : segment[6] + segment[7]]
         known = self._waiting.get(name)
         if known is None:
@@ -140,11 +131,11 @@ def _is_answered(known: list[_Packet]) -> bool:
     return len(known) > 1 and any(one[0][3] & ACK for one in known)
 
 
-def _moved(packet: _Packet) -> Waiting:
+def _moved(packet: _Packet) -> CapturedPacket:
     """The packet by itself: the segment's places refer to the bytes that were kept."""
     segment, frame, at, kept = packet
     begins = segment[5] - _HEADER
-    return Waiting((*segment[:5], _HEADER, segment[6] - begins, *segment[7:]), frame, at, kept)
+    return CapturedPacket((*segment[:5], _HEADER, segment[6] - begins, *segment[7:]), frame, at, kept)
 
 
 def _endpoint(target: bytes) -> SocketAddress:
