@@ -129,7 +129,7 @@ def configuration(config: opt.Config = None, isolated: opt.Isolated = False) -> 
     """Which configuration file."""
 
 
-def events(events: opt.Events = None) -> None:
+def events(events: opt.Events = None, state: opt.State = None) -> None:
     """What else is made of logs."""
 
 

@@ -12,6 +12,11 @@ from jsdoctor.collect.logs.spark.session import SparkChoice
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.window import Window
 
+_NOT_WITH_STATE = {
+    "since": "--state is for whole files: read the window without it",
+    "until": "--state is for whole files: read the window without it",
+    "events": "--events needs every line: write the events without --state",
+}
 _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
 
@@ -25,6 +30,7 @@ class LogRequest:
     zones: tuple[tuple[str, str], ...] = ()
     servers: tuple[tuple[str, str], ...] = ()
     events: str | None = None
+    state: str | None = None
     window: Window | None = None
     batch: bool = False
 
@@ -42,7 +48,11 @@ def log_options(params: Mapping[str, Any]) -> LogRequest | None:
 
 
 def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogRequest:
-    """What is said of logs, where there are any."""
+    """What is said of logs, where there are any. Raises `UsageProblem` for options that exclude each other."""
+    if params.get("state"):
+        for name, why in _NOT_WITH_STATE.items():
+            if params.get(name):
+                raise UsageProblem(f"--{name} and --state exclude each other", why)
     return LogRequest(
         paths=tuple(params["logs"]),
         engine=params["engine"],
@@ -50,6 +60,7 @@ def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogR
         zones=tuple(params["timezone"] or ()),
         servers=tuple(params["server_name"] or ()),
         events=params.get("events"),
+        state=params.get("state"),
         window=window_of(params.get("since"), params.get("until")),
         batch=batch,
     )

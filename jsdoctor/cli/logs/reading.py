@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from jsdoctor.cli.console import say
 from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.logs.engine import EngineChoice, choose_engine
 from jsdoctor.cli.logs.options import LogRequest
-from jsdoctor.cli.logs.progress import LogProgress
-from jsdoctor.collect.logs.discover import ReadPlan, discover
-from jsdoctor.collect.logs.local import run_local
-from jsdoctor.collect.logs.split import split
+from jsdoctor.cli.logs.scanning import scan_logs
+from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence, LogFile
-from jsdoctor.model.log_scan import Part, ScanSettings
+from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.report import Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.logs.native_core import have_native
 from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import listed
-
-if TYPE_CHECKING:
-    from jsdoctor.collect.logs.event_files import EventStore
-
-_LONG_BYTES = 256 * 1024 * 1024
-"""Reading so much text takes long enough to mention that it could be faster."""
-
-_WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
 
 
 def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str], None]) -> BesideRead:
@@ -47,74 +30,15 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     plan = discover(request.paths, request.zones, request.servers)
     cut = narrowed(plan, request.window) if request.window else None
     plan = cut.plan if cut else plan
-    choice = choose_engine(request.engine, request.spark, plan.text, request.batch)
-    if plan.text >= _LONG_BYTES and not (choice.spark or request.events or have_native()):
-        say(
-            "logs are scanned in Python, which takes several times as long as the compiled scan",
-            "pip install 'jsdoctor[native]' adds it; the findings are the same",
-        )
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
-    evidence, place = _read(request, choice, settings, plan, show)
+    evidence, how = scan_logs(request, settings, plan, show)
     gaps = (*(_gap(file) for file in evidence.files if file.problem), *_window_gaps(request, cut))
     sources = tuple(Source("logs", path, started) for path in request.paths)
-    headline = _headline(evidence, f"{place}: {choice.why}") + (_window_words(request.window, cut) if cut else "")
+    headline = _headline(evidence, how) + (_window_words(request.window, cut) if cut else "")
     if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
         nothing = _no_log_lines(request.paths, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
     return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
-
-
-def _read(
-    request: LogRequest, choice: EngineChoice, settings: ScanSettings, plan: ReadPlan, show: Callable[[str], None]
-) -> tuple[LogEvidence, str]:
-    """The evidence, and by what it was read."""
-    parts = split(plan.files)
-    progress = LogProgress(show, sum(part.size for part in plan.files))
-    with contextlib.ExitStack() as open_:
-        events = open_.enter_context(_event_store(request.events)) if request.events else None
-        if choice.spark:
-            return _with_spark(request, settings, parts, show, progress, events)
-        processes = _processes(plan.text, len(parts))
-        if events is None:
-            evidence = run_local(settings, parts, processes, progress)
-        else:
-            from jsdoctor.collect.logs.event_files import server_names
-
-            evidence = run_local(settings, parts, processes, progress, scan=events.staging.scan)
-            events.commit(server_names(parts, evidence))
-        return evidence, f"read in-process ({processes} process{'es' if processes > 1 else ''})"
-
-
-def _with_spark(
-    request: LogRequest,
-    settings: ScanSettings,
-    parts: list[Part],
-    show: Callable[[str], None],
-    progress: LogProgress,
-    events: EventStore | None,
-) -> tuple[LogEvidence, str]:
-    from jsdoctor.collect.logs.spark.driver import run_spark
-    from jsdoctor.collect.logs.spark.session import open_spark
-
-    show("starting Spark" if request.spark.embedded else f"reaching {request.spark.master or request.spark.remote}")
-    with open_spark(request.spark) as spark:
-        return run_spark(spark, settings, parts, progress, events), f"read with Spark ({spark.place})"
-
-
-def _event_store(place: str) -> EventStore:
-    try:
-        from jsdoctor.collect.logs.event_files import EventStore
-    except ImportError as error:
-        raise UsageProblem(
-            f"--events writes Parquet with {error.name}, which is not installed", "pip install 'jsdoctor[logs]'"
-        ) from error
-    return EventStore(place)
-
-
-def _processes(text: int, parts: int) -> int:
-    """One for what is read sooner than another process starts, else one for each core."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 1 if text < _WORTH_A_PROCESS_BYTES else max(1, min(cores, parts))
 
 
 def _gap(file: LogFile) -> Gap:

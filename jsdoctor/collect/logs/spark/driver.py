@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.collect.logs.event_files import EventStore, server_names
+from jsdoctor.collect.logs.local import Scan, scan_rows
 from jsdoctor.collect.logs.spark.problem import SparkProblem
 from jsdoctor.collect.logs.spark.session import Spark
 from jsdoctor.collect.logs.split import bins
@@ -32,6 +33,8 @@ def run_spark(
     parts: Sequence[Part],
     progress: Callable[[int], None] | None = None,
     events: EventStore | None = None,
+    *,
+    scan: Scan = scan_rows,
 ) -> LogEvidence:
     """Scan the parts on Spark. `progress` gets stored bytes that were read since its last call.
 
@@ -48,7 +51,7 @@ def run_spark(
     folds = min(spark.cores or _FOLDS_WHERE_NOBODY_SAYS, max(len(packed), 1))
     job = (
         spark.session.range(0, len(packed), 1, len(packed) or 1)
-        .mapInArrow(ScanBins(settings, packed, tally, events.staging if events else None), SCHEMA)
+        .mapInArrow(ScanBins(settings, packed, tally, events.staging if events else None, scan), SCHEMA)
         .repartition(folds, "series")
         .sortWithinPartitions(*COLUMNS)
         .mapInArrow(fold_sorted, SCHEMA)

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from jsdoctor.collect.logs.event_files import EventFile, EventStaging
+from jsdoctor.collect.logs.local import Scan, scan_rows
 from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
@@ -39,11 +40,13 @@ class ScanBins:
         bins: Sequence[Sequence[Part]],
         tally: ProgressFile | None = None,
         events: EventStaging | None = None,
+        scan: Scan = scan_rows,
     ) -> None:
         self._settings = msgspec.msgpack.encode(settings)
         self._bins = [msgspec.msgpack.encode(parts) for parts in bins]
         self._tally = tally
         self._events = events
+        self._scan_part = scan
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of all bins whose numbers are in the first column."""
@@ -55,10 +58,14 @@ class ScanBins:
 
     def _scan(self, settings: ScanSettings, parts: Sequence[Part]) -> Iterator[Row]:
         progress = self._tally.add if self._tally else None
-        writer = self._events.writer() if self._events else None
+        if self._events is None:
+            for part in parts:
+                yield from self._scan_part(settings, part, progress)
+            return
+        writer = self._events.writer()
         for part in parts:
-            yield from scan_part(settings, part, sink=writer.add if writer else None, progress=progress)
-        for file in writer.close() if writer else ():
+            yield from scan_part(settings, part, sink=writer.add, progress=progress)
+        for file in writer.close():
             yield Row(_EVENTS, "", file.path, 0, file.events, b"")
 
 

@@ -1,0 +1,117 @@
+"""Scanning what was found: by which engine, from which state, and what the report says of both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jsdoctor.cli.console import say
+from jsdoctor.cli.logs.engine import choose_engine
+from jsdoctor.cli.logs.options import LogRequest
+from jsdoctor.cli.logs.progress import LogProgress
+from jsdoctor.collect.logs.discover import ReadPlan
+from jsdoctor.collect.logs.local import Scan, run_local, scan_rows
+from jsdoctor.collect.logs.split import split
+from jsdoctor.collect.logs.state.store import AuditState
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.log_scan import Part, ScanSettings
+from jsdoctor.parse.logs.native_core import have_native
+from jsdoctor.render.units import quantity
+
+if TYPE_CHECKING:
+    from jsdoctor.collect.logs.event_files import EventStore
+
+_LONG_BYTES = 256 * 1024 * 1024
+"""Reading so much text takes long enough to mention that it could be faster."""
+
+_WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
+
+
+def scan_logs(
+    request: LogRequest, settings: ScanSettings, plan: ReadPlan, show: Callable[[str], None]
+) -> tuple[LogEvidence, str]:
+    """The evidence, and how it was read and why so. Raises problems with Spark, and usage problems."""
+    with contextlib.ExitStack() as open_:
+        state = open_.enter_context(AuditState(request.state, settings)) if request.state else None
+        parts = state.plan(plan.files) if state else split(plan.files)
+        text = sum(part.weight for part in parts)
+        # A batch goes to Spark whatever its size, but what is new since the last audit is rarely a batch.
+        choice = choose_engine(request.engine, request.spark, text, batch=request.batch and state is None)
+        events = open_.enter_context(_event_store(request.events)) if request.events else None
+        if text >= _LONG_BYTES and not (choice.spark or events or have_native()):
+            say(
+                "logs are scanned in Python, which takes several times as long as the compiled scan",
+                "pip install 'jsdoctor[native]' adds it; the findings are the same",
+            )
+        progress = LogProgress(show, sum(part.size for part in plan.files))
+        run = _Run(request, settings, parts, text, show, progress, events, state.scan if state else scan_rows)
+        evidence, how = _with_spark(run) if choice.spark else _in_processes(run)
+        if state is None:
+            return evidence, f"{how}: {choice.why}"
+        state.commit()
+        return evidence, f"{how}: {choice.why}; {_state_words(request.state, state)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What both engines are given."""
+
+    request: LogRequest
+    settings: ScanSettings
+    parts: Sequence[Part]
+    text: int
+    show: Callable[[str], None]
+    progress: LogProgress
+    events: EventStore | None
+    scan: Scan
+
+
+def _in_processes(run: _Run) -> tuple[LogEvidence, str]:
+    processes = _processes(run.text, len(run.parts))
+    scan = run.events.staging.scan if run.events else run.scan
+    evidence = run_local(run.settings, run.parts, processes, run.progress, scan=scan)
+    if run.events is not None:
+        from jsdoctor.collect.logs.event_files import server_names
+
+        run.events.commit(server_names(run.parts, evidence))
+    return evidence, f"read in-process ({processes} process{'es' if processes > 1 else ''})"
+
+
+def _with_spark(run: _Run) -> tuple[LogEvidence, str]:
+    from jsdoctor.collect.logs.spark.driver import run_spark
+    from jsdoctor.collect.logs.spark.session import open_spark
+
+    spark_choice = run.request.spark
+    run.show("starting Spark" if spark_choice.embedded else f"reaching {spark_choice.master or spark_choice.remote}")
+    with open_spark(spark_choice) as spark:
+        evidence = run_spark(spark, run.settings, run.parts, run.progress, run.events, scan=run.scan)
+        return evidence, f"read with Spark ({spark.place})"
+
+
+def _event_store(place: str) -> EventStore:
+    try:
+        from jsdoctor.collect.logs.event_files import EventStore
+    except ImportError as error:
+        raise UsageProblem(
+            f"--events writes Parquet with {error.name}, which is not installed", "pip install 'jsdoctor[logs]'"
+        ) from error
+    return EventStore(place)
+
+
+def _processes(text: int, parts: int) -> int:
+    """One for what is read sooner than another process starts, else one for each core."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if text < _WORTH_A_PROCESS_BYTES else max(1, min(cores, parts))
+
+
+def _state_words(directory: str | None, state: AuditState) -> str:
+    """What of the logs was known, and why nothing was where the state could not be used."""
+    if state.renewed:
+        return f"the state in {directory} is of other rules or another release, so all was read again"
+    if not state.known_bytes:
+        return f"nothing of it known from {directory} yet"
+    return f"{quantity(state.known_bytes, 'bytes')} known from {directory}"

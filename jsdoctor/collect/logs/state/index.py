@@ -1,0 +1,105 @@
+"""What the index of a state directory holds: which bytes of which file were scanned, and how to know them again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+import jsdoctor
+from jsdoctor.collect.logs.store import is_uri
+from jsdoctor.model.log_scan import Part, ScanSettings
+
+INDEX = "index.json"
+FORMAT = "jsdoctor.audit-state/v1"
+SAMPLE_BYTES = 16 * 1024
+"""So many bytes at the beginning of a file, and before the end of each range, must be the same as before."""
+
+
+class SavedRange(msgspec.Struct, frozen=True):
+    """A scanned range of a file. `sample` is the digest of the bytes before its end, `rows` a file of the directory.
+
+    `name` is what the file was called when the range was scanned: its rows say so.
+    """
+
+    start: int
+    end: int
+    sample: str
+    rows: str
+    name: str
+
+
+class SavedFile(msgspec.Struct, frozen=True):
+    """A file as the last audit saw it. `inode` is empty for an object store; `head` is a digest of its first bytes.
+
+    `ranges` follow each other from offset 0. A file that was scanned in one piece (`whole`) is known only as long as
+    nothing about it changes: one that is compressed, pasted, or has times without dates.
+    """
+
+    part: Part
+    inode: str
+    head: str
+    whole: bool
+    ranges: tuple[SavedRange, ...]
+
+
+class StateIndex(msgspec.Struct, frozen=True):
+    """The index. `scan` identifies rules and release: rows of another scan are not used."""
+
+    format: str = FORMAT
+    scan: str = ""
+    files: tuple[SavedFile, ...] = ()
+
+
+def scan_id(settings: ScanSettings) -> str:
+    """What rows depend on beside the bytes: the release and the signatures."""
+    text = jsdoctor.__version__.encode() + msgspec.msgpack.encode(settings)
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def inode_of(path: str) -> str:
+    """Device and inode of a local file, which a rotation keeps; empty where there is none."""
+    if is_uri(path):
+        return ""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ""
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+def sample(stream: BinaryIO, end: int) -> str:
+    """The digest of the bytes before an offset; of those that are there, where the file is shorter."""
+    begin = max(0, end - SAMPLE_BYTES)
+    stream.seek(begin)
+    return hashlib.blake2b(read_exactly(stream, end - begin), digest_size=16).hexdigest()
+
+
+def read_exactly(stream: BinaryIO, size: int) -> bytes:
+    """So many bytes, fewer only at the end: raw files and object stores may give fewer at a time."""
+    data = b""
+    while len(data) < size and (more := stream.read(size - len(data))):
+        data += more
+    return data
+
+
+def read_index(directory: Path) -> StateIndex | None:
+    """The index of a directory, None where there is none. Raises `ValueError` for one that cannot be understood."""
+    try:
+        content = (directory / INDEX).read_bytes()
+    except FileNotFoundError:
+        return None
+    index = msgspec.json.decode(content, type=StateIndex)
+    if index.format != FORMAT:
+        raise ValueError(f"its format is {index.format[:60]!r}, not {FORMAT}")
+    return index
+
+
+def write_index(directory: Path, scan: str, files: Sequence[SavedFile]) -> None:
+    """Replace the index. A reader sees the old one or the new one."""
+    aside = directory / f"{INDEX}.new"
+    aside.write_bytes(msgspec.json.encode(StateIndex(scan=scan, files=tuple(files))))
+    aside.replace(directory / INDEX)
