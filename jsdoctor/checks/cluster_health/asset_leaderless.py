@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
+from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
@@ -43,7 +44,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
         leader = asset.cluster.leader if asset.cluster else ""
         return unknown(subject, f"its leader {leader} was not heard", "see the gaps of this run")
     if asset.has_leader:
-        return lost_majority(asset, history, silence_ns) or passed(subject)
+        return lost_majority(asset, history, silence_ns) or _late(asset, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
         return unknown(subject, "it lost its leader between the samples: an election may be going on", _AGAIN)
     absence = LeaderAbsence(asset, stream)
@@ -54,6 +55,18 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
             return unknown(subject, "it has no leader in the only look: an election may be going on", _AGAIN)
         return _leaderless(absence, f"for {span(history.watched_ns(asset))} at least, {_AGAIN}", Severity.ERROR)
     return _leaderless(absence, absence.why(silence_ns), None)
+
+
+def _late(asset: Asset, silence_ns: int) -> Finding | None:
+    """A leader that may be losing its majority: several answers in a row are missing."""
+    peers = asset.cluster.replicas if asset.cluster else ()
+    late = sum(is_late(peer, silence_ns) for peer in peers)
+    heard = sum(is_heard(peer, silence_ns) for peer in peers)
+    if not late or heard - late + 1 >= quorum(len(peers) + 1):
+        return None
+    return unknown(
+        asset.subject, f"its leader has not heard {late} of {len(peers)} other members for some seconds", _AGAIN
+    )
 
 
 def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> Finding:

@@ -50,6 +50,12 @@ class MetaSamples(msgspec.Struct, frozen=True):
         same = [view.meta.replicas for view in views if view.name == leader and view.meta]
         return silent_peers(same, silence_ns)
 
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """The other members as the leader sees them in the newest sample; none where it did not answer."""
+        leader = leader_of(self.last)
+        return leader.meta.replicas if leader and leader.meta else ()
+
     def observed(self) -> tuple[Observation, ...]:
         """Which leader every member names, in the newest sample."""
         return tuple(

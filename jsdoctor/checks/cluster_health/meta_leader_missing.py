@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.checks.cluster_health.clusters import clusters
 from jsdoctor.checks.cluster_health.links import gateways_down
 from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
-from jsdoctor.checks.cluster_health.raft import quorum
+from jsdoctor.checks.cluster_health.raft import is_late, quorum
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
 from jsdoctor.model.links import Links
@@ -80,7 +80,10 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
     silent = group.silent(silence_ns)
     heard = group.size - len(silent or ())
     if silent is None or heard >= quorum(group.size):
-        return passed(group.subject)
+        late = sum(is_late(peer, silence_ns) for peer in group.peers)
+        if heard - late >= quorum(group.size):
+            return passed(group.subject)
+        return unknown(group.subject, f"the meta leader has not heard {late} of its members for some seconds", _AGAIN)
     return Finding(
         subject=group.subject,
         message=f"the meta leader hears only {heard - 1} of {group.size - 1} other members: without a majority nothing"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
 from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
-from jsdoctor.checks.cluster_health.raft import is_heard, label, silent_peers
+from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label, silent_peers
 from jsdoctor.model.finding import Observation
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.server import Server, Servers
@@ -35,11 +35,15 @@ class UnreachablePeer(msgspec.Struct, frozen=True):
 
 
 class PeerReachability(msgspec.Struct, frozen=True):
-    """Peers by name. `undecided` were not heard in the only reading there is."""
+    """Peers by name. `undecided` were not heard in the only reading there is.
+
+    `late`: nanoseconds since any leader heard those that still count as heard, and have missed several answers.
+    """
 
     unheard: dict[str, list[UnreachablePeer]]
     heard: frozenset[str]
     undecided: frozenset[str]
+    late: dict[str, int]
 
     @property
     def longest_ns(self) -> dict[str, int]:
@@ -51,11 +55,14 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
     """Ask every leader of the newest sample for its peers; what is not heard there is looked up in earlier samples."""
     unheard: dict[str, list[UnreachablePeer]] = defaultdict(list)
     heard: set[str] = set()
+    prompt: set[str] = set()
+    late: dict[str, int] = {}
     seen: set[str] = set()
     history = EarlierReadings(snapshots) if snapshots else None
     for asset, peers in _led(snapshots) if snapshots else ():
         now = {label(peer) for peer in peers if is_heard(peer, silence_ns)}
         heard |= now
+        prompt |= _prompt(peers, silence_ns, late)
         if len(now) < len(peers):
             seen |= {label(peer) for peer in peers}
             earlier = [
@@ -64,13 +71,23 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
             for peer in silent_peers([*earlier, peers], silence_ns):
                 unheard[label(peer)].append(UnreachablePeer(peer, asset))
     for group in meta_groups(servers) if servers else ():
+        prompt |= _prompt(group.peers, silence_ns, late)
         for peer, is_silent in _of_meta(group, silence_ns):
             seen.add(label(peer))
             if is_silent:
                 unheard[label(peer)].append(UnreachablePeer(peer, None, leader_of(group.last)))
             elif is_heard(peer, silence_ns):
                 heard.add(label(peer))
-    return PeerReachability(dict(unheard), frozenset(heard), frozenset(seen - heard - unheard.keys()))
+    late = {name: ns for name, ns in late.items() if name not in prompt and name not in unheard}
+    return PeerReachability(dict(unheard), frozenset(heard), frozenset(seen - heard - unheard.keys()), late)
+
+
+def _prompt(peers: Iterable[Peer], silence_ns: int, late: dict[str, int]) -> set[str]:
+    """The peers that answered just now. Those that are late go into `late`, with the shortest time of all leaders."""
+    for peer in peers:
+        if is_late(peer, silence_ns):
+            late[label(peer)] = min(peer.active_ns, late.get(label(peer), silence_ns))
+    return {label(peer) for peer in peers if is_heard(peer, silence_ns) and not is_late(peer, silence_ns)}
 
 
 def _led(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:

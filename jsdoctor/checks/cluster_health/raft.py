@@ -33,6 +33,11 @@ def is_heard(peer: Peer, silence_ns: int) -> bool:
     return not peer.offline and 0 < peer.active_ns < silence_ns
 
 
+def is_late(peer: Peer, silence_ns: int) -> bool:
+    """Whether a peer that still counts as heard has missed several answers in a row: they come every second."""
+    return is_heard(peer, silence_ns) and peer.active_ns >= silence_ns // 2
+
+
 def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int) -> tuple[Peer, ...]:
     """Peers of the newest reading that no reading heard. `readings` are a leader's peers in each sample, oldest first.
 

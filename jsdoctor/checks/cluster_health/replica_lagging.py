@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.checks.cluster_health.raft import is_heard, label
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, Stream
@@ -52,7 +52,8 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
         warn = min(warn_lag, fail)
         late = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
         if not late:
-            yield passed(last.subject)
+            begun = [lag for lag in _begun(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
+            yield _not_yet(last, begun) if begun else passed(last.subject)
             continue
         worst = max(late, key=lambda lag: lag.peer.lag)
         yield Finding(
@@ -80,6 +81,21 @@ def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator
         lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
         if min(lags) > 0 and lags[-1] >= _SHRINKING * lags[0]:
             yield _Lag(peer, lags[0], min(lags), _size(history.last) - _size(history.first), history.elapsed_s)
+
+
+def _begun(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator[_Lag]:
+    """Peers that lag in the newest reading and did not in an earlier one."""
+    readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
+    taken_in = _size(history.last) - _size(history.first)
+    for peer in readings[-1]:
+        lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
+        if peer.lag > 0 and not peer.current and is_heard(peer, silence_ns) and min(lags) == 0:
+            yield _Lag(peer, lags[0], peer.lag, taken_in, history.elapsed_s)
+
+
+def _not_yet(asset: Stream | Consumer, begun: Sequence[_Lag]) -> Finding:
+    behind = ", ".join(f"{label(lag.peer)} is {lag.peer.lag:,} entries behind" for lag in begun)
+    return unknown(asset.subject, f"{behind} in the newest sample, and was not before", "run with --samples 4")
 
 
 def _size(asset: Stream | Consumer) -> int:

@@ -14,7 +14,7 @@ from jsdoctor.checks.cluster_health.peer_reachability import (
 )
 from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, silence
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -53,11 +53,11 @@ def _findings(
 ) -> Iterator[Finding]:
     answered = _answered(servers)
     for name, all_ in sorted(found.unheard.items()):
-        is_up = name in found.heard or _takes_part(answered.get(name))
+        is_up = _is_up(name, found, answered)
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
             yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
     yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
-    yield from _others(found)
+    yield from _others(found, params.integer("silence"))
 
 
 def _of_assets(found: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
@@ -65,7 +65,7 @@ def _of_assets(found: PeerReachability, servers: Servers | None) -> dict[Subject
     answered = _answered(servers)
     of_asset: dict[Subject, list[UnreachablePeer]] = {}
     for name, all_ in sorted(found.unheard.items()):
-        is_up = name in found.heard or _takes_part(answered.get(name))
+        is_up = _is_up(name, found, answered)
         for unheard in all_:
             if is_up and unheard.asset:
                 of_asset.setdefault(unheard.asset.subject, []).append(unheard)
@@ -76,15 +76,42 @@ def _answered(servers: Servers | None) -> dict[str, Server]:
     return {server.name: server for server in (servers.servers if servers else ())}
 
 
+def _is_up(name: str, found: PeerReachability, answered: Mapping[str, Server]) -> bool:
+    """Whether single replicas stopped and not the server: some leader hears it, or it answers us.
+
+    A server that answers us and that no leader hears is cut off from the others: one fault, whatever it holds.
+    """
+    missed_by_meta = any(unheard.asset is None for unheard in found.unheard[name])
+    return name in found.heard or (_takes_part(answered.get(name)) and not missed_by_meta)
+
+
 def _takes_part(server: Server | None) -> bool:
     return server is not None and server.jetstream is not None and not server.jetstream.disabled
 
 
-def _others(found: PeerReachability) -> Iterator[Finding]:
+def _others(found: PeerReachability, silence_ns: int) -> Iterator[Finding]:
     for name in sorted(found.heard - found.unheard.keys()):
-        yield passed(Subject(kind="server", name=name))
+        if name in found.late:
+            yield _late(name, found.late[name], silence_ns)
+        else:
+            yield passed(Subject(kind="server", name=name))
     for name in sorted(found.undecided):
         yield unknown(Subject(kind="server", name=name), "not heard in the only look", "run with --samples 2 or more")
+
+
+def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
+    """Not heard for some seconds: too short for a fault, and it is not healthy either."""
+    return Finding(
+        subject=Subject(kind="server", name=name),
+        severity=Severity.INFO,
+        confidence=Confidence.LOW,
+        message=f"{name} has not been heard for {silence(late_ns)}, and members answer every second:"
+        f" a fault from {silence(silence_ns)} on",
+        measured=late_ns,
+        threshold=silence_ns,
+        unit="duration",
+        how_to_get="run again in ten seconds",
+    )
 
 
 def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server | None, long_ns: int) -> Finding:
@@ -94,7 +121,12 @@ def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server
     who = f"peer {name}, whose name no server knows any more," if nameless else name
     since = f"for {silence(longest)}" if longest else "since their leaders took over"
     off = answered is not None and answered.jetstream is not None and answered.jetstream.disabled
-    state = f"{who} answers, but its JetStream is off" if off else f"{who} has not been heard {since}"
+    if off:
+        state = f"{who} answers, but its JetStream is off"
+    elif _takes_part(answered):
+        state = f"{who} answers us, and no leader has heard it {since}, as if the network between them were cut"
+    else:
+        state = f"{who} has not been heard {since}"
     return Finding(
         subject=Subject(kind="server", name=name),
         severity=None if flagged or longest >= long_ns else Severity.WARNING,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.consumer_lag.progress import quiet_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
@@ -20,18 +20,41 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     for stream in snapshots.last.led_streams():
         if stream.is_mqtt or not stream.consumers:
             continue
-        kinds: dict[tuple[object, ...], list[Consumer]] = defaultdict(list)
-        for consumer in stream.consumers:
-            if consumer.from_leader and _is_unused(consumer, idle_ns):
-                kinds[_kind(consumer)].append(consumer)
-        largest = max(kinds.values(), key=len, default=[])
-        yield _finding(stream, largest, many) if len(largest) >= many else passed(stream.subject)
+        without = [consumer for consumer in stream.consumers if consumer.from_leader and _has_no_client(consumer)]
+        unused = _largest_kind([consumer for consumer in without if _idle_ns(consumer) >= idle_ns])
+        lately = _largest_kind([consumer for consumer in without if not _was_served(consumer)])
+        if len(unused) >= many:
+            yield _finding(stream, unused, many)
+        elif len(lately) >= many:
+            yield unknown(
+                stream.subject,
+                f"{len(lately):,} consumers of one kind, for example {lately[0].name}, have no client and never had a"
+                f" delivery; not all of them are older than {span(idle_ns)}",
+                f"look again in {span(idle_ns)}: clients that start have come by then",
+            )
+        else:
+            yield passed(stream.subject)
 
 
-def _is_unused(consumer: Consumer, idle_ns: int) -> bool:
+def _largest_kind(consumers: Sequence[Consumer]) -> list[Consumer]:
+    kinds: dict[tuple[object, ...], list[Consumer]] = defaultdict(list)
+    for consumer in consumers:
+        kinds[_kind(consumer)].append(consumer)
+    return max(kinds.values(), key=len, default=[])
+
+
+def _has_no_client(consumer: Consumer) -> bool:
     client = consumer.push_bound if consumer.config.is_push else consumer.num_waiting > 0
+    return not client and not consumer.paused
+
+
+def _idle_ns(consumer: Consumer) -> int:
     age_ns = int((consumer.at - consumer.created).total_seconds() * 1e9) if consumer.created else 0
-    return not client and not consumer.paused and min(age_ns, quiet_ns(consumer) or 0) >= idle_ns
+    return min(age_ns, quiet_ns(consumer) or 0)
+
+
+def _was_served(consumer: Consumer) -> bool:
+    return consumer.delivered.consumer_seq > 0
 
 
 def _kind(consumer: Consumer) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 from jsdoctor.model.trend import Trend
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 Key = tuple[str, str, str]
 
@@ -40,13 +40,26 @@ def gone(
         key = _key(consumer)
         if stream is None or key in silent or (stream.account, stream.name, stream.created) not in created:
             continue
-        if key in there or (consumer.created and consumer.at - consumer.created < settled):
+        if key in there:
             yield passed(consumer.subject)
+        elif consumer.created and consumer.at - consumer.created < settled:
+            yield passed(consumer.subject) if _is_at_rest(consumer) else _short_lived(consumer)
         elif (reason := _why_unsure(consumer, stream)) is not None:
             yield unknown(consumer.subject, reason, "see what could not be seen, and run again")
         else:
             at_rest = Severity.INFO if settled and _is_at_rest(consumer) else severity
             yield _finding(consumer, stream, at_rest)
+
+
+def _short_lived(consumer: Consumer) -> Finding:
+    """It is gone with work left or clients waiting, but jobs make and delete consumers within minutes."""
+    age = int((consumer.at - consumer.created).total_seconds() * 1e9) if consumer.created else 0
+    waited = counted(consumer.num_pending + consumer.num_ack_pending, "message")
+    return unknown(
+        consumer.subject,
+        f"it was {span(age)} old and is gone, with {waited} that it had not done: a job may have deleted it",
+        "ask its owner; `nats stream info` shows which consumers are left",
+    )
 
 
 def _is_at_rest(consumer: Consumer) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, still_ns
+from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, still_ns, until
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
@@ -26,8 +26,9 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
     served = {(h.last.account, h.last.stream, h.last.answered_by) for h in trend.consumers() if _gets_new(h)}
     for history in trend.consumers():
         last, config = history.last, history.last.config
-        if _waits_for_pinned(history, still_for):
-            yield _pinned_finding(history, still_for)
+        if _waits_for_pinned(history):
+            long = still_ns(history) >= still_for + last.config.ack_wait_ns
+            yield _pinned_finding(history, still_for) if long else _pinned_works(history, still_for)
             continue
         by_design = last.paused or is_full(last) or delivers_by_design_late(last)
         if by_design or (config.is_push and config.flow_control):
@@ -46,11 +47,8 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
             yield _finding(history, still_for, others)
 
 
-def _waits_for_pinned(history: ConsumerHistory, still_for: int) -> bool:
-    """Whether clients wait for messages that belong to a pinned client, and that one does not ask.
-
-    What it has in its hands is due again after `ack_wait`: past that, a client that works is delivered it again.
-    """
+def _waits_for_pinned(history: ConsumerHistory) -> bool:
+    """Whether clients wait for messages that belong to a pinned client, and that one does not ask."""
     config = history.last.config
     pins = {tuple(group.pinned_client_id for group in reading.priority_groups) for reading in history.readings}
     return (
@@ -60,7 +58,17 @@ def _waits_for_pinned(history: ConsumerHistory, still_for: int) -> bool:
         and any(pins.pop())
         and all(reading.num_pending > 0 and reading.num_waiting > 0 for reading in history.readings)
         and not moved(history)
-        and still_ns(history) >= still_for + config.ack_wait_ns
+    )
+
+
+def _pinned_works(history: ConsumerHistory, still_for: int) -> Finding:
+    """What it has in its hands is due again after `ack_wait`: past that, a client that works is delivered it again."""
+    moment = until(history.last, still_for + history.last.config.ack_wait_ns, still_ns(history))
+    return unknown(
+        history.last.subject,
+        f"messages and clients wait for a client that the server has pinned and that got nothing for"
+        f" {span(still_ns(history))}: it may work on what it holds until {moment}",
+        f"look again after {moment}",
     )
 
 

@@ -65,7 +65,7 @@ def unbound(
             if (never or quiet >= idle_ns) and stands_still_ns(consumer, recent) is not None:
                 yield _not_yet(consumer, quiet, long_ns, never)
             else:
-                yield passed(consumer.subject)
+                yield _between_fetches(consumer, quiet, long_ns)
         else:
             reason = f"nobody asks for {counted(consumer.num_pending, 'message')}, but for how long is not known"
             yield unknown(consumer.subject, reason, f"run with --interval {long_ns // 1_000_000_000 + 1}s")
@@ -144,6 +144,17 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
             consumer.observed("created", consumer.created),
         ),
         how_to_get=f"look again after {moment}: then it is a fault",
+    )
+
+
+def _between_fetches(consumer: Consumer, quiet: int, long_ns: int) -> Finding:
+    """Nobody asks at this moment, and somebody did lately: a client between two fetches, or one that has just died."""
+    moment = until(consumer, long_ns, quiet)
+    return unknown(
+        consumer.subject,
+        f"nobody asks for {counted(consumer.num_pending, 'message')}, and the last sign of a client is {span(quiet)}"
+        f" old: a client between two fetches looks the same until {moment}",
+        f"look again after {moment}: a client that works has fetched by then",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.stored import StoredMessages
@@ -27,9 +27,10 @@ def stream_recreated(
     before = Incarnations(trend.snapshots[:-1] if trend else ())
     for stream in snapshots.last.led_streams():
         other = before.other_than(stream)
-        if other is not None and not _is_younger(other, params.integer("settled")):
-            yield recreated(other, stream, "between the samples")
-        elif other is None and (older_ns := _older_than_itself(stream, params)) > 0:
+        if other is not None:
+            young = _is_younger(other, params.integer("settled"))
+            yield _short_lived(other, stream) if young else recreated(other, stream, "between the samples")
+        elif (older_ns := _older_than_itself(stream, params)) > 0:
             if (stream.account, stream.name) not in known:
                 yield _restored(stream, older_ns)
         else:
@@ -70,6 +71,15 @@ def _older_than_itself(stream: Stream, params: Params) -> int:
     dates += [stream.state.first_ts] if stream.state.first_ts and stream.state.messages else []
     older_ns = _ns(min(dates), stream.created) if dates else 0
     return older_ns if older_ns >= params.integer("clock_error") else 0
+
+
+def _short_lived(before: Stream, now: Stream) -> Finding:
+    age = span(_ns(before.created, before.at)) if before.created else "some time"
+    return unknown(
+        now.subject,
+        f"it was deleted and created again between the samples, when it was {age} old: jobs do so with their streams",
+        "ask its owner; clients that remember sequences of the stream before it get nothing or errors",
+    )
 
 
 def _is_younger(stream: Stream, age_ns: int) -> bool:

@@ -33,7 +33,11 @@ def server_unhealthy(servers: Servers, snapshots: SnapshotSeries | None, params:
         errors = settled_reasons(lasting_reasons(server, servers.earlier), snapshots)
         uptime = uptime_ns(server)
         if not errors and reasons(server):
-            yield passed(server.subject)
+            yield unknown(
+                server.subject,
+                f"its health check fails for streams or consumers that have just changed: {summary(reasons(server))}",
+                "run again in ten seconds",
+            )
             continue
         young = uptime is not None and uptime < params.integer("start_up")
         started = f" (it started {span(uptime or 0)} ago and may be still recovering)" if young else ""

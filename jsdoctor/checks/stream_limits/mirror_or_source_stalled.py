@@ -11,6 +11,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.origins import (
     NO_SUCH_STREAM,
     Deployment,
+    Missing,
     Origin,
     ahead,
     missing,
@@ -70,6 +71,12 @@ def mirror_or_source_stalled(
                 "its leader has heard nothing of its origin yet, and does not say since when it leads",
                 f"run with --interval {span(params.integer('warn_silence'))}",
             )
+        elif late := _missing(list(origins_of(stream, history)), history, deployment):
+            yield unknown(
+                stream.subject,
+                f"{counted(late.count, 'message')} of its origins have not arrived for {span(int(late.for_ns))}",
+                f"run with --interval {span(params.integer('min_stall'))}",
+            )
         else:
             yield passed(stream.subject)
 
@@ -92,14 +99,18 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             f" the next {counted(by, 'message')} of the origin will not be copied"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
-    elif (
-        history and all(map(_is_heard, origins)) and (lost := missing(history, deployment, params.integer("min_stall")))
-    ):
+    elif history and (lost := _missing(origins, history, deployment)):
+        if lost.for_ns < params.integer("min_stall"):
+            return
         text = (
-            f"its lag is {max(origin.now.lag for origin in origins):,}, but {counted(lost, 'message')} of its origins"
-            f" did not arrive and nothing moves{_cause(stream, deployment)}"
+            f"its lag is {max(origin.now.lag for origin in origins):,}, but {counted(lost.count, 'message')} of its"
+            f" origins did not arrive and nothing moves{_cause(stream, deployment)}"
         )
-        yield Stall(text, Severity.ERROR, "", lost, 0, "count")
+        yield Stall(text, Severity.ERROR, "", lost.count, 0, "count")
+
+
+def _missing(origins: Sequence[Origin], history: StreamHistory, deployment: Deployment) -> Missing | None:
+    return missing(history, deployment) if all(map(_is_heard, origins)) else None
 
 
 def _of_origin(

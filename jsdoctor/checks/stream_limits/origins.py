@@ -118,27 +118,34 @@ class Deployment:
         return self._index[id(snapshot)].get((account, name))
 
 
-def missing(history: StreamHistory, deployment: Deployment, min_stall_ns: int) -> int:
-    """At least how many messages the origins had at the first reading that a copy at rest did not get by the last.
+class Missing(msgspec.Struct, frozen=True):
+    """At least how many messages of its origins a copy at rest did not get, and for how long, in nanoseconds."""
 
-    0 where nothing is missing or nothing can be said: a copy that moves, that takes only a part, an origin not seen, or
-    messages that may be younger than `min_stall_ns`. A server out of breath copies late, and says that lag is 0 too.
+    count: int
+    for_ns: float
+
+
+def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
+    """What the origins had at the first reading that a copy at rest did not get by the last.
+
+    None where nothing is missing or nothing can be said: a copy that moves, that takes only a part, an origin not seen.
+    A server out of breath copies late, and says that lag is 0 too: how long they are missing decides.
     """
     stream, config = history.last, history.last.config
     if history.first.state.last_seq != stream.state.last_seq:
-        return 0
+        return None
     if config.mirror is None and not deployment.stops_at_repeated_ids(stream):
-        return 0
+        return None
     sources = (config.mirror,) if config.mirror else config.sources
     if not all(source.takes_all for source in sources):
-        return 0
+        return None
     looks = [(deployment.earlier_origin(stream, s), deployment.present_origin(stream, s)) for s in sources]
     seen = [(earlier, present) for earlier, present in looks if earlier and present]
     if config.mirror:
         count = sum(_beyond(earlier, stream.state.last_seq) for earlier, _ in seen)
     else:
         count = max(sum(earlier.state.messages for earlier, _ in seen) - stream.state.last_seq, 0)
-    return count if count and _waiting_ns(count, seen, history.elapsed_s) >= min_stall_ns else 0
+    return Missing(count, _waiting_ns(count, seen, history.elapsed_s)) if count else None
 
 
 def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: float) -> float:
