@@ -168,6 +168,34 @@ async def subscriber_gone_from_a_plain_stream(site: Site) -> None:
     site.background(keep_publishing(site, "f18"))
 
 
+async def renamed_subject_in_a_deploy(site: Site) -> None:
+    """A deploy renamed the subject of a work queue and left the consumer's filter as it was: the queue fills."""
+    await site.stream("F19", subjects=["f19.old"], retention="workqueue", max_msgs=5, discard="new")
+    await site.consumer("F19", "worker", filter_subject="f19.old")
+    config = (await site.api("STREAM.INFO.F19"))["config"]
+    await site.api("STREAM.UPDATE.F19", {**config, "subjects": ["f19.new"]})
+    await site.publish("f19.new", 5)
+    await site.client.request("f19.new", b"x", timeout=10)
+
+
+async def paused_in_a_deploy(site: Site) -> None:
+    """A deploy paused the worker of a queue and nobody resumed it: the queue is full."""
+    await site.stream("F20", subjects=["f20"], retention="workqueue", max_msgs=5, discard="new")
+    await site.consumer("F20", "worker", pause_until="2099-01-01T00:00:00Z")
+    await site.publish("f20", 5)
+    await site.client.request("f20", b"x", timeout=10)
+
+
+async def release_that_never_acknowledges(site: Site) -> None:
+    """A new release of six workers takes messages and does not acknowledge them."""
+    await site.stream("F21", subjects=["f21"])
+    await site.publish("f21", 20)
+    for number in range(6):
+        await site.consumer("F21", f"worker-{number}", max_ack_pending=5, ack_wait=SECOND_NS)
+    await asyncio.gather(*(site.fetch("F21", f"worker-{number}", 5, ack=False) for number in range(6)))
+    await asyncio.sleep(2)
+
+
 def _fault(
     work: Work, code: str, subject: str, *beneath: str, alike: int = 1, since: tuple[int, int] = (2, 10)
 ) -> Fault:
@@ -193,4 +221,7 @@ FAULTS = (
     _fault(starts_beyond_the_end, "JSD407", "APP/P407/late"),
     _fault(impatient_and_given_up, "JSD409", "APP/F17/worker"),
     _fault(subscriber_gone_from_a_plain_stream, "JSD405", "APP/F18/push"),
+    _fault(renamed_subject_in_a_deploy, "JSD416", "APP/F19/worker", "JSD603 APP/F19"),
+    _fault(paused_in_a_deploy, "JSD414", "APP/F20/worker", "JSD603 APP/F20", since=(2, 11)),
+    _fault(release_that_never_acknowledges, "JSD403", "APP/F21/worker-0", alike=6),
 )

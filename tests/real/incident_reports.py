@@ -6,9 +6,23 @@ import os
 from pathlib import Path
 from typing import Any
 
+from nats.aio.client import Client
+
+from tests.deployment import add_stream, api
+
 Json = dict[str, Any]
 
 LOUD = ("warning", "error", "critical")
+
+
+async def place_stream(client: Client, name: str, server: str, **config: object) -> None:
+    """Add a stream with one copy, on that server."""
+    for _ in range(60):
+        made: Json = await add_stream(client, name, num_replicas=1, **config)
+        if made["cluster"]["leader"] == server:
+            return
+        await api(client, f"STREAM.DELETE.{name}")
+    raise AssertionError(f"a stream with one replica never lands on {server}")
 
 
 def label(reference: Json) -> str:

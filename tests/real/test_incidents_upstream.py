@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import HOUR_NS, add_stream, api
-from tests.real.incident_reports import Json, first_is
+from tests.deployment import HOUR_NS, add_stream
+from tests.real.incident_reports import first_is, place_stream
 from tests.real.outage import peers_of, with_client
 from tests.real.test_cluster_health import _is_missed
 from tests.real.ward import run_check
@@ -18,16 +18,6 @@ EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS)
 BOUNDS = {"max_bytes": 1 << 20, "max_age": HOUR_NS}
 
 
-async def _placed(client: Client, name: str, server: str, **config: object) -> None:
-    """A stream with one copy on that server."""
-    for _ in range(30):
-        made: Json = await add_stream(client, name, num_replicas=1, **config)
-        if made["cluster"]["leader"] == server:
-            return
-        await api(client, f"STREAM.DELETE.{name}")
-    raise AssertionError(f"a stream with one replica never lands on {server}")
-
-
 @EVERY_VERSION
 def test_dead_upstream(cluster_factory: ClusterFactory, version: str) -> None:
     """The origin of a mirror has one copy, on a server that dies: the mirror stands, and the server is the cause."""
@@ -36,8 +26,8 @@ def test_dead_upstream(cluster_factory: ClusterFactory, version: str) -> None:
     others = [name for name in cluster.names if name != dead]
 
     async def furnish(client: Client) -> None:
-        await _placed(client, "ORIGIN", dead, subjects=["origin"], **BOUNDS)
-        await _placed(client, "COPY", others[0], mirror={"name": "ORIGIN"}, **BOUNDS)
+        await place_stream(client, "ORIGIN", dead, subjects=["origin"], **BOUNDS)
+        await place_stream(client, "COPY", others[0], mirror={"name": "ORIGIN"}, **BOUNDS)
         await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
         await client.request("origin", b"x", timeout=10)
 

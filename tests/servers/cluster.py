@@ -48,17 +48,22 @@ class Cluster:
         app_account: str = "",
         accounts: str = "",
         node_config: Callable[[str], str] | None = None,
+        route_port: Callable[[str, int], int] | None = None,
     ) -> Self:
-        """Start *nodes* servers below *directory* and return when the deployment is ready for JetStream."""
+        """Start *nodes* servers below *directory* and return when the deployment is ready for JetStream.
+
+        `route_port` gives the port of a proxy in front of a node's routes, from its name and its own port.
+        """
         binary = server_binary(version)
         for attempt in range(1, _LAUNCH_ATTEMPTS + 1):
             name = f"C-{uuid.uuid4().hex[:8]}" if nodes > 1 else None
             names = [f"n{number}" for number in range(1, nodes + 1)]
             routes = dict(zip(names, free_ports(nodes), strict=True)) if name else {}
             shared = _accounts(app_account, accounts) + extra_config
+            reached = {node: route_port(node, own) if route_port else own for node, own in routes.items()}
             configs = {
                 node: _node(node, jetstream)
-                + _routes(node, name, routes)
+                + _routes(node, name, routes, reached)
                 + shared
                 + (node_config(node) if node_config else "")
                 for node in names
@@ -127,11 +132,15 @@ class Cluster:
         leaders = {self._meta(node).get("leader") for node in self._running()}
         return leaders.pop() if len(leaders) == 1 else None
 
-    def start(self, name: str, *, wait: bool = True) -> None:
-        """Start *name*, after a kill or stop with the same store and ports; then wait for a healthy deployment."""
+    def start(self, name: str, *, wait: bool = True, through: Callable[[Path], Path] | None = None) -> None:
+        """Start *name*, after a kill or stop with the same store and ports; then wait for a healthy deployment.
+
+        `through` gives the executable to start instead of the server's own: one that starts it in another way.
+        """
         before = self._servers.get(name)
         ports: Ports | None = before.ports if before else None
-        self._servers[name] = NatsServer.start(self._binary, self._configs[name], self.directory / name, ports=ports)
+        binary = through(self._binary) if through else self._binary
+        self._servers[name] = NatsServer.start(binary, self._configs[name], self.directory / name, ports=ports)
         self._paused.discard(name)
         if wait:
             self.wait_ready()
@@ -204,11 +213,14 @@ def _accounts(app_account: str, more: str) -> str:
     return f"system_account: SYS\naccounts {{\n{accounts}}}\n"
 
 
-def _routes(node: str, cluster: str | None, ports: Mapping[str, int]) -> str:
+def _routes(node: str, cluster: str | None, ports: Mapping[str, int], reached: Mapping[str, int]) -> str:
+    """`ports`: where each node listens. `reached`: where the others reach it, a proxy's port where there is one."""
     if cluster is None:
         return ""
-    urls = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports.values())
-    return f'cluster {{\n  name: {cluster}\n  listen: "127.0.0.1:{ports[node]}"\n  routes: [{urls}]\n}}\n'
+    urls = ", ".join(f'"nats://127.0.0.1:{port}"' for port in reached.values())
+    advertise = "" if reached[node] == ports[node] else f'  advertise: "127.0.0.1:{reached[node]}"\n'
+    listen = f'  listen: "127.0.0.1:{ports[node]}"\n'
+    return f"cluster {{\n  name: {cluster}\n{listen}{advertise}  routes: [{urls}]\n}}\n"
 
 
 @contextlib.contextmanager

@@ -1,0 +1,136 @@
+"""A slow disk and network partitions: one incident each, the cause first. Expectations were written before the runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import nats
+import nats.errors
+import pytest
+from nats.aio.client import Client
+
+from tests.deployment import HOUR_NS, add_stream, api
+from tests.real.incident_reports import first_is, place_stream
+from tests.real.outage import peers_of, with_client
+from tests.real.test_cluster_health import _is_missed, _monitors
+from tests.real.ward import run_check
+from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.servers.route_proxies import RouteProxies
+from tests.servers.slow_disk import slow_disk
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
+
+EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS)
+BOUNDS = {"max_bytes": 1 << 20, "max_age": HOUR_NS}
+SYNC_TAKES_MS = 2_500
+
+
+@EVERY_VERSION
+def test_slow_disk(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """The disk of one server takes seconds to write: its clients wait, its replicas fall behind, its log says why."""
+    cluster = cluster_factory(version, 3, jetstream="sync_interval: always\n  max_file_store: 2G")
+    slow = "n1"
+
+    async def furnish(client: Client) -> None:
+        await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
+        await place_stream(client, "SOLO", slow, subjects=["solo"], allow_direct=True, **BOUNDS)
+
+    with_client(cluster, furnish)
+    cluster.stop(slow)
+    cluster.start(slow, through=slow_disk(tmp_path, SYNC_TAKES_MS))
+    wait_until(lambda: _is_slow(cluster, slow), "the slow server to say so three times", timeout=120)
+    logs = [word for name in cluster.names for word in ("--logs", str(cluster.node(name).log_path))]
+    first_is(run_check("--server", cluster.url("sys"), *logs)[1], f"JSD814 {slow}")
+
+
+def _is_slow(cluster: Cluster, slow: str) -> bool:
+    """Write to and read from the stream on that server. Whether its log has told of three slow turns."""
+    asyncio.run(_write_and_read(cluster.node(slow).url.replace("nats://", "nats://app:app@")))
+    log = cluster.node(slow).log_path.read_text()
+    return log.count("Readloop processing time: ") + log.count("took too long: ") >= 3
+
+
+async def _write_and_read(url: str) -> None:
+    client = await nats.connect(url)
+    try:
+        for _ in range(4):
+            await client.publish("solo", b"x")
+            await client.publish("orders", b"x")
+            await client.publish("$JS.API.DIRECT.GET.SOLO.solo", b"", reply=client.new_inbox())
+        with contextlib.suppress(nats.errors.Error):  # what the publisher loses is what the report is about
+            await client.flush(timeout=30)
+    finally:
+        await client.close()
+
+
+@EVERY_VERSION
+def test_partition(cluster_factory: ClusterFactory, version: str) -> None:
+    """A server runs and answers its clients, but reaches no other: for the rest it is away, and for itself all is."""
+    with RouteProxies() as proxies:
+        cluster = cluster_factory(version, 3, route_port=proxies.port)
+        alone = next(name for name in cluster.names if name != cluster.meta_leader())
+        with_client(cluster, lambda client: _furnish(client, alone))
+        proxies.cut(alone)
+        others = [name for name in cluster.names if name != alone]
+        wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the majority to lead", timeout=60)
+        wait_until(
+            lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(alone)),
+            "the server to be silent for ten seconds",
+            timeout=60,
+        )
+        wait_until(
+            lambda: not cluster.monitor(alone, "/jsz")["meta_cluster"].get("leader"), "no leader alone", timeout=60
+        )
+        wait_until(lambda: not peers_of(cluster, "ORDERS", asked=[alone]), "no leader of the stream alone", timeout=60)
+        _majority_sees(cluster, alone)
+        # Routes are not judged in the first minute of a cluster; the test does not wait for it.
+        first_is(run_check(*_monitors(cluster), "--set", "JSD718.start_up=1s")[1], "JSD718 cluster", "JSD703")
+        cluster.close()
+
+
+def _majority_sees(cluster: Cluster, alone: str) -> None:
+    """The server that the others do not hear is the cause of what each login misses."""
+    for user, seen in (("sys", "JSD901"), ("app", "JSD702")):
+        own = cluster.node(alone).url.rpartition(":")[2]
+        majority = [url for url in cluster.servers(user) if not url.endswith(f":{own}")]
+        first_is(run_check("--server", ",".join(majority))[1], f"JSD703 {alone}", seen)
+
+
+@EVERY_VERSION
+def test_one_way_partition(cluster_factory: ClusterFactory, version: str) -> None:
+    """A server hears all others and nobody hears it: its routes are up, and it believes that all is well."""
+    with RouteProxies() as proxies:
+        cluster = cluster_factory(version, 3, route_port=proxies.port)
+        alone = next(name for name in cluster.names if name != cluster.meta_leader())
+        with_client(cluster, lambda client: _furnish(client, alone))
+        others = [name for name in cluster.names if name != alone]
+        with_client(cluster, lambda client: _lead_elsewhere(client, alone))
+        proxies.mute(alone)
+        wait_until(
+            lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(alone)),
+            "the server to be silent for ten seconds",
+            timeout=60,
+        )
+        _majority_sees(cluster, alone)
+        first_is(run_check(*_monitors(cluster), "--set", "JSD718.start_up=1s")[1], f"JSD703 {alone}", "JSD706")
+        cluster.close()
+
+
+async def _lead_elsewhere(client: Client, alone: str) -> None:
+    for _ in range(30):
+        leader = (await api(client, "STREAM.INFO.ORDERS"))["cluster"].get("leader")
+        if leader not in (None, alone):
+            return
+        if leader:
+            await api(client, "STREAM.LEADER.STEPDOWN.ORDERS")
+        await asyncio.sleep(0.3)
+    raise AssertionError(f"ORDERS stays with {alone}")
+
+
+async def _furnish(client: Client, alone: str) -> None:
+    """A replicated stream, and one whose only copy is on that server."""
+    await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
+    await client.request("orders", b"x", timeout=10)
+    await place_stream(client, "SOLO", alone, subjects=["solo"], **BOUNDS)
