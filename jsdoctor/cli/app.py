@@ -25,6 +25,7 @@ from jsdoctor.cli.help_texts import (
 from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.option_groups import Given, takes
 from jsdoctor.cli.targets import resolve, writes_nagios
+from jsdoctor.cli.usage_errors import RedactingGroup
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
     name="jsdoctor",
+    cls=RedactingGroup,
     help="Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown.",
     epilog=(
         "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 usage, 3 inconclusive (evidence missing), "

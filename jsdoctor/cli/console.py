@@ -46,11 +46,11 @@ def ascii_only(stream: TextIO) -> bool:
 
 def say(message: str, hint: str = "") -> None:
     """One message for the person, on stderr, with what to do next below it; without what has the shape of a secret."""
-    from jsdoctor.parse.redact import scrub_text
+    from jsdoctor.parse.redact import scrub_line
 
-    sys.stderr.write(f"jsdoctor: {printable(scrub_text(message))}\n")
-    for line in hint.splitlines():
-        sys.stderr.write(f"  {printable(scrub_text(line))}\n")
+    sys.stderr.write(f"jsdoctor: {printable(scrub_line(message))}\n")
+    for line in scrub_line(hint).splitlines():  # a PEM block has several lines
+        sys.stderr.write(f"  {printable(line)}\n")
 
 
 @contextlib.contextmanager

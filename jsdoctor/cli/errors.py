@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -31,9 +32,10 @@ def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) ->
 
     code = _guarded(work, tell)
     if told:
+        from jsdoctor.parse.redact import scrub_line
         from jsdoctor.render.nagios import unknown_line
 
-        sys.stdout.write(unknown_line("; ".join(told), ascii_only(sys.stdout)))
+        sys.stdout.write(unknown_line(scrub_line("; ".join(told)), ascii_only(sys.stdout)))
     return code if isinstance(code, NagiosState) else NagiosState.UNKNOWN
 
 
@@ -61,8 +63,16 @@ def _guarded(work: Callable[[], ExitCode | NagiosState], tell: Callable[..., Non
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours must not look like a finding
-        if os.environ.get("JSDOCTOR_DEBUG"):
-            traceback.print_exc()
-        kind = f"{type(error).__name__}: {error}"
-        tell(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
-        return ExitCode.INTERNAL
+        return _unexpected(error, tell)
+
+
+def _unexpected(error: Exception, tell: Callable[..., None]) -> ExitCode:
+    """What nothing has handled: a bug, but for a name that no file can have."""
+    if os.environ.get("JSDOCTOR_DEBUG"):
+        traceback.print_exc()
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        tell("a file name that was given is longer than this system allows", "check the paths")
+        return ExitCode.USAGE
+    kind = f"{type(error).__name__}: {error}"
+    tell(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
+    return ExitCode.INTERNAL

@@ -19,6 +19,14 @@ import msgspec
 
 from jsdoctor.model.exchange import Exchange, Sample
 from jsdoctor.model.gap import Gap
+from jsdoctor.parse.secret_forms import (
+    BARE_LOGIN,
+    LOGIN,
+    SHAPES,
+    may_name_a_secret_inside,
+    without_issued,
+    without_named,
+)
 from jsdoctor.parse.shown_tokens import hide_shown_tokens
 
 SHORTEST_GIVEN = 6
@@ -26,20 +34,6 @@ SHORTEST_GIVEN = 6
 _SHORTEST_FOUND = 8
 _LONG = 16
 
-_LOGIN = re.compile(rb"://(?P<user>[^\s\"/?#:@]*:)?(?P<secret>[^\s\"/?#]+)(?=@)")
-# Each begins with letters that are seldom, which is what makes looking for it fast.
-_SHAPES = {
-    "pem": re.compile(rb"-----BEGIN [A-Z0-9 ]+-----[^\"]*?(?:-----END [A-Z0-9 ]+-----|(?=\")|\Z)"),
-    "jwt": re.compile(rb"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
-    "seed": re.compile(rb"S[UAOCNX][A-Z2-7]{56}"),  # nkeys `strkey.go`: prefix, type, key and checksum in base32
-}
-_CALLED_LIKE = re.compile(rb"(?i)tok|pass|pwd|secret|key|cred|seed|jwt|authori")
-_CALLED = re.compile(
-    rb"(?i)(?<![a-z0-9_.-])((?:[a-z0-9_.-]*[_.-])?(?:auth_?token|token|pass(?:w(?:or)?d|phrase)?|pwd|credentials?|seed|jwt"
-    rb"|secret(?:[_-]?(?:access[_-]?)?key)?|(?:api|access|private|signing)[_-]?key|authorization))"
-    rb"([\\\"']*\s*[:=]\s*[\\\"']*(?:(?:bearer|basic|digest)\s+)?|\s+\\?\")"
-    rb"(?!\[redacted:|\(not shown)(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\]+)"
-)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 _ESCAPED = re.compile(rb'"[^"\\]*\\.(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 _KEY_WORDS = tuple(b"pass pwd token secret seed credential jwt api_key apikey api-key private_key private-key".split())
@@ -47,6 +41,7 @@ _AFTER_KEY_WORD = re.compile(rb'[^"\\]*"\s*:\s*("(?:[^"\\]|\\.)+"|-?\d[\d.eE+-]*
 _FIELD = re.compile(rb"[a-z_]+")
 _NOT_ONLY_TEXT = re.compile(rb"[a-z_]+|[\s\d+\-.,:{}\[\]aeflnrstuE]+")
 """What may also be the name of a field, or stand outside of a string: numbers, true, false, null, brackets."""
+_BESIDE_A_NAME = b"[redacted:key]"
 _NOTHING = re.compile(rb"(?!)")
 _WORD = re.compile(r"[a-z_.-]*")
 
@@ -79,22 +74,14 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
     scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
     return Redacted(
         samples=tuple(_sample(sample, scrubber) for sample in samples),
-        counts=dict(sorted((scrubber.counts + Counter(login=shown)).items())),
+        counts=dict(sorted((+scrubber.counts + Counter(login=shown)).items())),
         too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < SHORTEST_GIVEN})),
     )
 
 
 def scrub_line(text: str) -> str:
-    """A line of a log without what shows itself: what is called token or password, logins in URLs, seeds, JWTs, PEM."""
-    raw = _of_shapes().text(text.encode(errors="surrogatepass"))
-    if _CALLED_LIKE.search(raw):
-        raw = _CALLED.sub(rb"\1\2[redacted:key]", raw)
-    return raw.decode(errors="surrogatepass")
-
-
-def scrub_text(text: str) -> str:
-    """Text of our own that may quote what was given: without logins in URLs, seeds, JWTs and PEM."""
-    return _of_shapes().text(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
+    """Text without the secrets that show themselves: by form, as logins in URLs, beside a name that says so."""
+    return _of_shapes().line(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
 
 
 @cache
@@ -116,10 +103,10 @@ class _Scrubber:
     def body(self, body: bytes) -> bytes:
         """A reply without secrets: valid JSON if it was."""
         if not _is_json(body):
-            return self.text(body)
+            return self.line(body)
         for start, end in reversed(_secret_values(body)):
             body = body[:start] + b'"' + self._mark("key") + b'"' + body[end:]
-        if self._ambiguous and self._ambiguous.search(body):
+        if (self._ambiguous and self._ambiguous.search(body)) or may_name_a_secret_inside(body):
             return _STRING.sub(self._string, body)
         # Between strings with escapes, what is looked for stands only inside of strings, and as it is.
         parts: list[bytes] = []
@@ -133,9 +120,20 @@ class _Scrubber:
         """Any text without secrets; of the copies, those that are named, or all."""
         if pattern := copies or self._copies:
             text = pattern.sub(lambda found: self._mark(self._kinds[found[0]]), text)
-        for kind, shape in _SHAPES.items():
+        for kind, shape in SHAPES.items():
             text = shape.sub(lambda _, kind=kind: self._mark(kind), text)  # type: ignore[misc]
-        return _LOGIN.sub(self._login, text)
+        text, issued = without_issued(text, b"[redacted:token]")
+        if issued:
+            self.counts["token"] += issued
+        text = LOGIN.sub(self._login, text)
+        return BARE_LOGIN.sub(self._login, text) if b"@" in text else text
+
+    def line(self, text: bytes) -> bytes:
+        """Any text without secrets and without values beside a name that says what they are."""
+        text = self.text(text)
+        clean = without_named(text, _BESIDE_A_NAME)
+        self.counts["key"] += clean.count(_BESIDE_A_NAME) - text.count(_BESIDE_A_NAME)
+        return clean
 
     def _mark(self, kind: str) -> bytes:
         self.counts[kind] += 1
@@ -144,7 +142,8 @@ class _Scrubber:
     def _login(self, found: re.Match[bytes]) -> bytes:
         if b"[redacted:" in found[0]:
             return found[0]
-        return b"://" + (found["user"] or b"") + self._mark("url_login")
+        secret = _secret_of(found)
+        return found[0].removesuffix(secret) + self._mark("url_login")
 
     def _string(self, found: re.Match[bytes]) -> bytes:
         colon = found["key"] or b""
@@ -152,7 +151,7 @@ class _Scrubber:
         if colon and _FIELD.fullmatch(quoted[1:-1]):
             return found[0]  # the name of a field, whatever the password is
         plain = _unescaped(quoted)
-        clean = self.text(plain)
+        clean = self.line(plain)
         if clean == plain:
             return found[0]
         return (b'"' + clean + b'"' if plain == quoted[1:-1] else _quoted(clean)) + colon
@@ -160,7 +159,7 @@ class _Scrubber:
 
 def _sample(sample: Sample, scrubber: _Scrubber) -> Sample:
     def clean(text: str) -> str:
-        return scrubber.text(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
+        return scrubber.line(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
 
     def gap(found: Gap) -> Gap:
         names = {name: clean(getattr(found.subject, name)) for name in ("name", "account", "stream")}
@@ -188,9 +187,14 @@ def _learn(body: bytes) -> Iterator[Secret]:
         plain = _unescaped(value) if value.startswith(b'"') else value
         yield Secret("key", plain.decode(errors="replace"))
     for text in _with_urls(body):
-        for found in _LOGIN.finditer(text):
-            login = found["secret"].decode(errors="replace")
+        for found in LOGIN.finditer(text):
+            login = _secret_of(found).decode(errors="replace")
             yield from (Secret("url_login", form) for form in {login, unquote(login)})
+
+
+def _secret_of(found: re.Match[bytes]) -> bytes:
+    groups = found.groupdict()
+    return bytes(groups["secret"] or groups.get("secret_") or b"")
 
 
 def _with_urls(body: bytes) -> Iterator[bytes]:

@@ -6,7 +6,6 @@ login, and every format quotes it. So the redactor takes the values before a for
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
@@ -16,11 +15,11 @@ import msgspec
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.secret_forms import may_hold_a_secret
 
 _T = TypeVar("_T")
 _OURS = (Rule, Symptom)
 """Pages of this project: their examples have logins."""
-_MAYBE = re.compile(r"(?i)://|eyJ|-----BEGIN|S[UAOCNX][A-Z2-7]{20}|tok|pass|pwd|secret|key|cred|seed|jwt|authori")
 _REDACTED = "[redacted:key]"
 
 
@@ -45,7 +44,7 @@ def _secret(value: str) -> str:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        cleaned = scrub_line(value) if type(value) is str and _MAYBE.search(value) else value
+        cleaned = scrub_line(value) if type(value) is str and may_hold_a_secret(value) else value
         return value if cleaned == value else cleaned
     if isinstance(value, _OURS):
         return value
@@ -86,4 +85,4 @@ def _mapping(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 def _is_called(key: str, value: str) -> bool:
     line = f"{key}: {value}"
-    return bool(value) and _MAYBE.search(key) is not None and scrub_line(line) != line
+    return bool(value) and may_hold_a_secret(key) and scrub_line(line) != line

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.redact import scrub_line
 
 MARK = "[redacted:text]"
 _SERVERS_OWN = ("_nats.", "io.nats.")
@@ -26,7 +26,7 @@ def withheld(value: Any, key: str = "") -> Any:
         return {name: withheld(inner, sides.get(name) or name) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [withheld(inner) for inner in value]
-    return scrub_text(value) if isinstance(value, str) else value
+    return scrub_line(value) if isinstance(value, str) else value
 
 
 def is_withheld(value: Any) -> bool:

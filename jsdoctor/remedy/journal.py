@@ -18,7 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Step
-from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.withheld import is_withheld, withheld
 from jsdoctor.remedy.operation import JournalNote
 from jsdoctor.remedy.private import Private
@@ -238,7 +238,7 @@ class Journal:
 def _shareable(entry: JournalEntry) -> JournalEntry:
     """The line as it may be shown: see ADR 0019."""
     plan = shareable(entry.plan) if entry.plan else None
-    before, data, text = withheld(entry.before), withheld(entry.data), scrub_text(entry.text)
+    before, data, text = withheld(entry.before), withheld(entry.data), scrub_line(entry.text)
     return msgspec.structs.replace(entry, before=before, data=data, text=text, plan=plan)
 
 

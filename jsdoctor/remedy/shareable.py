@@ -5,20 +5,18 @@ from __future__ import annotations
 import msgspec
 
 from jsdoctor.model.plan import Plan, Request, Step
-from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.parse.withheld import withheld
 
 
 def shareable(plan: Plan) -> Plan:
     """The plan without texts of users in its configurations. It can be carried out as before: no step sends those."""
-    return msgspec.structs.replace(plan, steps=tuple(map(_step, plan.steps)))
+    return scrubbed(msgspec.structs.replace(plan, steps=tuple(map(_step, plan.steps))))
 
 
 def _step(step: Step) -> Step:
     return msgspec.structs.replace(
         step,
-        effect=scrub_line(step.effect),
-        findings=tuple(map(scrub_line, step.findings)),
         base=withheld(step.base),
         values=withheld(step.values),
         requests=tuple(map(_request, step.requests)),

@@ -11,8 +11,9 @@ import msgspec
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.model.plan import Plan
-from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
+from jsdoctor.remedy.shareable import shareable
 from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
@@ -24,7 +25,8 @@ _STYLES = {Ending.MANUAL: "bold cyan", Ending.NOT_ALLOWED: "bold cyan", Ending.U
 
 
 def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions) -> str:
-    """The plan in that format."""
+    """The plan in that format, as it may be shown: a plan of a file may come from anywhere."""
+    plan = shareable(plan)
     match wanted:
         case PlanFormat.JSON:
             return plan_json(plan)
@@ -50,7 +52,8 @@ def render_options(color: Color, max_examples: int | None = None) -> RenderOptio
 
 
 def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: RenderOptions, journal: str) -> str:
-    """How the steps ended, in that format."""
+    """How the steps ended, in that format, without secrets."""
+    outcomes = [scrubbed(outcome) for outcome in outcomes]
     if wanted is PlanFormat.JSON:
         return dumps({"schema": OUTCOME_SCHEMA, "journal": journal, "steps": [_document(one) for one in outcomes]})
     page = Page(options)
@@ -63,9 +66,9 @@ def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: Re
         style = "bold green" if outcome.ending in GOOD else _STYLES.get(outcome.ending, "bold red")
         page.line((f"{step.id}. ", "bold"), (outcome.ending.value, style), f" {step.subject.label} · {step.action}")
         if outcome.failure:
-            page.line(f"Failed: {scrub_text(outcome.failure)}", indent=3)
+            page.line(f"Failed: {outcome.failure}", indent=3)
         if outcome.text:
-            page.line(scrub_text(outcome.text), indent=3)
+            page.line(outcome.text, indent=3)
         for loss in outcome.losses:
             page.line((f"Lost: {loss.text}", "bold red"), indent=3)
             if loss.backup:
@@ -83,7 +86,7 @@ def _document(outcome: StepOutcome) -> dict[str, object]:
         "action": step.action,
         "subject": msgspec.to_builtins(step.subject),
         "ending": outcome.ending.value,
-        "text": scrub_text(outcome.text),
-        "failure": scrub_text(outcome.failure),
+        "text": outcome.text,
+        "failure": outcome.failure,
         **({"losses": msgspec.to_builtins(outcome.losses)} if outcome.losses else {}),
     }

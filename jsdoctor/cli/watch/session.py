@@ -11,7 +11,7 @@ from jsdoctor.engine.activity import Activities, busiest, follow
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
-from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.watch.notification import Notification
 from jsdoctor.render.watch.view import ScreenView
@@ -63,7 +63,7 @@ class Session:
             watch=self.watch,
             report=self.report,
             activities=scrubbed(tuple(one for one in busiest(self._activities, _MOVING_SHOWN) if one.movement)),
-            problem=scrub_text(self.problem),
+            problem=scrub_line(self.problem),
             paused=paused,
             next_check_s=next_check_s,
         )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.nearest import did_you_mean
-from jsdoctor.parse.redact import scrub_text
+from jsdoctor.parse.redact import scrub_line
 
 # One-letter schemes are Windows drive letters (natscontext `parseScheme`).
 _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):", re.IGNORECASE)
@@ -78,7 +78,7 @@ def read_path(path: Path, origin: str) -> bytes:
 
 def shown_path(path: Path | str) -> str:
     """A path for a message, quoted; what does not look like one may be a secret that was given in its place."""
-    text = scrub_text(str(path))
+    text = scrub_line(str(path))
     if "[redacted:" not in text and _LIKE_A_PATH.search(text):
         return repr(text)
     return f"the value that was given (not shown: its {len(str(path))} characters do not look like a path)"

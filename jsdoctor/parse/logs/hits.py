@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
-from jsdoctor.parse.logs.rows import HitRow, KeptLine
+from jsdoctor.parse.logs.rows import Fields, HitRow, KeptLine
 from jsdoctor.parse.logs.series import NO_TIME, File
 from jsdoctor.parse.logs.signature_counter import EXEMPLARS
+from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.scrubbed import scrubbed_fields
 
 BUCKETS = 512
 """A histogram with more spans than this gets wider ones: two minutes, four, and so on."""
@@ -62,7 +64,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
     return Occurrence(
         signature=signature,
         logged_by=server,
-        fields=rows[0].hits.subject,
+        fields=_subject(rows[0].hits.subject, firsts),
         count=sum(row.hits.count for row in rows),
         dated=sum(count for first, _, count in histogram.spans() if first >= DATED_US),
         zoned=zoned,
@@ -71,6 +73,14 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) ->
         measures=tuple(measures[field] for field in sorted(measures)),
         exemplars=tuple([row.file.exemplar(row.hits.start, seen) for seen, row in _shown(firsts, lasts)]),
     )
+
+
+def _subject(captured: Fields, firsts: list[_SeenIn]) -> Fields:
+    """The subject without secrets: a pattern may have cut a login so that only its line still shows what it is."""
+    if not firsts:
+        return captured
+    text = firsts[0][0].text
+    return scrubbed_fields(captured, text, scrub_line(text))
 
 
 def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:

@@ -1,0 +1,114 @@
+"""How secrets look in text: forms that show themselves, and values whose name or place says what they are.
+
+Forms of nkeys, JWTs and PEM are those of `nats-io/nkeys` and of RFC 7519 and 7468; those of other services are the
+prefixes that their documentation states. A value without a form of its own is a secret only beside a name that says so:
+ordinary words, public keys and names of streams stay. See docs/adr/0008.
+"""
+
+from __future__ import annotations
+
+import re
+
+LOGIN = re.compile(
+    # Azure names a container before the @, and our own hints show where a login goes.
+    # A path of a file system has lost one slash.
+    rb"://?(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)(?!git@|(?:USER:)?(?:PASSWORD|TOKEN)@)"
+    rb"(?:(?P<user>[^\s\"/?#:@]*:)?(?P<secret>[^\s\"/?#]+)(?=@)"
+    # A password with / ? or #, which should have been escaped; not a port and a path with an @ in it.
+    rb"|(?P<user_>[^\s\"/?#:@\[]*:)(?!\d{1,5}[/?#])(?P<secret_>[^\s\"]+?)(?=@))"
+)
+BARE_LOGIN = re.compile(
+    rb"(?<![\w.:/@\[-])(?P<user>[\w.-]+:)(?P<secret>[^\s\"/:@]{6,})(?=@(?!sha)(?:[\w-]+\.)*[\w-]+(?:\.\w+|:\d{2,5}\b))"
+)
+"""A URL that lost its scheme: `app:password@host:4222`."""
+# Each begins with letters that are seldom, which is what makes looking for it fast.
+SHAPES = {
+    "pem": re.compile(rb"-----BEGIN [A-Z0-9 ]+-----[^\"]*?(?:-----END [A-Z0-9 ]+-----|(?=\")|\Z)"),
+    "jwt": re.compile(rb"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?|eyJ[A-Za-z0-9_-]{24,}"),
+    "seed": re.compile(rb"S[UAOCNX][A-Z2-7]{56}"),  # nkeys `strkey.go`: prefix, type, key and checksum in base32
+}
+_PREFIXES = (
+    *(b"AKIA", b"ASIA", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-", b"xox", b"_live_"),
+    *(b"sk-", b"AIza", b"npm_", b"pypi-", b"hf_", b"dop_v1_", b"SG.", b"hvs.", b"hvb.", b"AGE-SECRET-KEY-", b"$2"),
+    *(b"hooks.slack.com/", b"/api/webhooks/"),
+)
+_ISSUED = re.compile(
+    rb"(?<![A-Za-z0-9_-])(?:A[KS]IA[A-Z0-9]{16}(?![A-Z0-9])|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{40,}"
+    rb"|glpat-[\w-]{20,}|xox[abeoprs]-[A-Za-z0-9-]{20,}|[rs]k_live_[A-Za-z0-9]{20,}"
+    rb"|sk-(?:[a-z]+[0-9]*-)*[A-Za-z0-9_]{32,}|AIza[\w-]{35}|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|hf_[A-Za-z0-9]{30,}"
+    rb"|dop_v1_[0-9a-f]{64}|SG\.[\w-]{22}\.[\w-]{40,}|hv[sb]\.[\w-]{24,}|AGE-SECRET-KEY-1[A-Z0-9]{50,})"
+    rb"|\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"
+    rb"|(?<=hooks\.slack\.com/)[\w/-]{20,}|(?<=/api/webhooks/)\d+/[\w-]{20,}"
+)
+_WORDS = tuple(b"pass pwd token secret key cred seed jwt auth bearer cookie sig".split())
+_NAMED = re.compile(rb"(?i)" + rb"|".join(_WORDS))
+_GOES_ON = re.compile(rb"[\w.-]*[\s:=\\']")
+_MAYBE = re.compile("@|eyJ|-----BEGIN|S[UAOCNX][A-Z2-7]{20}|" + rb"|".join(map(re.escape, _PREFIXES)).decode())
+_MAYBE_NAMED = re.compile(_NAMED.pattern.decode())
+_NAME = (
+    rb"(?:[a-z0-9_.-]*(?:token|passw(?:or)?d|passphrase|secret)"
+    rb"|(?:[a-z0-9_.-]*[_.-])?(?:pass|pwd|seed|jwt|authorization"
+    rb"|(?:client)?secret[_-]?(?:access[_-]?)?key"
+    rb"|(?:shared[_-]?)?(?:api|access|account|private|signing|encryption|cipher)[_-]?key))"
+)
+_IS = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
+_MARKED = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
+_MARKED += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
+"""Not redacted already, no reference to a variable, no object that holds the value somewhere, no sentence."""
+_VALUE = rb"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\&]+)"
+_WORD = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
+"""Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
+_BESIDE_A_NAME = (
+    re.compile(
+        rb"(?i)(?<![a-z0-9_.-])("
+        + _NAME
+        + rb"(?:"
+        + _IS
+        + rb"(?:(?:bearer|basic|digest)\s+)?+|\s+\\?\"))"
+        + _MARKED
+        + _VALUE
+    ),
+    re.compile(rb"((?i:\b(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE),
+    re.compile(rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _WORD + _VALUE),
+    re.compile(rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
+    re.compile(
+        rb"(?i)(\b(?:name|key)" + _IS + rb"[a-z0-9_.-]*(?:password|passwd|pwd|token|secret|seed|jwt|creds|key)"
+        rb"[\\\"']*,?\s*[\\\"']*value" + _IS + rb")" + _MARKED + _VALUE
+    ),
+    re.compile(rb"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{16,}"),
+    re.compile(rb"(?i)(\bauth" + _IS + rb")[a-z0-9+/]{16,}={0,2}"),
+    re.compile(rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _IS + rb")[a-z0-9+/%_=-]{16,}"),
+    re.compile(rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]+=[^\"\\\r\n]+"),
+)
+
+
+def without_issued(text: bytes, mark: bytes) -> tuple[bytes, int]:
+    """Tokens and keys that other services issue, and hashes of passwords, replaced; and how many."""
+    if not any(prefix in text for prefix in _PREFIXES):
+        return text, 0
+    return _ISSUED.subn(mark, text)
+
+
+def may_hold_a_secret(text: str) -> bool:
+    """A quick look: False says that there is none."""
+    return _MAYBE.search(text) is not None or _MAYBE_NAMED.search(text) is not None
+
+
+def may_name_a_secret_inside(body: bytes) -> bool:
+    """Whether a string of a JSON document may name one. Names of fields, which a quote follows, do not count."""
+    lower = body.lower()
+    for word in _WORDS:
+        at = lower.find(word)
+        while at >= 0:
+            if _GOES_ON.match(body, at + len(word)):
+                return True
+            at = lower.find(word, at + 1)
+    return False
+
+
+def without_named(text: bytes, mark: bytes) -> bytes:
+    """Values beside a name that says what they are (`password=…`, `--token …`, `Cookie: …`), replaced."""
+    if _NAMED.search(text):
+        for pattern in _BESIDE_A_NAME:
+            text = pattern.sub(lambda found: found[1] + mark, text)
+    return text
