@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jsdoctor import __version__
+from jsdoctor.cli import compare_options as comparing
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.completion import complete_page
@@ -20,6 +21,7 @@ from jsdoctor.cli.help_texts import (
     BASELINE_HELP,
     CAPTURE_HELP,
     CHECK_HELP,
+    COMPARE_HELP,
     DIAGNOSE_HELP,
 )
 from jsdoctor.cli.logs.engine import Engine
@@ -129,6 +131,27 @@ def audit(given: Given, logs: opt.LogPaths, engine: opt.AuditEngine = Engine.AUT
         return run_check(judge_options(given), EvidenceRequest(logs=asked))
 
     raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
+
+
+@app.command(help=COMPARE_HELP, context_settings=CONTEXT_SETTINGS)
+def compare(
+    earlier: comparing.EarlierReport,
+    later: comparing.LaterReport,
+    format_: comparing.CompareFormat = None,
+    output: opt.Output = None,
+    fail_on: opt.FailOn = None,
+    max_examples: comparing.MaxFindings = 20,
+    color: opt.ColorChoice = Color.AUTO,
+) -> None:
+    """Compare two reports; its help is COMPARE_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.compare_run import run_compare
+
+        return run_compare((earlier, later), output, format_, fail_on=fail_on, max_examples=max_examples, color=color)
+
+    raise typer.Exit(guarded(work))
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)

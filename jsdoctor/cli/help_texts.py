@@ -29,6 +29,17 @@ Examples:
   jsdoctor check --logs nats.log                    one file, at once, without Spark
 """
 
+COMPARE_HELP = """Compare two JSON reports: which findings are new, worse, better, gone, or not judged any more.
+
+The reports may be of check or audit, of any age. Exit code 1: a finding at or above --fail-on is new or worse.
+
+\b
+Examples:
+  jsdoctor check -o today.json                       a report a day
+  jsdoctor compare yesterday.json today.json         what has changed since
+  jsdoctor compare main.json branch.json -o diff.md  for a merge request
+"""
+
 CAPTURE_HELP = """Capture the evidence of a live deployment into a file, to be checked later or elsewhere.
 
 Reads only, but for the consumer that a --scan makes and deletes. Secrets are taken out before anything is written.

@@ -8,13 +8,11 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.engine.judged import is_undecided, was_judged
 from jsdoctor.model.report import Report, Result
 
 MAX_CHANGES = 500
 """Changes that a watch remembers; older ones are forgotten."""
-
-_NOT_JUDGED = (Outcome.NOT_EVALUATED, Outcome.ERROR)
 
 
 class ChangeKind(StrEnum):
@@ -88,16 +86,6 @@ def _change(before: OpenFinding | None, result: Result) -> ChangeKind | None:
 def _is_judged(report: Report, earlier: Result) -> bool:
     """Whether the silence of this report means that the finding is gone."""
     code, subject = earlier.rule.code, earlier.finding.subject
-    verdicts = [verdict for verdict in report.verdicts if verdict.rule.code == code]
-    if not verdicts or verdicts[0].outcome in _NOT_JUDGED:
-        return False
-    undecided = {r.finding.subject for r in report.results if r.rule.code == code and r.finding.outcome in _NOT_JUDGED}
-    unseen = {gap.subject for gap in report.gaps if gap.requested}
-    return not (undecided | unseen) & set(_holders(subject))
-
-
-def _holders(subject: Subject) -> tuple[Subject, ...]:
-    """A subject and what must be seen to see it: a consumer is unseen where its stream is, or the whole cluster."""
-    stream = Subject(kind="stream", name=subject.stream, account=subject.account) if subject.stream else subject
-    account = Subject(kind="account", name=subject.account) if subject.account else subject
-    return (subject, stream, account, Subject(kind="cluster"))
+    rule = next((verdict.outcome for verdict in report.verdicts if verdict.rule.code == code), None)
+    undecided = {r.finding.subject for r in report.results if r.rule.code == code and is_undecided(r.finding.outcome)}
+    return was_judged(rule, undecided | {gap.subject for gap in report.gaps if gap.requested}, subject)

@@ -68,10 +68,14 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
         about = subjects([result.finding.subject for result in block])
         yield f"### {block[0].severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
         shown = block[: options.max_examples or None]
-        yield _table(
+        yield table(
             ("Subject", "Finding", "Measured"),
             [
-                (_name(result.finding.subject.label), plain_text(result.finding.message), plain_text(_numbers(result)))
+                (
+                    code_text(result.finding.subject.label),
+                    plain_text(result.finding.message),
+                    plain_text(_numbers(result)),
+                )
                 for result in shown
             ],
         )
@@ -112,7 +116,7 @@ def _crashes(report: Report, options: RenderOptions) -> Iterator[str]:
         yield f"### {counted(len(crashes), 'failed check')}"
         yield "A defect of the rule, not of what was looked at: nothing is known of what it looks for."
         rows = [
-            (result.rule.code, _name(result.finding.subject.label), plain_text(result.finding.message))
+            (result.rule.code, code_text(result.finding.subject.label), plain_text(result.finding.message))
             for result in crashes
         ]
         yield from _bounded(("Rule", "Subject", "What happened"), rows, options)
@@ -122,7 +126,7 @@ def _gaps(report: Report, options: RenderOptions) -> Iterator[str]:
     missing = [gap for gap in gaps_in_order(report.gaps) if gap.requested]
     if missing:
         yield f"### Not seen · {counted(len(missing), 'gap')}"
-        rows = [(_name(gap.subject.label), plain_text(gap.reason), _way(gap.how_to_get)) for gap in missing]
+        rows = [(code_text(gap.subject.label), plain_text(gap.reason), _way(gap.how_to_get)) for gap in missing]
         yield from _bounded(("What", "Why", "How to get it"), rows, options)
 
 
@@ -147,7 +151,7 @@ def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
     if results:
         yield f"### Suppressed · {counted(len(results), 'finding')}"
         rows = [
-            (result.rule.code, _name(result.finding.subject.label), plain_text(result.suppressed.words))
+            (result.rule.code, code_text(result.finding.subject.label), plain_text(result.suppressed.words))
             for result in results
             if result.suppressed
         ]
@@ -156,20 +160,21 @@ def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
 
 def _bounded(heads: Sequence[str], rows: Sequence[Sequence[str]], options: RenderOptions) -> Iterator[str]:
     shown = rows[: options.max_examples or None]
-    yield _table(heads, shown)
+    yield table(heads, shown)
     if len(shown) < len(rows):
         yield f"and {len(rows) - len(shown):,} more"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table. The cells are Markdown already."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(cell or ' ' for cell in line)} |" for line in lines)
 
 
 def _way(how_to_get: str) -> str:
-    return _name(how_to_get) if is_command(how_to_get) else plain_text(how_to_get)
+    return code_text(how_to_get) if is_command(how_to_get) else plain_text(how_to_get)
 
 
-def _name(text: str) -> str:
+def code_text(text: str) -> str:
     """A name or a command in the font of code, as HTML: between backticks, a bar would end the table cell."""
     return f"<code>{plain_text(text)}</code>" if text else ""

@@ -44,7 +44,7 @@ LIVE: dict[str, tuple[str, ...]] = {
 }
 """Every way to look at a deployment; `check --listen` is a check again and again, in the same process."""
 IN_CI = ("check", "watch", "capture, scan", "fix, without --apply")
-OFFLINE = {"explain", "rules", "config"}
+OFFLINE = {"compare", "explain", "rules", "config"}
 """Commands that have no option for a server."""
 WRITERS = {"rollback", "demo"}
 """Commands that are there to change something; `demo` does in a server of its own."""

@@ -1,0 +1,104 @@
+"""What differs between two reports: findings that are new, worse, better, gone, or not judged any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from jsdoctor.engine.judged import is_undecided, was_judged
+from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.finding import Severity, Subject
+from jsdoctor.model.saved_report import SavedReport, SavedResult
+
+
+class FindingDifference(StrEnum):
+    """What became of a finding, in the order in which it is shown."""
+
+    NEW = "new"
+    WORSE = "worse"
+    BETTER = "better"
+    GONE = "gone"
+    NOT_JUDGED = "not_judged"
+    UNCHANGED = "unchanged"
+
+
+class ComparedFinding(msgspec.Struct, frozen=True):
+    """A finding of two reports: `result` as it was seen last, `before` as the earlier report has it.
+
+    `first_judged`: the earlier report could not say, so it may have been there.
+    """
+
+    difference: FindingDifference
+    result: SavedResult
+    before: SavedResult | None = None
+    first_judged: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the later report has it."""
+        return self.difference not in {FindingDifference.GONE, FindingDifference.NOT_JUDGED}
+
+
+class ReportComparison(msgspec.Struct, frozen=True):
+    """Two reports and their findings: by difference, then the worst first."""
+
+    earlier: SavedReport
+    later: SavedReport
+    findings: tuple[ComparedFinding, ...]
+
+    @property
+    def same_sources(self) -> bool:
+        """Whether both looked at the same. Else a finding may be gone because the later one did not look there."""
+        return set(self.earlier.sources) == set(self.later.sources)
+
+    def of(self, difference: FindingDifference) -> tuple[ComparedFinding, ...]:
+        """The findings with this difference."""
+        return tuple(one for one in self.findings if one.difference is difference)
+
+
+def compare(earlier: SavedReport, later: SavedReport) -> ReportComparison:
+    """Compare two reports of the same deployment or archive. Findings are the same by their fingerprint."""
+    before, now = earlier.failures(), later.failures()
+    found = [_compared(before.get(key), result, earlier) for key, result in now.items()]
+    found += [_left(result, later) for key, result in before.items() if key not in now]
+    return ReportComparison(earlier, later, tuple(sorted(found, key=_order)))
+
+
+def exit_code(comparison: ReportComparison, fail_on: Severity) -> ExitCode:
+    """1 where something at or above `fail_on` is new or worse, 3 where something cannot be judged any more, else 0."""
+    grown = (*comparison.of(FindingDifference.NEW), *comparison.of(FindingDifference.WORSE))
+    if any(one.result.severity.rank >= fail_on.rank for one in grown):
+        return ExitCode.FINDINGS
+    lost = any(one.result.severity.rank >= fail_on.rank for one in comparison.of(FindingDifference.NOT_JUDGED))
+    return ExitCode.INCONCLUSIVE if lost or any(gap.requested for gap in comparison.later.gaps) else ExitCode.OK
+
+
+def _compared(before: SavedResult | None, now: SavedResult, earlier: SavedReport) -> ComparedFinding:
+    if before is None:
+        return ComparedFinding(FindingDifference.NEW, now, first_judged=not _has_judged(earlier, now))
+    difference = FindingDifference.UNCHANGED
+    if now.severity is not before.severity:
+        difference = FindingDifference.WORSE if now.severity.rank > before.severity.rank else FindingDifference.BETTER
+    return ComparedFinding(difference, now, before)
+
+
+def _left(before: SavedResult, later: SavedReport) -> ComparedFinding:
+    difference = FindingDifference.GONE if _has_judged(later, before) else FindingDifference.NOT_JUDGED
+    return ComparedFinding(difference, before, before)
+
+
+def _has_judged(report: SavedReport, result: SavedResult) -> bool:
+    rule = next((rule.outcome for rule in report.rules if rule.code == result.code), None)
+    return was_judged(rule, set(_unknown(report, result.code)), result.subject)
+
+
+def _unknown(report: SavedReport, code: str) -> Iterable[Subject]:
+    yield from (one.subject for one in report.results if one.code == code and is_undecided(one.outcome))
+    yield from (gap.subject for gap in report.gaps if gap.requested)
+
+
+def _order(one: ComparedFinding) -> tuple[int, int, str, str]:
+    shown = one.result
+    return (list(FindingDifference).index(one.difference), -shown.severity.rank, shown.code, shown.subject.label)

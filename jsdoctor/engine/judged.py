@@ -1,0 +1,29 @@
+"""Whether a report that does not mention a finding means that it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jsdoctor.model.finding import Outcome, Subject
+
+_NOT_JUDGED = (Outcome.NOT_EVALUATED, Outcome.ERROR)
+
+
+def was_judged(rule: Outcome | None, unknown: Collection[Subject], subject: Subject) -> bool:
+    """Whether a rule has judged a subject. `rule` is what became of the rule, None where it was not run.
+
+    `unknown` are the subjects that the rule could not judge, and those of evidence that was asked for and is missing.
+    """
+    return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & set(_holders(subject))
+
+
+def is_undecided(outcome: Outcome) -> bool:
+    """Whether a result says that its subject could not be judged."""
+    return outcome in _NOT_JUDGED
+
+
+def _holders(subject: Subject) -> tuple[Subject, ...]:
+    """A subject and what must be seen to see it: a consumer is unseen where its stream is, or the whole cluster."""
+    stream = Subject(kind="stream", name=subject.stream, account=subject.account) if subject.stream else subject
+    account = Subject(kind="account", name=subject.account) if subject.account else subject
+    return (subject, stream, account, Subject(kind="cluster"))
