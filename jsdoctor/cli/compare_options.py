@@ -15,6 +15,7 @@ class ComparisonFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 EarlierReport = Annotated[Path, typer.Argument(metavar="EARLIER", dir_okay=False, help="The earlier report, JSON.")]

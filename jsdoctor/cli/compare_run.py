@@ -18,10 +18,18 @@ from jsdoctor.parse.saved_report import SavedReportError, parse_saved_report
 from jsdoctor.render.comparison import comparison_json, comparison_markdown, comparison_text
 from jsdoctor.render.options import RenderOptions
 
+
+def _comparison_html(comparison: ReportComparison, options: RenderOptions) -> str:
+    from jsdoctor.render.html.comparison import comparison_html
+
+    return comparison_html(comparison, options)
+
+
 _RENDERERS: dict[str, Callable[[ReportComparison, RenderOptions], str]] = {
     "text": comparison_text,
     "json": comparison_json,
     "markdown": comparison_markdown,
+    "html": _comparison_html,
 }
 
 

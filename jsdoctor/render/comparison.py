@@ -16,7 +16,7 @@ from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import rfc3339, to_the_second
 
 SCHEMA = "jsdoctor.comparison/v1"
-_HEADINGS = {
+HEADINGS = {
     FindingDifference.NEW: "New",
     FindingDifference.WORSE: "Worse",
     FindingDifference.BETTER: "Better",
@@ -26,12 +26,12 @@ _HEADINGS = {
 }
 
 
-_OTHER_SOURCES = "The sources differ: a finding that is gone may be of one that the later report did not look at."
+OTHER_SOURCES = "The sources differ: a finding that is gone may be of one that the later report did not look at."
 
 
 def summary(comparison: ReportComparison) -> str:
     """`2 new, 1 gone, 4 still there`, or that there is no finding in either report."""
-    counts = [(len(comparison.of(difference)), heading) for difference, heading in _HEADINGS.items()]
+    counts = [(len(comparison.of(difference)), heading) for difference, heading in HEADINGS.items()]
     return ", ".join(f"{count:,} {heading.lower()}" for count, heading in counts if count) or "no findings in either"
 
 
@@ -41,8 +41,8 @@ def comparison_text(comparison: ReportComparison, options: RenderOptions) -> str
     page.line(f"jsdoctor {__version__} · {_title(comparison.earlier)} compared with {_title(comparison.later)}")
     page.line((summary(comparison), "bold"))
     if not comparison.same_sources:
-        page.line(_OTHER_SOURCES)
-    for difference, heading in _HEADINGS.items():
+        page.line(OTHER_SOURCES)
+    for difference, heading in HEADINGS.items():
         findings = comparison.of(difference)
         if not findings:
             continue
@@ -52,7 +52,7 @@ def comparison_text(comparison: ReportComparison, options: RenderOptions) -> str
         for one in shown:
             result = one.result
             style = SEVERITY_STYLES[result.severity] if one.is_there else ""
-            about = f" {result.code} {result.subject.label}: {result.message}{_note(one)}"
+            about = f" {result.code} {result.subject.label}: {result.message}{note(one)}"
             page.line((result.severity.value, style), about, indent=2)
         if len(shown) < len(findings):
             page.line(f"and {len(findings) - len(shown):,} more", indent=2)
@@ -69,8 +69,8 @@ def _sections(comparison: ReportComparison, options: RenderOptions) -> Iterator[
     yield f"## jsdoctor: {plain_text(summary(comparison))}"
     yield plain_text(f"{_title(comparison.earlier)} compared with {_title(comparison.later)}")
     if not comparison.same_sources:
-        yield _OTHER_SOURCES
-    for difference, heading in _HEADINGS.items():
+        yield OTHER_SOURCES
+    for difference, heading in HEADINGS.items():
         findings = comparison.of(difference)
         if not findings:
             continue
@@ -83,7 +83,7 @@ def _sections(comparison: ReportComparison, options: RenderOptions) -> Iterator[
                     one.result.severity.value,
                     one.result.code,
                     code_text(one.result.subject.label),
-                    plain_text(one.result.message + _note(one)),
+                    plain_text(one.result.message + note(one)),
                 )
                 for one in shown
             ],
@@ -110,7 +110,7 @@ def _title(report: SavedReport) -> str:
     return f"{report.origin} ({to_the_second(report.started)})"
 
 
-def _note(one: ComparedFinding) -> str:
+def note(one: ComparedFinding) -> str:
     """What the message alone does not say: another severity, another measure, or that nothing was known before."""
     if one.first_judged:
         return " (not judged in the earlier report)"

@@ -27,6 +27,7 @@ class PlanFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 Format = Annotated[
@@ -89,5 +90,5 @@ def plan_format(given: PlanFormat | None, output: Path | None) -> PlanFormat:
     """The format that was named, else that of the file's name."""
     if given is not None:
         return given
-    endings = {".json": PlanFormat.JSON, ".md": PlanFormat.MARKDOWN}
+    endings = {".json": PlanFormat.JSON, ".md": PlanFormat.MARKDOWN, ".html": PlanFormat.HTML}
     return endings.get(output.suffix.lower(), PlanFormat.TEXT) if output else PlanFormat.TEXT

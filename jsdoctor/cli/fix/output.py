@@ -32,6 +32,10 @@ def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions) -> str:
             return plan_json(plan)
         case PlanFormat.MARKDOWN:
             return render_plan_markdown(plan, options)
+        case PlanFormat.HTML:
+            from jsdoctor.render.html.plan import render_plan_html
+
+            return render_plan_html(plan, options)
         case PlanFormat.TEXT:
             return render_plan(plan, options)
 

@@ -7,8 +7,7 @@ from markupsafe import Markup
 from jsdoctor.model.diagnosis import Cause, Verdict
 from jsdoctor.model.wording import counted
 from jsdoctor.render.diagnosis import WHAT_IT_WOULD_NEED, Consultation
-from jsdoctor.render.html.environment import asset, environment
-from jsdoctor.render.html.page import policy
+from jsdoctor.render.html.environment import asset, environment, policy
 from jsdoctor.render.html.rules import pages_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order

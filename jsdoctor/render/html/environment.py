@@ -12,7 +12,9 @@ from markupsafe import Markup
 
 from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.findings import lead
+from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plain import compact
+from jsdoctor.render.plan_text import value
 from jsdoctor.render.units import quantity
 from jsdoctor.render.unseen import is_command
 from jsdoctor.render.wording import to_the_second
@@ -40,8 +42,35 @@ def environment() -> Environment:
         "compact": compact,
         "lead": lead,
         "is_command": is_command,
+        "setting": value,
     }
     return made
+
+
+def plain_page(template: str, options: RenderOptions, **values: object) -> str:
+    """A page without timeline and rule pages, with the style and the script of all pages."""
+    style, script = asset("page.css"), asset("page.js")
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            **values,
+            pages=(),
+            style=style,
+            script=script,
+            policy=policy(style, script),
+            timeline_json=Markup('{"lanes": []}'),
+        )
+    )
+    return text.encode("ascii", "xmlcharrefreplace").decode() if options.ascii_only else text
+
+
+def policy(style: str, script: str) -> str:
+    """Nothing is loaded, sent or framed; of styles and scripts only those of this file run."""
+    return (
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def asset(name: str) -> Markup:

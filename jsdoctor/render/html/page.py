@@ -7,7 +7,7 @@ from jsdoctor.model.picture import Picture
 from jsdoctor.model.report import Report
 from jsdoctor.render.closing import findings_by_severity, verdict_sentence
 from jsdoctor.render.html.charts import charts
-from jsdoctor.render.html.environment import asset, digest, environment
+from jsdoctor.render.html.environment import asset, environment, policy
 from jsdoctor.render.html.findings import ROWS_SHOWN, incident_cards, rows
 from jsdoctor.render.html.rules import rule_pages
 from jsdoctor.render.html.timeline import event_rows, timeline_json
@@ -63,11 +63,3 @@ def _worst(report: Report) -> str:
     passed = any(verdict.outcome is Outcome.PASS for verdict in report.verdicts)
     seen = not any(gap.requested for gap in report.gaps) and not with_outcome(report.results, Outcome.ERROR)
     return "good" if passed and seen else "unsure"
-
-
-def policy(style: str, script: str) -> str:
-    """Nothing is loaded, sent or framed; of styles and scripts only those of this file run."""
-    return (
-        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
