@@ -15,6 +15,9 @@ from jsdoctor.model.wording import span
 _AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
 
 
+_UNANSWERED = {"unanswered": True}
+
+
 @check("cluster_health.asset_leaderless")
 def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """A group without a leader takes nothing and gives nothing (server: raft.go, jetstream_cluster.go)."""
@@ -83,6 +86,7 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
             Observation(asset.answered_by, "cluster.leader", None, asset.at),
             *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
         ),
+        remedy=_UNANSWERED,
     )
 
 
@@ -92,4 +96,5 @@ def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
         severity=severity,
         message=f"it exists and no server answers for it: {asset.reason}",
         evidence=(Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),),
+        remedy=_UNANSWERED,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.limits import refuses_when_full, storage_fills
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -30,7 +31,7 @@ def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterat
         if deleted_soon:
             yield _short_lived(stream, consumer, shortest)
         elif consumer.paused:
-            yield _paused(consumer)
+            yield _paused(stream, consumer)
         else:
             yield passed(consumer.subject)
 
@@ -65,13 +66,17 @@ def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:
     return {"inactive_threshold_s": wanted // _NS_PER_S}
 
 
-def _paused(consumer: Consumer) -> Finding:
+def _paused(stream: Stream, consumer: Consumer) -> Finding:
+    """A pause is somebody's decision, and information; not so where it makes the stream refuse publishers."""
+    keeps = stream.config.retention != "limits" and consumer.num_pending > 0
+    refuses = keeps and refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))
     return Finding(
         subject=consumer.subject,
-        severity=Severity.INFO,
+        severity=Severity.WARNING if refuses else Severity.INFO,
         message=(
             f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "
             f"waiting meanwhile: {counted(consumer.num_pending, 'message')}"
+            + (", which fill the stream: it refuses publishers" if refuses else "")
         ),
         evidence=(
             consumer.observed("paused", True),

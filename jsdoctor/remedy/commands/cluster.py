@@ -19,13 +19,18 @@ def _inspect_members(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
 
 @action("cluster.inspect_group", Risk.MANUAL)
 def _inspect_group(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look at the Raft group of a stream or consumer, and at the servers that should hold it."""
-    del values
+    """Look at the Raft group of a stream or consumer, and at the servers that should hold it.
+
+    `unanswered`: nobody answers requests about the asset, so `info` of it times out; lists name it as inaccessible.
+    """
     report = command("nats", "server", "report", "jetstream")
+    words: tuple[str, ...]
     if subject.kind == "consumer":
-        return (command("nats", "consumer", "info", subject.stream, subject.name), report)
+        words = ("report", subject.stream) if values.get("unanswered") else ("info", subject.stream, subject.name)
+        return (command("nats", "consumer", *words), report)
     if subject.kind == "stream":
-        return (command("nats", "stream", "info", subject.name), report)
+        words = ("ls",) if values.get("unanswered") else ("info", subject.name)
+        return (command("nats", "stream", *words), report)
     return (command("nats", "server", "list"), report)
 
 
