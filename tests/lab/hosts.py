@@ -25,7 +25,7 @@ import msgspec
 from tests.lab.namespaces import inside
 from tests.lab.path import PathOrders
 from tests.lab.plan import Disturbance
-from tests.lab.wrappings import WRAPPINGS
+from tests.lab.wrappings import BONDS, WRAPPINGS
 from tests.servers import ROOT, server_binary, wait_until
 
 _numbers = count()
@@ -46,6 +46,7 @@ class Topology:
     """What is between the hosts: bridge, router, nat, vxlan, or a wrapping of a path in user space.
 
     `offloads` are those of the hosts, `middle` those of what is between them: a middle without cuts segments there.
+    `narrow`: the MTU of a bridge towards the server, which drops what is larger without a word; 0: it takes all.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Topology:
     middle: str = "all"
     disturbance: Disturbance = Disturbance(delay=0.5)  # noqa: RUF009 - frozen
     jitter: float = 0.0
+    narrow: int = 0
 
 
 class Hosts:
@@ -78,7 +80,7 @@ class Hosts:
             hosts._build()
             yield hosts
             hosts._end_captures()
-            hosts.resent = sum(hosts._resent(name) for name in ("client", "server"))
+            hosts.resent = sum(hosts.sent_again(name) for name in ("client", "server"))
 
     def serve(self) -> str:
         """Start a nats-server with JetStream; its URL."""
@@ -129,7 +131,8 @@ class Hosts:
         for _, process in self._captures:
             _end(process)
 
-    def _resent(self, name: str) -> int:
+    def sent_again(self, name: str) -> int:
+        """Segments of TCP that the kernel of that host has sent again until now."""
         with inside(self.names[name]):
             names, values = (
                 line.split() for line in Path("/proc/thread-self/net/snmp").read_text().splitlines() if "Tcp:" in line
@@ -146,7 +149,7 @@ class Hosts:
         for name in self.names:
             self._ip(name, "link", "set", "lo", "up")
             _run(*self.command(name, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"))
-        links = 2 if self.topology.kind == "bond" else 1
+        links = 2 if self.topology.kind in BONDS else 1
         for side in ("client", "server"):
             for number in range(links):
                 self._link(side, number)
@@ -173,6 +176,8 @@ class Hosts:
 
     def _build_bridge(self) -> None:
         self._bridge()
+        if self.topology.narrow:
+            self._ip("middle", "link", "set", "server0", "mtu", str(self.topology.narrow))
         self._ip("client", "addr", "add", f"{CLIENT}/24", "dev", "lab0")
         self._ip("server", "addr", "add", f"{SERVER}/24", "dev", "lab0")
 
@@ -205,7 +210,7 @@ class Hosts:
             client=self.names["client"],
             middle=self.names["middle"],
             server=self.names["server"],
-            links=2 if self.topology.kind == "bond" else 1,
+            links=2 if self.topology.kind in BONDS else 1,
             wrapping=self.topology.kind,
             disturbance=self.topology.disturbance,
             jitter=self.topology.jitter,
@@ -219,7 +224,7 @@ class Hosts:
         if process.stdout is None or process.stdout.readline() != b"ready\n":
             raise RuntimeError("the path did not start")
         macs = {"client": "02:00:00:00:01:01", "server": "02:00:00:00:01:02"}
-        mtu = str(_MTU if self.topology.kind in ("plain", "zeroed ids", "bond") else _TUNNEL_MTU)
+        mtu = str(_MTU if self.topology.kind in ("plain", "zeroed ids", *BONDS) else _TUNNEL_MTU)
         for side, own, other, far in (("client", CLIENT, "server", SERVER), ("server", SERVER, "client", CLIENT)):
             self._ip(side, "link", "set", "tap0", "address", macs[side], "mtu", mtu, "up")
             self._ip(side, "addr", "add", f"{own}/24", "dev", "tap0")

@@ -92,6 +92,7 @@ class Carrier:
         self._plan, self._jitter = orders.disturbance, orders.jitter
         self._chance = random.Random(self._plan.seed)  # noqa: S311 - seeded on purpose
         self._wrapping = WRAPPINGS[orders.wrapping]
+        self._by_turns = orders.wrapping == "bond by turns"
         self.taps = {True: _tap(orders.client), False: _tap(orders.server)}
         numbers = range(orders.links)
         self.hosts = {
@@ -133,7 +134,7 @@ class Carrier:
         return min(0.05, max(0.0, wait))
 
     def _leave(self, to_server: bool, tap: int) -> None:
-        """Wrap and send what a host has sent, over its links by turns."""
+        """Wrap and send what a host has sent: over a link for each direction, or by turns."""
         links = self.hosts[to_server]
         for _ in range(_AT_ONCE):
             try:
@@ -142,7 +143,8 @@ class Carrier:
                 return
             if frame[12:14] == _IPV4:
                 self._number += 1
-                links[self._number % len(links)].send(self._wrapping.put(frame, to_server))
+                turn = self._number if self._by_turns else to_server
+                links[turn % len(links)].send(self._wrapping.put(frame, to_server))
 
     def _decide(self, to_server: bool, frame: bytes, link: socket.socket) -> None:
         """What becomes of a frame in the middle."""

@@ -77,10 +77,14 @@ def _without_ids(frame: bytes, _to_server: bool) -> bytes:
 
 
 _PLAIN = Wrapping(lambda frame, _: frame, lambda frame: frame)
+BONDS = ("bond", "bond by turns")
+"""Two links between the hosts: one for each direction, as with a hash at both ends, or packet by packet."""
+
 _GRE_IP, _GRE_ETHERNET = b"\x00\x00" + _IPV4, b"\x00\x00\x65\x58"
 WRAPPINGS = {
     "plain": _PLAIN,
     "bond": _PLAIN,
+    "bond by turns": _PLAIN,
     "zeroed ids": Wrapping(_without_ids, lambda frame: frame),
     "vlan": _tagged(b"\x81\x00\x00\x07"),
     "vlan stack": _tagged(b"\x88\xa8\x00\x09", b"\x81\x00\x00\x07"),

@@ -17,7 +17,7 @@ import pytest
 
 from jsdoctor.model.finding import Outcome, Severity
 from tests.lab import lab_or_skip
-from tests.lab.host_views import has_wireshark, views, wireshark
+from tests.lab.host_views import black_hole_views, has_wireshark, views, wireshark
 from tests.lab.hosts import Topology
 from tests.lab.plan import Disturbance
 from tests.packet_cases import only_packets
@@ -27,8 +27,8 @@ from tests.ruleset import run_all
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 LIBRARIES = ("nats.go", "nats-py", "nats.js")
-LOSS, REORDERING, SIZE, CLOCK = "JSD502", "JSD501", "JSD509", "JSD508"
-BLAME = frozenset({REORDERING, LOSS, CLOCK, SIZE, "JSD506", "JSD507", "JSD510", "JSD521", "JSD522"})
+LOSS, REORDERING, SIZE, CLOCK, NO_PAIR = "JSD502", "JSD501", "JSD509", "JSD508", "JSD507"
+BLAME = frozenset({REORDERING, LOSS, CLOCK, SIZE, NO_PAIR, "JSD506", "JSD510", "JSD521", "JSD522"})
 """Rules that accuse the network, a host or the capture. JSD503 and JSD505 measure: a busy machine is slow indeed."""
 
 OFFLOADS = (("all", "all"), ("all", "none"), ("receiving", "all"), ("sending", "none"))
@@ -38,6 +38,7 @@ INNOCENT = [
         Topology(kind)
         for kind in ("plain", "zeroed ids", "vlan", "vlan stack", "geneve", "gre", "gre ethernet", "ipip")
     ),
+    *(Topology("bond", offloads=offloads) for offloads in ("all", "none")),
     *(Topology("plain", jitter=20), Topology("plain", jitter=120), Topology("zeroed ids", jitter=60)),
 ]
 _LOST, _LATE = Disturbance(lost=0.03, delay=2), Disturbance(reordered=0.06, delay=2)
@@ -45,6 +46,16 @@ PLANTED = [
     *((Topology(kind, disturbance=_LOST), LOSS) for kind in ("plain", "zeroed ids", "gre", "geneve", "vlan")),
     *((Topology(kind, disturbance=_LATE), REORDERING) for kind in ("plain", "zeroed ids", "gre", "geneve", "vlan")),
 ]
+
+
+NARROW = [
+    *(Topology(kind, disturbance=Disturbance(largest=1200)) for kind in ("plain", "gre", "vlan")),
+    Topology("bridge", offloads="none", middle="none", narrow=1300),
+]
+BEHIND = {True: {"server", "middle, behind"}, False: {"client", "middle", "client, any"}}
+"""Where nothing that was too large is seen, by whether it was on its way to the server."""
+BEFORE_BRIDGE = {"server", "both ends"}
+"""Where it is seen when the server's link drops it before the bridge has it: Linux does so at both ends of the link."""
 
 
 @dataclass
@@ -111,6 +122,8 @@ def judge(tmp_path: Path, topology: Topology, library: str, planted: set[str]) -
     found = views(tmp_path, topology, built(library))
     for view, paths in found.captures.items():
         expected = planted | ({CLOCK} if view == "clock set" else set())
+        if topology.kind == "bond" and view == "both ends":
+            expected = {NO_PAIR}  # one link at each end shows one direction, which cannot be matched
         named = blamed(paths)
         OWN.add(set(named) & {LOSS, REORDERING}, planted & {LOSS, REORDERING})
         if len(paths) == 1 and has_wireshark():
@@ -120,6 +133,7 @@ def judge(tmp_path: Path, topology: Topology, library: str, planted: set[str]) -
         if set(named) != expected:
             problems.append(f"{view}: expected {sorted(expected)}, but {named}")
     sys.stdout.write(f"{topology.kind}, {library}: {found.resent} sent again, {found.path}, {len(problems)} wrong\n")
+    sys.stdout.write(f"so far: {dict(CLEAN)}; {OWN.text()}; tshark: {PEER.text()}\n")
     return problems
 
 
@@ -134,6 +148,34 @@ def test_what_was_planted_is_named(tmp_path: Path, number: int) -> None:
     topology, code = PLANTED[number]
     problems = judge(tmp_path, topology, LIBRARIES[number % 3], {code})
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("to_server", [True, False])
+@pytest.mark.parametrize("number", range(len(NARROW)))
+def test_a_path_that_takes_no_large_packets_is_named(tmp_path: Path, number: int, to_server: bool) -> None:
+    """Before the narrow place the size is named; behind it nobody is accused of anything else."""
+    library = LIBRARIES[number % 3]
+    found = black_hole_views(tmp_path, NARROW[number], built(library), to_server=to_server)
+    named = {view: set(blamed(paths)) for view, paths in found.captures.items()}
+    sys.stdout.write(f"{NARROW[number].kind}, {library}, {found.resent} sent again, {found.path}: {named}\n")
+    seen = named.keys() - BEHIND[to_server]
+    if NARROW[number].narrow and not to_server:
+        seen = BEFORE_BRIDGE
+    for view, codes in named.items():
+        assert codes <= {SIZE, LOSS}, view
+        assert (SIZE in codes) == (view in seen), view
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_bond_that_deals_out_packets_by_turns_is_named_where_all_links_are_seen(tmp_path: Path, library: str) -> None:
+    """It changes the order indeed. One link alone shows half of the packets, in order."""
+    found = views(tmp_path, Topology("bond by turns"), built(library))
+    named = {view: set(blamed(paths)) for view, paths in found.captures.items()}
+    sys.stdout.write(f"bond by turns, {library}, {found.resent} sent again, {found.path}: {named}\n")
+    for view, codes in named.items():
+        assert codes - {CLOCK} <= {REORDERING}, view
+        if view in {"client, any", "server, any, cooked v1"}:
+            assert REORDERING in codes, view
 
 
 def test_verdicts_beside_tshark() -> None:
