@@ -21,7 +21,7 @@ def write_traffic(page: Page, traffic: tuple[TrafficSummary, ...]) -> None:
 def _lines(one: TrafficSummary) -> Iterator[str]:
     connections = ", ".join(f"{kind.count:,} {kind.name}" for kind in one.connections)
     yield f"{one.packets:,} packets in {duration(one.duration_ns)}; connections: {connections}"
-    parts = [f"published {one.published:,}", f"delivered {one.delivered:,}"]
+    parts = [f"published {one.published:,}", f"delivered by consumers {one.delivered:,}"]
     for count, what in (
         *((one.refused, "refused"), (one.no_responders, "without responders"), (one.unanswered, "not answered")),
         *((one.duplicates, "duplicates"), (one.errors, "protocol errors")),

@@ -124,5 +124,5 @@ def test_a_healthy_capture_has_a_summary_of_its_traffic(tmp_path: Path) -> None:
     assert (traffic["published"], traffic["delivered"], traffic["publish_acks"]["count"]) == (100, 200, 100)
     assert traffic["subjects"] == [{"name": "WORK.large", "count": 60}, {"name": "WORK.new", "count": 40}]
     text = jsdoctor("check", "--pcap", capture, cwd=tmp_path).stdout
-    assert "published 100, delivered 200" in text
+    assert "published 100, delivered by consumers 200" in text
     assert "consumer WORK/PULL: 100 delivered, 100 acks" in text

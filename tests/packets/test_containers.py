@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -191,3 +192,18 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path: Path, pack: Callable[[bytes], byt
     writer.join()
     assert found.connections == analyze(ethernet_pcap(SESSION)).connections
     assert found.capture.problem == ""
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_records_with_interface_and_protocol_are_read(order: str) -> None:
+    """The form that patched versions of libpcap and some monitoring agents write."""
+    content = struct.pack(order + "IHHiIII", 0xA1B2CD34, 2, 4, 0, 0, 65_535, 1)
+    for packet in SESSION:
+        frame = packet.ethernet()
+        head = struct.pack(order + "IIIIIHBB", 1_790_000_000, packet.at // 1000, len(frame), len(frame), 2, 8, 4, 0)
+        content += head + frame
+    plain = analyze(pcap((packet.at, packet.ethernet()) for packet in SESSION))
+    for cut in (0, 30, 47, 60, len(content) // 2):
+        analyzed = analyze(content, pieces=(cut,))
+        assert [one.flows for one in analyzed.connections] == [one.flows for one in plain.connections]
+        assert analyzed.capture.problem == ""

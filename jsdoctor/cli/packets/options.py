@@ -9,6 +9,8 @@ from pathlib import Path
 from jsdoctor.collect.problems import UsageProblem
 
 _SECONDS = 30.0
+_MOST_PORTS = 32
+"""Jumps of the kernel's filter reach 255 steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +26,11 @@ class PacketRequest:
 def packet_options(
     files: Sequence[Path], interface: str | None, seconds: float | None, ports: Sequence[int] = ()
 ) -> PacketRequest | None:
-    """None where no packets are asked for. Raises `UsageProblem` for a time or a port without an interface."""
+    """None where no packets are asked for. Raises `UsageProblem` for a time or ports that cannot be used."""
     if ports and not interface:
         raise UsageProblem("--port: there is no interface to listen on", "add --sniff INTERFACE")
+    if len(ports) > _MOST_PORTS:
+        raise UsageProblem(f"--port: at most {_MOST_PORTS} ports", "leave --port out to listen to all of TCP")
     if seconds is not None and not interface:
         raise UsageProblem("--seconds: there is no interface to listen on", "add --sniff INTERFACE")
     if not files and not interface:
