@@ -63,15 +63,35 @@ def of_workload(tree: Tree) -> Iterator[DeclaredServers]:
     for container in _elements(pod.get("containers") if pod else None):
         if pod is None or not _IMAGE.fullmatch(container.text("image")):
             continue
-        lasting = {claim.text("metadata", "name") for claim in _elements(tree.get("spec", "volumeClaimTemplates"))}
-        lasting |= {one.text("name") for one in _elements(pod.get("volumes")) if not one.get("emptyDir")}
-        mounts = [
-            mount.text("mountPath")
-            for mount in _elements(container.get("volumeMounts"))
-            if mount.text("name") in lasting
-        ]
+        mounts = _lasting_mounts(tree, pod, container)
         words = [*_words(container.get("command")), *_words(container.get("args"))]
         yield _servers(tree.text("metadata", "name"), container, words, mounts)
+
+
+def lasting_directories(tree: Tree) -> dict[str, tuple[str, ...]]:
+    """By ConfigMap, the directories on volumes that last in the container of nats-server that mounts it."""
+    found: dict[str, tuple[str, ...]] = {}
+    pod = (tree.get("spec") if tree.text("kind") == "Pod" else tree.get("spec", "template", "spec")) or tree
+    for container in _elements(pod.get("containers")):
+        mounted = {mount.text("name") for mount in _elements(container.get("volumeMounts"))}
+        for volume in _elements(pod.get("volumes")):
+            config_map = volume.text("configMap", "name")
+            if config_map and volume.text("name") in mounted and _IMAGE.fullmatch(container.text("image")):
+                found[config_map] = tuple(_lasting_mounts(tree, pod, container))
+    return found
+
+
+def is_kept(directory: str, mounts: Sequence[str]) -> bool:
+    """Whether a directory lies on one of these volumes."""
+    return any(directory == mount or directory.startswith(mount.rstrip("/") + "/") for mount in mounts)
+
+
+def _lasting_mounts(tree: Tree, pod: Tree, container: Tree) -> list[str]:
+    """Where a container has volumes that outlive it."""
+    lasting = {claim.text("metadata", "name") for claim in _elements(tree.get("spec", "volumeClaimTemplates"))}
+    lasting |= {one.text("name") for one in _elements(pod.get("volumes")) if one.get("emptyDir") is None}
+    mounts = _elements(container.get("volumeMounts"))
+    return [mount.text("mountPath") for mount in mounts if mount.text("name") in lasting]
 
 
 @dataclass(slots=True)
@@ -113,11 +133,10 @@ def _servers(
     arguments = _Arguments()
     arguments.read(words)
     directory = arguments.settings.get("store_dir")
-    if arguments.settings.get("jetstream") and isinstance(directory, str):
-        kept = any(directory == mount or directory.startswith(mount.rstrip("/") + "/") for mount in mounts)
-        if not kept:
-            arguments.settings["persistent"] = False
-            arguments.places["persistent"] = arguments.places["store_dir"]
+    stores = arguments.settings.get("jetstream") and isinstance(directory, str)
+    if stores and not is_kept(str(directory), mounts):
+        arguments.settings["persistent"] = False
+        arguments.places["persistent"] = arguments.places["store_dir"]
     return DeclaredServers(
         what="container",
         place=node.place,

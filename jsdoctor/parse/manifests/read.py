@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import NamedTuple
 
+import msgspec
+
 from jsdoctor.model.manifest import (
     DeclaredConsumer,
     DeclaredLogin,
@@ -49,6 +51,10 @@ class FileDeclarations:
     servers: list[DeclaredServers] = field(default_factory=list)
     logins: list[DeclaredLogin] = field(default_factory=list)
     problems: list[tuple[str, FilePosition]] = field(default_factory=list)
+    config_maps: list[tuple[str, int]] = field(default_factory=list)
+    """Names of ConfigMaps, each with the index in `servers` of a configuration that it holds."""
+    lasting: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By ConfigMap, the directories on volumes that last in the container that mounts it."""
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -70,6 +76,7 @@ def read_manifest(file: str, text: str, readers: Readers) -> FileDeclarations:
         _terraform(declared, file, text, readers)
     else:
         _by_content(declared, file, text, readers)
+    _place_stores(declared)
     return declared
 
 
@@ -177,9 +184,10 @@ def _resource(declared: FileDeclarations, tree: Tree, readers: Readers) -> None:
     elif kind == "ConfigMap":
         for key, node in (tree.get("data") or tree).entries():
             if PurePath(key).suffix in CONF and isinstance(node.value, str):
-                _embedded(declared, node)
+                _embedded(declared, node, tree.text("metadata", "name"))
     else:
         declared.servers += containers.of_workload(tree)
+        declared.lasting |= containers.lasting_directories(tree)
 
 
 def _chart_values(tree: Tree, version: str, kind: str, readers: Readers) -> list[Tree]:
@@ -205,12 +213,25 @@ def _argo_values(source: Tree, readers: Readers) -> list[Tree]:
     return list(readers.yaml(text.place.file, "\n" * text.place.line + text.value))
 
 
-def _embedded(declared: FileDeclarations, node: Tree) -> None:
+def _place_stores(declared: FileDeclarations) -> None:
+    """Whether a ConfigMap's `store_dir` lies on a volume that lasts, where the workload that mounts it is known."""
+    for name, index in declared.config_maps:
+        servers = declared.servers[index]
+        directory = servers.get("store_dir")
+        known = name in declared.lasting and isinstance(directory, str)
+        if known and not containers.is_kept(str(directory), declared.lasting[name]):
+            settings = {**servers.settings, "persistent": False}
+            places = {**servers.places, "persistent": servers.at("store_dir")}
+            declared.servers[index] = msgspec.structs.replace(servers, settings=settings, places=places)
+
+
+def _embedded(declared: FileDeclarations, node: Tree, config_map: str) -> None:
     """A configuration within a document. Its lines follow its key, as they do in a block of text; what it includes
     lies in the container.
     """
     read = configuration(node.place.file, "\n" * node.place.line + str(node.value), lambda _file, _name: None)
     if is_server_config(read.tree):
+        declared.config_maps.append((config_map, len(declared.servers)))
         declared.servers.append(server_config(read.tree, dict(read.missing), node.place))
 
 
