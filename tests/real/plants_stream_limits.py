@@ -45,7 +45,7 @@ async def larger(site: Site) -> None:
     await update(site, "P602", max_msgs=40)
 
 
-@plant("JSD602", "APP/P602_WORK", severity="error")
+@plant("JSD602", "APP/P602_WORK", severity="error", also={"JSD206"})
 async def work_about_to_be_deleted(site: Site) -> None:
     """A full work queue with the default discard policy: unprocessed work goes."""
     await site.stream("P602_WORK", subjects=["p602.work"], max_msgs=10, retention="workqueue")

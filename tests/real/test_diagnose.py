@@ -93,11 +93,14 @@ def test_the_cause_is_confirmed_and_no_other(bundles, tmp_path: Path, scenario: 
     bundle = bundles(scenario.version, scenario.topology, marks(scenario) == ())
     code, document = diagnosed(tmp_path, "--symptom", scenario.symptom, "--bundle", str(bundle), *scenario.narrowing)
     said, possible = confirmed(document), with_verdict(document, "undecided")
+    explained = with_verdict(document, "explained")
+    assert scenario.plant.code not in with_verdict(document, "ruled_out"), document["causes"]
     if scenario.plant.work.__name__ in ONLY_POSSIBLE:
         assert (said, code) == ({}, 3)
         assert possible[scenario.plant.code].startswith("possible: ")
     else:
-        assert scenario.plant.code in said, document["causes"]
+        # A cause that follows from another confirmed one is there, and no cause of its own.
+        assert scenario.plant.code in {**said, **explained}, document["causes"]
         assert set(said) <= {scenario.plant.code} | scenario.plant.also, said
         assert code == 1
     assert with_verdict(document, "ruled_out")
