@@ -73,6 +73,9 @@ def _unexpected(error: Exception, tell: Callable[..., None]) -> ExitCode:
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         tell("a file name that was given is longer than this system allows", "check the paths")
         return ExitCode.USAGE
+    if isinstance(error, UnicodeError) and "idna" in str(error):
+        tell("a host name that was given is no valid name", "check the URLs")
+        return ExitCode.USAGE
     kind = f"{type(error).__name__}: {error}"
     tell(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
     return ExitCode.INTERNAL

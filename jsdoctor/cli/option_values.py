@@ -78,8 +78,9 @@ def timezone(text: str | Named) -> Named:
 
     try:
         Zone(named.value)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    except ValueError:
+        # The whole text: half of `password=…` no longer looks like a secret, so it would not be redacted.
+        raise typer.BadParameter(f"no time zone in {text!r}; write it as Europe/Berlin, +02:00 or UTC") from None
     return named
 
 
