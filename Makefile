@@ -18,7 +18,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ demo: setup ## start a real nats-server with faults planted in it and run `jsdoc
 test: setup servers ## run the tests on real servers
 	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
 	$(BIN)/pytest -m 'not nightly' -n $(JOBS) --dist loadfile --durations 12 $(ARGS)
+
+# What a change of a rule, a parser or a text needs while it is being made: no server, no Java, no Go.
+quick: setup ## run the tests of rules, parsers and engine alone, which take about a minute
+	$(BIN)/pytest -q -m 'not nightly and not real' -n auto --dist loadfile $(ARGS) tests/checks tests/engine tests/model tests/parse \
+	  tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_log_rules.py tests/test_manifest_rules.py \
+	  tests/test_packet_rules.py tests/test_architecture.py tests/test_subjects.py
 
 nightly: setup servers natscli ## run the slow matrix
 	$(BIN)/pytest -m nightly $(ARGS)
