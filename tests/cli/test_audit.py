@@ -111,7 +111,7 @@ def test_what_is_cut_off_is_told_and_counts_when_it_was_named(logs: Path, tmp_pa
         (("audit", "x.log", "--master", "local[1]", "--remote", "sc://h:1"), "two clusters"),
         (("audit", "x.log", "--remote", "http://h:1"), "not the address of a Connect server"),
         (("audit", "x.log", "--conf", "spark"), "KEY=VALUE"),
-        (("audit", "x.log", "--timezone", "Europe/Nowhere"), "not a time zone"),
+        (("audit", "x.log", "--timezone", "Europe/Nowhere"), "no time zone in 'Europe/Nowhere'"),
         (("audit", "x.log", "--server-name", "=n1"), "PATTERN=VALUE"),
         (("audit",), "Missing argument"),
         (("check", "--timezone", "UTC"), "no logs to read"),

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from jsdoctor.collect.logs.spark.jvm import JvmGateway
@@ -28,7 +29,7 @@ def session_on(launched: Any, settings: Mapping[str, str], python: str | None) -
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails is told once, by us
+    quiet_py4j()
     handler = signal.getsignal(signal.SIGINT)
     try:
         with classic_mode(), variables({"PYSPARK_PYTHON": python} if python else {}):
@@ -53,6 +54,20 @@ def forget() -> None:
     if gateway is not None:
         with contextlib.suppress(Exception):
             gateway.close()
+
+
+def quiet_py4j() -> None:
+    """Keep py4j's tracebacks off stderr: what fails is reported once, as a `SparkProblem`.
+
+    py4j also logs to the root logger, for instance when its thread that frees objects of the JVM is at work while the
+    gateway is closed.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 def _ignore(*_: object) -> None:
