@@ -10,6 +10,7 @@
     text = { "app.log" = '''...''' }   # instead, or besides: small logs in full
     zone = "UTC"                       # of all of them; none by default: local time of an unknown zone
     servers = { "n1.log" = "n1" }      # what the user would say with --server-name
+    beside = true                      # with the log of a healthy server, so that few lines are not an excerpt
     params = { repeated = 2 }          # optional overrides, in the parameter's unit (durations as text)
     [[case.edit]]                      # edits, in order; `files` narrows them to some (globs)
     files = ["n1.log"]
@@ -51,6 +52,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
 LOGS = FIXTURES / "logs"
 HEALTHY = LOGS / "healthy"
+BESIDE = HEALTHY / "2.15.1" / "one-node" / "n1.log"
 KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
 
 Json = dict[str, Any]
@@ -95,6 +97,8 @@ def _evidence_of(code: str, said: str) -> EvidenceSet:
                 if any(fnmatch(name, pattern) for pattern in edit.get("files", ["*"])):
                     lines = _edited(lines, edit)
             (Path(directory) / name).write_text("".join(f"{line}\n" for line in lines), errors="surrogateescape")
+        if case.get("beside"):
+            (Path(directory) / "beside.log").write_bytes(BESIDE.read_bytes())
         return only_logs(
             evidence(
                 [directory],

@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from jsdoctor.checks.logs.undecided import undecided
+from jsdoctor.checks.logs.undecided import is_short, not_cleared, undecided
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.shown import findings_of_shown
@@ -81,21 +81,32 @@ def _run(
     keep_passes: bool,
 ) -> tuple[list[Result], Counter[Outcome]]:
     found: list[Finding] = []
+    logs = evidence.get(LogEvidence)
+    of_logs = isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able)
     for check in able:
         try:
-            found.extend(findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds))
+            said = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
+            found.extend(_without_short_passes(said, check, logs))
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
-    logs = evidence.get(LogEvidence)
-    if isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able):
+    if of_logs and isinstance(logs, LogEvidence):
         found.extend(undecided(rule, found, logs))
+        if not found and is_short(logs):
+            found.append(not_cleared(logs))
     # Manifests may declare one stream several times, for several environments.
     if len(able) > 1 or Manifests in able[0].kinds:
         found = _one_per_subject(rule, found)
     counts = Counter(finding.outcome for finding in found)
     kept = [f for f in found if keep_passes or f.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)]
     return [Result(rule, finding) for finding in kept], counts
+
+
+def _without_short_passes(said: Iterable[Finding], check: Check, logs: Evidence | None) -> Iterable[Finding]:
+    """Without what a check of logs passes on a log that is too short to pass anything."""
+    if isinstance(logs, LogEvidence) and LogEvidence in check.required.values() and is_short(logs):
+        return [finding for finding in said if finding.outcome is not Outcome.PASS]
+    return said
 
 
 def _one_per_subject(rule: Rule, found: Iterable[Finding]) -> list[Finding]:

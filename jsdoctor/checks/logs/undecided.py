@@ -5,15 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.words import times
-from jsdoctor.model.finding import Finding, Outcome, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, unknown
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.rule import Rule
+from jsdoctor.model.wording import counted
 
 EXCERPT_LINES = 5
 """Logs of no more lines than this are an excerpt: what stands outside of it may change the answer."""
 
+SHORT_LOG_LINES = 20
+"""A log of fewer lines than this, and without the start of a server, clears no rule: too little is in it."""
+
 _SHOWN = 200
 _DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
+
+
+def is_short(logs: LogEvidence) -> bool:
+    """Whether the logs are so few lines that a rule which finds nothing in them has not been answered."""
+    lines = sum(file.server_lines + file.client_lines for file in logs.files)
+    return lines < SHORT_LOG_LINES and not any(run.started for run in logs.runs)
+
+
+def not_cleared(logs: LogEvidence) -> Finding:
+    """What a rule ends with that finds nothing in a short log."""
+    lines = sum(file.server_lines + file.client_lines for file in logs.files)
+    return unknown(
+        CLUSTER,
+        f"nothing about it is in the log, which is an excerpt of {counted(lines, 'line')}",
+        f"give more of the log: {SHORT_LOG_LINES} lines, or from the start of the server on",
+    )
 
 
 def undecided(rule: Rule, found: Sequence[Finding], logs: LogEvidence) -> Iterator[Finding]:
