@@ -144,11 +144,14 @@ class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
 
     `settings` holds what is set, by names of this project's own (see `parse.manifests.server_config`); `places` where.
     `unclear` names settings that depend on what is not in the files: environment variables, secrets, patches.
+    `config_map` is the ConfigMap or Secret that holds the configuration, in `namespace` if it names one.
     """
 
     what: str
     place: FilePosition
     name: str = ""
+    config_map: str = ""
+    namespace: str = ""
     settings: Mapping[str, Any] = {}
     places: Mapping[str, FilePosition] = {}
     mistakes: tuple[Mistake, ...] = ()

@@ -47,7 +47,7 @@ class Place:
         """Both, once both have leaders."""
         while True:
             found = {what: await self.to.ask(f"{what}.INFO.{name}") for what, name in _NAMES.items()}
-            if len(self.cluster.names) == 1 or all(reply["cluster"].get("leader") for reply in found.values()):
+            if len(self.cluster.names) == 1 or all(reply.get("cluster", {}).get("leader") for reply in found.values()):
                 return found
             await asyncio.sleep(0.2)
 

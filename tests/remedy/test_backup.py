@@ -12,7 +12,7 @@ import pytest
 
 from jsdoctor.remedy.backup.place import ARCHIVE, META, NOTE, data_file, read_meta, stream_dir
 from jsdoctor.remedy.backup.problem import BackupProblem
-from jsdoctor.remedy.backup.restore import exists, restore
+from jsdoctor.remedy.backup.restore import EmptyProblem, exists, restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.unpack import messages
 from jsdoctor.remedy.backup.verify import require_verified, verify
@@ -245,3 +245,27 @@ def test_in_a_cluster_with_work_going_on(cluster_factory: ClusterFactory, server
         assert (await verify(to, directory)).digest == note.digest
 
     with_api(cluster.url(), use)
+
+
+@pytest.mark.nightly
+def test_an_interrupted_restore_does_not_block_the_next_one(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    """In a cluster it reserves the stream's name until its server gives up."""
+    cluster = shared_cluster(nodes=3, extra_config="# interrupted restores\n")
+
+    async def work(to: PlainApi) -> int:
+        await add_stream(to.client, "CUT", subjects=["cut"], num_replicas=3)
+        for number in range(20):
+            await to.client.request("cut", b"%d" % number, timeout=10)
+        directory = await backed_up(to, "CUT", tmp_path)
+        await to.ask("STREAM.DELETE.CUT")
+        meta = read_meta(directory)
+        await to.ask("STREAM.RESTORE.CUT", {"config": meta["config"], "state": meta["state"]})
+        try:
+            info = await restore(to, directory)
+        except EmptyProblem:  # its server gave up, and left an empty stream: the operations delete that
+            await to.ask("STREAM.DELETE.CUT")
+            info = await restore(to, directory)
+        count: int = info["state"]["messages"]
+        return count
+
+    assert with_api(cluster.url(), work) == 20

@@ -20,7 +20,7 @@ from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 Json = dict[str, Any]
 WITHOUT_PLAN = 2
-GONE = "was removed: a server joins again when it is started with an empty store"
+GONE = "was removed, and joins again when it is started"
 
 
 async def furnish(to: PlainApi) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND
+from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, Manifests
 
 
@@ -17,9 +17,17 @@ def meta_group_even_declared(manifests: Manifests) -> Iterator[Finding]:
     """
     for servers in manifests.servers:
         size = servers.get("servers")
-        if not servers.is_chart or servers.get("jetstream") is not True or not servers.get("clustered"):
+        if unsure := jetstream_unclear(servers):
+            yield unsure
+        if servers.get("jetstream") is not True:
+            continue
+        if servers.is_chart and (unsure := unclear(servers, "servers")):
+            yield unsure
+            continue
+        if not servers.get("clustered") or (servers.what == "container" and size is None):
             continue
         if not isinstance(size, int):
+            yield unknown(servers.subject, _UNCOUNTED, _COUNT_IT)
             continue
         spare, budget = size - (size // 2 + 1), servers.get("max_unavailable")
         if size % 2 == 0:
@@ -32,6 +40,10 @@ def meta_group_even_declared(manifests: Manifests) -> Iterator[Finding]:
             yield _finding(servers, "max_unavailable", f"{says} before JetStream stops", Severity.ERROR)
         else:
             yield passed(servers.subject)
+
+
+_UNCOUNTED = "the configuration does not tell how many servers its cluster will have"
+_COUNT_IT = "give the manifest of the workload that mounts it, too, or check the deployment with a system login"
 
 
 def _even(size: int) -> str:

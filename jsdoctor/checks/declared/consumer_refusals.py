@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from jsdoctor.checks.declared import negative_numbers
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_refusals import LARGEST_METADATA, LONGEST_DESCRIPTION
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
@@ -43,7 +44,8 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
 
 
 def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
-    """Fields that a server of this release leaves out without a word, because it does not know them."""
+    """Fields that a server of this release leaves out without a word or reads as something else."""
+    yield from negative_numbers.of_consumer(config)
     since = (2, 11)
     if release and release < since:
         for name in ("priority_policy", "priority_groups", "priority_timeout_ns"):

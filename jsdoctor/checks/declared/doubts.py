@@ -32,6 +32,12 @@ def unclear(servers: DeclaredServers, *settings: str) -> Finding | None:
     return unclear_setting(servers.subject, open_[0]) if open_ else None
 
 
+def jetstream_unclear(servers: DeclaredServers) -> Finding | None:
+    """Why it is not known whether a release of the chart has JetStream; None where it is, and for other servers."""
+    known = "jetstream" in servers.settings or not servers.is_chart
+    return None if known else unclear(servers, "jetstream")
+
+
 def unclear_setting(subject: Subject, setting: str) -> Finding:
     """A setting that depends on what no file says."""
     return unknown(

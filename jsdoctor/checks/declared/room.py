@@ -38,8 +38,8 @@ def declared_size(servers: DeclaredServers) -> int | None:
     """Servers of the cluster that it will be part of; None when the file does not tell."""
     if servers.get("jetstream") is not True:
         return None
-    if servers.is_chart:
-        size = servers.get("servers")
+    size = servers.get("servers")
+    if servers.is_chart or (servers.get("clustered") and size):
         return size if isinstance(size, int) else None
     return None if servers.get("clustered") or "clustered" in servers.unclear else 1
 

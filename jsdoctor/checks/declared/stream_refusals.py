@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared import negative_numbers
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_origins import KnownStream, of_origins
 from jsdoctor.checks.declared.subject_transform import faults
@@ -50,7 +51,8 @@ def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Itera
 
 
 def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
-    """Fields that a server of this release leaves out without a word, because it does not know them."""
+    """Fields that a server of this release leaves out without a word or reads as something else."""
+    yield from negative_numbers.of_stream(config)
     if release and release < STRICT:
         for name, since in _SINCE.items():
             if _is_set(config, name) and release < since:

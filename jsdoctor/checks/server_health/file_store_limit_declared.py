@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, unclear
+from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.manifest import DeclaredServers, Manifests
@@ -20,6 +20,8 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
     """
     largest = params.number("max_volume_fraction")
     for servers in manifests.servers:
+        if unsure := jetstream_unclear(servers):
+            yield unsure
         if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
             continue
         if unsure := unclear(servers, "max_file_store"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, refused_by_tool, unclear
+from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, refused_by_tool, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
 
 
@@ -18,26 +18,46 @@ def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
         if stream.tool is Tool.NACK and stream.stored.storage == "memory" and not refused_by_tool(stream):
             yield passed(stream.subject) if stream.states("storage") else _forgotten(stream)
     for servers in manifests.servers:
-        if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
-            continue
-        path = servers.get("store_dir")
-        if servers.is_chart and path is None:
-            continue  # its file store is off
-        if unsure := unclear(servers, "store_dir"):
-            yield unsure
-        elif servers.get("persistent") is False:
-            why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
-            says = f"{why}: streams are kept in the container and are gone when it is replaced"
-            yield _finding(servers, "persistent", says, None)
-        elif path is None:
-            says = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
-            yield _finding(servers, "jetstream", says, None)
-        elif is_in_memory(str(path)) or is_temporary(str(path)):
-            kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
-            says = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
-            yield _finding(servers, "store_dir", says, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
-        else:
-            yield passed(servers.subject)
+        yield from _of_servers(servers)
+
+
+def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
+    if unsure := jetstream_unclear(servers):
+        yield unsure
+    if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
+        return
+    path, persistent = servers.get("store_dir"), servers.get("persistent")
+    if servers.is_chart and path is None and "store_dir" not in servers.unclear:
+        return  # its file store is off
+    if unsure := unclear(servers, "store_dir"):
+        yield unsure
+    elif persistent is not None:
+        yield passed(servers.subject) if persistent else _on_no_volume(servers)
+    elif path is None:
+        says = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
+        yield _finding(servers, "jetstream", says, None)
+    elif is_in_memory(str(path)) or is_temporary(str(path)):
+        kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
+        says = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
+        yield _finding(servers, "store_dir", says, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
+    else:
+        yield _unmounted(servers) if "persistent" in servers.unclear else passed(servers.subject)
+
+
+def _on_no_volume(servers: DeclaredServers) -> Finding:
+    why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
+    says = f"{why}: streams are kept in the container and are gone when it is replaced"
+    return _finding(servers, "persistent", says, None)
+
+
+def _unmounted(servers: DeclaredServers) -> Finding:
+    """A configuration in a ConfigMap, without the one workload that would tell of its volumes."""
+    return unknown(
+        servers.subject,
+        "no single workload of these manifests mounts this configuration, so nobody can tell whether a volume holds"
+        f" store_dir {servers.get('store_dir')}",
+        "give the manifest of its StatefulSet or service in the same run, too",
+    )
 
 
 def _forgotten(stream: DeclaredStream) -> Finding:

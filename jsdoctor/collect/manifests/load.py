@@ -11,6 +11,7 @@ from jsdoctor.collect.manifests.files import STDIN, ManifestPath, find
 from jsdoctor.collect.manifests.kustomize import patches_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.manifest import FilePosition, ManifestFile, Manifests
+from jsdoctor.parse.manifests.config_mounts import joined
 from jsdoctor.parse.manifests.read import YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
@@ -45,15 +46,14 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
             files.append(ManifestFile(path=shown, problem=error.says, place=error.place, named=wanted))
             continue
         files += _told(shown, declared, named=found.named)
-        for name in ("streams", "consumers", "servers", "logins"):
+        for name in ("streams", "consumers", "servers", "logins", "mounts", "generated"):
             getattr(all_of, name).extend(getattr(declared, name))
+    servers = [one for one in all_of.servers if os.path.normpath(one.place.file) not in included.paths]
     return Manifests(
         files=tuple(files),
         streams=tuple(all_of.streams),
         consumers=tuple(all_of.consumers),
-        servers=tuple(
-            servers for servers in all_of.servers if os.path.normpath(servers.place.file) not in included.paths
-        ),
+        servers=tuple(joined(servers, all_of.mounts, all_of.generated)),
         logins=tuple(all_of.logins),
     )
 

@@ -1,175 +1,121 @@
-"""Containers that run nats-server, in docker compose files and in Kubernetes workloads: what their arguments set
-(server: opts.go ConfigureOptions).
+"""Containers of Kubernetes workloads that run nats-server: what their arguments set, and what they mount.
 
 Where an argument names a configuration file, everything that the arguments leave out is unclear: that file is judged
-where it is found itself.
+where it is found itself (see `config_mounts`).
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
-from jsdoctor.model.manifest import DeclaredServers, FilePosition
-from jsdoctor.parse.manifests.server_config import MAY_BE_INCLUDED
+from jsdoctor.model.manifest import DeclaredServers
+from jsdoctor.parse.manifests.config_mounts import ConfigMount, is_kept
+from jsdoctor.parse.manifests.server_arguments import Arguments, Word, names_server, words_of
 from jsdoctor.parse.manifests.tree import Tree
 
 _IMAGE = re.compile(r"(?:.*/)?(?:nats|nats-server)(?::[^/]*)?(?:@.*)?", re.ASCII)
+_DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}", re.ASCII)
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Pod", "ReplicaSet")
-_SWITCHES = {"js": "jetstream", "jetstream": "jetstream"}
-_VALUES = {
-    **dict.fromkeys(("sd", "store_dir"), "store_dir"),
-    **dict.fromkeys(("m", "http_port", "ms", "https_port"), "monitoring"),
-    **dict.fromkeys(("n", "name", "server_name"), "server_name"),
-    **dict.fromkeys(("a", "addr", "net"), "host"),
-    **dict.fromkeys(("user", "pass", "auth"), "auth"),
-    **dict.fromkeys(("cluster", "routes"), "clustered"),
-    "cluster_name": "cluster_name",
-    **dict.fromkeys(("c", "config"), "config"),
-}
-_WITHOUT_VALUE = ("D", "V", "DV", "VV", "DVV", "T", "t", "l", "tls", "tlsverify", "help", "h", "v", "version")
-_FLAGS = ("monitoring", "auth", "clustered")
-"""Settings of which it only counts that they are set."""
-
-_ENV = re.compile(r"\$\(|\$\{|\$[A-Z_]")
+_PASSING = ("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected")
+"""Volumes that go with the pod, or that nobody can write to."""
 
 
-def is_compose(tree: Tree) -> bool:
-    """Whether this is a docker compose file."""
-    services = tree.get("services")
-    return services is not None and any(
-        child.get("image") is not None or child.get("build") is not None for _, child in services.entries()
-    )
+def runs_server(image: str, words: Sequence[Word], name: str) -> bool:
+    """Whether a container runs nats-server, by its image, its command, or by its name and the arguments."""
+    if words and not words[0].text.startswith("-") and not names_server(words):
+        return "$" in words[0].text and _is_server(image)
+    if _is_server(image) or names_server(words):
+        return True
+    return "$" in image and "nats" in f"{name} {image}".lower() and bool(words)
 
 
-def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
-    """The services that run nats-server."""
-    for name, service in (tree.get("services") or tree).entries():
-        if not _IMAGE.fullmatch(service.text("image")):
-            continue
-        targets = [_target(volume) for volume in _elements(service.get("volumes"))]
-        mounts = [target for target in targets if target]
-        yield _servers(name, service, [*_words(service.get("entrypoint")), *_words(service.get("command"))], mounts)
+def _is_server(image: str) -> bool:
+    return bool(_IMAGE.fullmatch(_DEFAULT.sub(r"\1", image)))
 
 
 def of_workload(tree: Tree) -> Iterator[DeclaredServers]:
     """The containers of a workload that run nats-server."""
+    replicas = tree.get("spec", "replicas")
+    for _, container, words, lasting in _containers(tree):
+        servers = declared(tree.text("metadata", "name"), container, words, lasting)
+        if replicas is not None and isinstance(replicas.value, int) and not isinstance(replicas.value, bool):
+            servers.settings["servers"] = replicas.value  # type: ignore[index]
+            servers.places["servers"] = replicas.place  # type: ignore[index]
+        yield servers
+
+
+def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
+    """Which ConfigMaps and Secrets the containers of nats-server mount."""
+    replicas = tree.get("spec", "replicas")
+    size = replicas.value if replicas is not None and isinstance(replicas.value, int) else None
+    if replicas is None and tree.text("kind") in ("Deployment", "StatefulSet", "ReplicaSet", "Pod"):
+        size = 1
+    for pod, container, _, lasting in _containers(tree):
+        mounted = {mount.text("name") for mount in elements(container.get("volumeMounts"))}
+        for volume in elements(pod.get("volumes")):
+            for name in _sources(volume) if volume.text("name") in mounted else ():
+                yield ConfigMount(
+                    file=tree.place.file,
+                    lasting=tuple(lasting),
+                    config_map=name,
+                    namespace=tree.text("metadata", "namespace"),
+                    servers=size,
+                )
+
+
+def _containers(tree: Tree) -> Iterator[tuple[Tree, Tree, list[Word], list[str]]]:
+    """Pod, container, arguments and lasting directories of each container of nats-server."""
     if tree.text("kind") not in _WORKLOADS:
         return
     pod = tree.get("spec") if tree.text("kind") == "Pod" else tree.get("spec", "template", "spec")
-    for container in _elements(pod.get("containers") if pod else None):
-        if pod is None or not _IMAGE.fullmatch(container.text("image")):
-            continue
-        mounts = _lasting_mounts(tree, pod, container)
-        words = [*_words(container.get("command")), *_words(container.get("args"))]
-        yield _servers(tree.text("metadata", "name"), container, words, mounts)
+    for container in elements(pod.get("containers")) if pod else ():
+        words = words_of(container.get("command"), container.get("args"))
+        if pod is not None and runs_server(container.text("image"), words, container.text("name")):
+            yield pod, container, words, _lasting(tree, pod, container)
 
 
-def lasting_directories(tree: Tree) -> dict[str, tuple[str, ...]]:
-    """By ConfigMap, the directories on volumes that last in the container of nats-server that mounts it."""
-    found: dict[str, tuple[str, ...]] = {}
-    pod = (tree.get("spec") if tree.text("kind") == "Pod" else tree.get("spec", "template", "spec")) or tree
-    for container in _elements(pod.get("containers")):
-        mounted = {mount.text("name") for mount in _elements(container.get("volumeMounts"))}
-        for volume in _elements(pod.get("volumes")):
-            config_map = volume.text("configMap", "name")
-            if config_map and volume.text("name") in mounted and _IMAGE.fullmatch(container.text("image")):
-                found[config_map] = tuple(_lasting_mounts(tree, pod, container))
-    return found
+def _sources(volume: Tree) -> Iterator[str]:
+    yield volume.text("configMap", "name")
+    yield volume.text("secret", "secretName")
+    for source in elements(volume.get("projected", "sources")):
+        yield source.text("configMap", "name")
+        yield source.text("secret", "name")
 
 
-def is_kept(directory: str, mounts: Sequence[str]) -> bool:
-    """Whether a directory lies on one of these volumes."""
-    return any(directory == mount or directory.startswith(mount.rstrip("/") + "/") for mount in mounts)
-
-
-def _lasting_mounts(tree: Tree, pod: Tree, container: Tree) -> list[str]:
+def _lasting(tree: Tree, pod: Tree, container: Tree) -> list[str]:
     """Where a container has volumes that outlive it."""
-    lasting = {claim.text("metadata", "name") for claim in _elements(tree.get("spec", "volumeClaimTemplates"))}
-    lasting |= {one.text("name") for one in _elements(pod.get("volumes")) if one.get("emptyDir") is None}
-    mounts = _elements(container.get("volumeMounts"))
+    lasting = {claim.text("metadata", "name") for claim in elements(tree.get("spec", "volumeClaimTemplates"))}
+    for volume in elements(pod.get("volumes")):
+        kinds = {key for key, _ in volume.entries()}
+        if not kinds & set(_PASSING):
+            lasting.add(volume.text("name"))
+    mounts = elements(container.get("volumeMounts"))
     return [mount.text("mountPath") for mount in mounts if mount.text("name") in lasting]
 
 
-@dataclass(slots=True)
-class _Arguments:
-    settings: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, FilePosition] = field(default_factory=dict)
-    unclear: set[str] = field(default_factory=set)
-
-    def read(self, words: Sequence[tuple[str, FilePosition]]) -> None:
-        rest = iter(words)
-        for word, place in rest:
-            if not word.startswith("-"):
-                continue
-            name, equals, value = word.lstrip("-").partition("=")
-            if name in _SWITCHES:
-                self._set(_SWITCHES[name], value.lower() not in ("false", "0"), place)
-            elif name not in _WITHOUT_VALUE:
-                given = value if equals else next(rest, ("", place))[0]
-                if name in _VALUES:
-                    self._value(_VALUES[name], given, place)
-
-    def _value(self, setting: str, value: str, place: FilePosition) -> None:
-        if setting == "config":
-            self.unclear |= MAY_BE_INCLUDED
-        elif setting in _FLAGS:
-            self._set(setting, True, place)
-        elif _ENV.search(value):
-            self.unclear.add(setting)
-        else:
-            self._set(setting, value, place)
-
-    def _set(self, setting: str, value: object, place: FilePosition) -> None:
-        self.settings[setting], self.places[setting] = value, place
-
-
-def _servers(
-    name: str, node: Tree, words: Sequence[tuple[str, FilePosition]], mounts: Sequence[str]
-) -> DeclaredServers:
-    arguments = _Arguments()
+def declared(name: str, node: Tree, words: Sequence[Word], lasting: Sequence[str]) -> DeclaredServers:
+    """A container by its arguments."""
+    arguments = Arguments()
     arguments.read(words)
     directory = arguments.settings.get("store_dir")
-    stores = arguments.settings.get("jetstream") and isinstance(directory, str)
-    if stores and not is_kept(str(directory), mounts):
-        arguments.settings["persistent"] = False
+    if arguments.settings.get("jetstream") and isinstance(directory, str):
+        arguments.settings["persistent"] = is_kept(directory, lasting)
         arguments.places["persistent"] = arguments.places["store_dir"]
+    elif arguments.settings.get("jetstream") and "store_dir" not in arguments.unclear and is_kept("/tmp/nats", lasting):  # noqa: S108
+        arguments.settings["persistent"] = True
+        arguments.places["persistent"] = arguments.places["jetstream"]
     return DeclaredServers(
         what="container",
         place=node.place,
         name=str(arguments.settings.get("server_name", name)),
         settings=arguments.settings,
         places=arguments.places,
+        mistakes=tuple(arguments.mistakes),
         unclear=frozenset(arguments.unclear - set(arguments.settings)),
     )
 
 
-def _words(node: Tree | None) -> list[tuple[str, FilePosition]]:
-    """Arguments as a list or as one line of a shell. Of `sh -c "nats-server …"` the line counts."""
-    if node is None:
-        return []
-    texts = [(str(item.value), item.place) for item in node.items()] if isinstance(node.value, list) else []
-    if isinstance(node.value, str):
-        texts = [(node.value, node.place)]
-    if isinstance(node.value, str) or (len(texts) > 1 and texts[-2][0] == "-c" and "nats-server" in texts[-1][0]):
-        line, place = texts[-1]
-        try:
-            return [(word, place) for word in shlex.split(line.rpartition("nats-server ")[2], comments=True)]
-        except ValueError:
-            return []
-    return texts
-
-
-def _target(volume: Tree) -> str:
-    """Where a volume of compose is mounted; empty for one in memory."""
-    if isinstance(volume.value, str):
-        parts = volume.value.split(":")
-        return parts[1] if len(parts) > 1 else parts[0]
-    return "" if volume.text("type") == "tmpfs" else volume.text("target")
-
-
-def _elements(node: Tree | None) -> list[Tree]:
+def elements(node: Tree | None) -> list[Tree]:
+    """The elements of a list; none of anything else."""
     return list(node.items()) if node is not None else []

@@ -128,6 +128,17 @@ def at_least(least: int) -> Read:
     return read
 
 
+def between(least: int, most: int) -> Read:
+    """A whole number within bounds of the format's own."""
+
+    def read(tree: Tree) -> int:
+        if not least <= (value := number(tree)) <= most:
+            raise ValueError(f"{value} is not from {least} to {most}")
+        return value
+
+    return read
+
+
 def boolean(tree: Tree) -> bool:
     """True or false."""
     if not isinstance(tree.value, bool):

@@ -15,9 +15,20 @@ from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.conf_values import scan_unquoted
 from jsdoctor.parse.manifests.server_config import server_config
 from jsdoctor.parse.manifests.tree import Tree, Variable
+from jsdoctor.parse.nearest import did_you_mean
 
 _CONFIG_KEYS = ("cluster", "jetstream", "nats", "monitor", "leafnodes", "websocket", "mqtt", "gateway", "resolver")
 _BESIDE_CONFIG = ("natsBox", "promExporter", "reloader", "podTemplate", "podDisruptionBudget")
+_TOP_KEYS = frozenset(
+    {
+        *("global", "nameOverride", "fullnameOverride", "namespaceOverride", "tlsCA", "config", "container"),
+        *("reloader", "promExporter", "service", "statefulSet", "podTemplate", "headlessService", "configMap"),
+        *("podDisruptionBudget", "serviceAccount", "natsBox", "extraResources"),
+    }
+)
+"""Values of the chart from 1.0 on (k8s: helm/charts/nats/values.yaml)."""
+_OLD_KEYS = ("nats", "auth", "cluster", "natsbox", "exporter", "leafnodes", "gateway", "websocket", "mqtt", "jetstream")
+_DECIDED = frozenset({"jetstream", "servers", "store_dir", "max_file_store", "persistent", "monitoring", "auth", "tls"})
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([kMGTPE]i?|Ki|m)?", re.ASCII)
 _SCALE = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _RAW = re.compile(r"<<\s*(.*?)\s*>>", re.DOTALL)
@@ -47,10 +58,16 @@ def inner_values(tree: Tree) -> Tree | None:
     return nested[0] if nested else None
 
 
-def helm_values(tree: Tree, file: str) -> DeclaredServers:
-    """What the chart makes of these values."""
+def helm_values(tree: Tree, file: str, *, whole: bool = False, partial: bool = False) -> DeclaredServers:
+    """What the chart makes of these values. `whole`: they are known to be the official chart's, so that a key that it
+    does not have is a mistake. `partial`: other values are merged with them that are not here.
+    """
     reader = _Reader(FilePosition(file), tree)
     reader.read()
+    if whole:
+        reader.misnamed()
+    if partial:
+        reader.leave_defaults_open()
     return DeclaredServers(
         what="Helm values",
         place=tree.place,
@@ -97,6 +114,23 @@ class _Reader:
             self._set("max_unavailable", 0, budget)
         elif (merged := self.tree.get("podDisruptionBudget", "merge", "spec")) is not None:
             self._budget(merged)
+
+    def misnamed(self) -> None:
+        """Keys at the top that the chart does not have, values of its releases before 1.0 among them."""
+        told = {path[0] for path in _FOLKLORE if len(path) == 1}
+        for key, node in self.tree.entries():
+            if key not in _TOP_KEYS and key not in told:
+                near = did_you_mean(key, _TOP_KEYS)
+                before = "; before 1.0 it had it" if key in _OLD_KEYS else ""
+                says = f"the chart has no value {key} and ignores it{near or before}"
+                self.mistakes.append(Mistake(node.place, says, ignored=True))
+
+    def leave_defaults_open(self) -> None:
+        """What only a default decides, other values may set."""
+        defaults = {name for name, place in self.places.items() if place == self.tree.place}
+        self.unclear |= defaults | (_DECIDED - set(self.settings))
+        for name in defaults:
+            del self.settings[name], self.places[name]
 
     def _unknown(self) -> None:
         """Values that runbooks set and the chart does not have: it ignores them without a word."""
@@ -148,10 +182,13 @@ class _Reader:
 
     def _cluster(self) -> None:
         on = self._on(("config", "cluster", "enabled"), False)
+        replicas = self.tree.get("config", "cluster", "replicas")
         if not on:
             self._set("servers", 1, self._node("config", "cluster", "enabled"))
+            if replicas is not None and replicas.value != 1:
+                says = "config.cluster.replicas has no effect: config.cluster.enabled is not true, so one server runs"
+                self.mistakes.append(Mistake(replicas.place, says, ignored=True))
             return
-        replicas = self.tree.get("config", "cluster", "replicas")
         self._set("clustered", True, self._node("config", "cluster"))
         if replicas is None or (isinstance(replicas.value, int) and not isinstance(replicas.value, bool)):
             self._set("servers", replicas.value if replicas else 3, replicas or self._node("config", "cluster"))

@@ -16,9 +16,20 @@ from jsdoctor.model.manifest import (
     DeclaredStream,
     FilePosition,
 )
-from jsdoctor.parse.manifests import containers, helm, nack, nack_buckets, server_json, terraform
+from jsdoctor.parse.manifests import (
+    compose,
+    containers,
+    helm,
+    helm_sources,
+    nack,
+    nack_buckets,
+    server_json,
+    terraform,
+)
 from jsdoctor.parse.manifests.conf_tree import Include, configuration
+from jsdoctor.parse.manifests.config_mounts import ConfigMount, GeneratedMap
 from jsdoctor.parse.manifests.json_tree import json_document
+from jsdoctor.parse.manifests.kubernetes_maps import KUSTOMIZATIONS, generated_maps, held_configurations
 from jsdoctor.parse.manifests.server_config import is_server_config, server_config
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
@@ -51,10 +62,8 @@ class FileDeclarations:
     servers: list[DeclaredServers] = field(default_factory=list)
     logins: list[DeclaredLogin] = field(default_factory=list)
     problems: list[tuple[str, FilePosition]] = field(default_factory=list)
-    config_maps: list[tuple[str, int]] = field(default_factory=list)
-    """Names of ConfigMaps, each with the index in `servers` of a configuration that it holds."""
-    lasting: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By ConfigMap, the directories on volumes that last in the container that mounts it."""
+    mounts: list[ConfigMount] = field(default_factory=list)
+    generated: list[GeneratedMap] = field(default_factory=list)
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -76,7 +85,6 @@ def read_manifest(file: str, text: str, readers: Readers) -> FileDeclarations:
         _terraform(declared, file, text, readers)
     else:
         _by_content(declared, file, text, readers)
-    _place_stores(declared)
     return declared
 
 
@@ -140,10 +148,12 @@ def _document(declared: FileDeclarations, tree: Tree, file: str, readers: Reader
         _resource(declared, tree, readers)
     elif terraform.is_plan(tree):
         _plan(declared, tree)
-    elif containers.is_compose(tree):
-        declared.servers += containers.of_compose(tree)
-    elif tree.get("helmCharts") is not None:
-        declared.servers += [helm.helm_values(one, file) for one in _chart_values(tree, "", "", readers)]
+    elif compose.is_compose(tree):
+        _compose(declared, tree)
+    elif PurePath(file).name in KUSTOMIZATIONS:
+        _kustomization(declared, tree, readers)
+    elif charts := helm_sources.releases(tree, readers.yaml):
+        _charts(declared, charts)
     elif (values := helm.inner_values(tree)) is not None:
         declared.servers.append(helm.helm_values(values, file))
     else:
@@ -172,67 +182,57 @@ def _server_json(declared: FileDeclarations, tree: Tree) -> None:
 
 
 def _resource(declared: FileDeclarations, tree: Tree, readers: Readers) -> None:
-    """A Kubernetes object: one of NACK's, a list of objects, or a ConfigMap with the configuration of a server."""
+    """A Kubernetes object: one of NACK's, a list of objects, a workload, a release of the chart, or a ConfigMap or
+    Secret with the configuration of a server.
+    """
     version, kind = tree.text("apiVersion"), tree.text("kind")
     if version.startswith(GROUP):
         _nack(declared, tree, version.removeprefix(GROUP), kind)
     elif kind.endswith("List") and (items := tree.get("items")) is not None:
         for item in items.items():
             _document(declared, item, item.place.file, readers)
-    elif values := _chart_values(tree, version, kind, readers):
-        declared.servers += [helm.helm_values(one, one.place.file) for one in values]
-    elif kind == "ConfigMap":
-        for key, node in (tree.get("data") or tree).entries():
-            if PurePath(key).suffix in CONF and isinstance(node.value, str):
-                _embedded(declared, node, tree.text("metadata", "name"))
+    elif kind in ("Kustomization", "Component"):
+        _kustomization(declared, tree, readers)
+    elif kind in ("ConfigMap", "Secret"):
+        for node in held_configurations(tree):
+            _embedded(declared, node, tree.text("metadata", "name"), tree.text("metadata", "namespace"))
+    elif charts := helm_sources.releases(tree, readers.yaml):
+        _charts(declared, charts)
     else:
         declared.servers += containers.of_workload(tree)
-        declared.lasting |= containers.lasting_directories(tree)
+        declared.mounts += containers.mounts_of(tree)
 
 
-def _chart_values(tree: Tree, version: str, kind: str, readers: Readers) -> list[Tree]:
-    """Values of the chart in a release of Flux, an application of Argo CD or a kustomization."""
-    found: list[Tree | None] = []
-    if kind == "HelmRelease":
-        found = [tree.get("spec", "values")]
-    elif kind == "Application" and version.startswith("argoproj.io/"):
-        for source in (tree.get("spec", "source"), *(tree.get("spec", "sources") or tree).items()):
-            found += _argo_values(source, readers) if source else []
-    elif kind == "Kustomization" or tree.get("helmCharts"):
-        found = [chart.get("valuesInline") for chart in (tree.get("helmCharts") or tree).items()]
-    return [values for node in found if node and (values := helm.inner_values(node)) is not None]
+def _charts(declared: FileDeclarations, charts: Iterable[helm_sources.ChartRelease]) -> None:
+    for chart in charts:
+        if chart.problem:
+            declared.problems.append((chart.problem, chart.values.place))
+        else:
+            declared.servers.append(
+                helm.helm_values(chart.values, chart.values.place.file, whole=chart.is_nats, partial=chart.partial)
+            )
 
 
-def _argo_values(source: Tree, readers: Readers) -> list[Tree]:
-    """As an object, else as text."""
-    if node := source.get("helm", "valuesObject"):
-        return [node]
-    text = source.get("helm", "values")
-    if text is None or not isinstance(text.value, str):
-        return []
-    return list(readers.yaml(text.place.file, "\n" * text.place.line + text.value))
+def _kustomization(declared: FileDeclarations, tree: Tree, readers: Readers) -> None:
+    _charts(declared, helm_sources.releases(tree, readers.yaml))
+    declared.generated += generated_maps(tree)
 
 
-def _place_stores(declared: FileDeclarations) -> None:
-    """Whether a ConfigMap's `store_dir` lies on a volume that lasts, where the workload that mounts it is known."""
-    for name, index in declared.config_maps:
-        servers = declared.servers[index]
-        directory = servers.get("store_dir")
-        known = name in declared.lasting and isinstance(directory, str)
-        if known and not containers.is_kept(str(directory), declared.lasting[name]):
-            settings = {**servers.settings, "persistent": False}
-            places = {**servers.places, "persistent": servers.at("store_dir")}
-            declared.servers[index] = msgspec.structs.replace(servers, settings=settings, places=places)
+def _compose(declared: FileDeclarations, tree: Tree) -> None:
+    declared.servers += compose.of_compose(tree)
+    declared.mounts += compose.mounts_of(tree)
+    for _, content in compose.inline_configurations(tree):
+        _embedded(declared, content, "", "")
 
 
-def _embedded(declared: FileDeclarations, node: Tree, config_map: str) -> None:
+def _embedded(declared: FileDeclarations, node: Tree, config_map: str, namespace: str) -> None:
     """A configuration within a document. Its lines follow its key, as they do in a block of text; what it includes
     lies in the container.
     """
     read = configuration(node.place.file, "\n" * node.place.line + str(node.value), lambda _file, _name: None)
     if is_server_config(read.tree):
-        declared.config_maps.append((config_map, len(declared.servers)))
-        declared.servers.append(server_config(read.tree, dict(read.missing), node.place))
+        servers = server_config(read.tree, dict(read.missing), node.place)
+        declared.servers.append(msgspec.structs.replace(servers, config_map=config_map, namespace=namespace))
 
 
 def _nack(declared: FileDeclarations, tree: Tree, version: str, kind: str) -> None:

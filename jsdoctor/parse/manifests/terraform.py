@@ -14,95 +14,30 @@ from jsdoctor.model.jetstream import (
     ConsumerConfig,
     ConsumerLimits,
     ExternalStream,
+    Placement,
+    Republish,
     SourceConfig,
     StreamConfig,
     SubjectTransform,
 )
-from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, FilePosition, Tool
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, FilePosition, Mistake, Tool
 from jsdoctor.parse.manifests.buckets import key_value, object_store
-from jsdoctor.parse.manifests.fields import (
-    Field,
-    Fields,
-    anything,
-    boolean,
-    labels,
-    moment,
-    number,
-    read_fields,
-    seconds,
-    text,
-    texts,
-)
-from jsdoctor.parse.manifests.server_json import DISCARD, RETENTION, STORAGE
+from jsdoctor.parse.manifests.fields import Field, Fields, moment, number, read_fields
+from jsdoctor.parse.manifests.terraform_fields import BUCKET, CONSUMER, STARTS, STREAM
+from jsdoctor.parse.manifests.terraform_refusals import refused
 from jsdoctor.parse.manifests.tree import Tree, Variable
 
-_STREAM = {
-    "name": Field("name", "name", text),
-    "subjects": Field("subjects", "subjects", texts),
-    "retention": Field("retention", "retention", RETENTION),
-    "storage": Field("storage", "storage", STORAGE),
-    "discard": Field("discard", "discard", DISCARD),
-    "discard_new_per_subject": Field("discard_new_per_subject", "discard_new_per_subject", boolean),
-    "max_age": Field("max_age_ns", "max_age", seconds),
-    "duplicate_window": Field("duplicate_window_ns", "duplicate_window", seconds),
-    "replicas": Field("num_replicas", "num_replicas", number),
-    "metadata": Field("metadata", "metadata", labels),
-    "ack": Field("ack", "no_ack", boolean),
-    "deny_delete": Field("deny_delete", "deny_delete", boolean),
-    "deny_purge": Field("deny_purge", "deny_purge", boolean),
-    "allow_rollup_hdrs": Field("allow_rollup_hdrs", "allow_rollup_hdrs", boolean),
-    "allow_direct": Field("allow_direct", "allow_direct", boolean),
-    "allow_msg_ttl": Field("allow_msg_ttl", "allow_msg_ttl", boolean),
-    "inactive_threshold": Field("inactive_threshold_ns", "consumer_limits", seconds),
-    "max_ack_pending": Field("max_ack_pending", "consumer_limits", number),
-    **{
-        name: Field(name, name, number)
-        for name in ("max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size")
-    },
-}
-_BUCKET = {
-    "name": Field("bucket", "name", text),
-    "history": Field("history", "max_msgs_per_subject", number),
-    "ttl": Field("ttl_ns", "max_age", seconds),
-    "max_value_size": Field("max_value_size", "max_msg_size", number),
-    "max_bucket_size": Field("max_bytes", "max_bytes", number),
-    "storage": Field("storage", "storage", STORAGE),
-    "replicas": Field("num_replicas", "num_replicas", number),
-}
-_CONSUMER = {
-    "stream_id": Field("stream_id", "stream_name", text),
-    "durable_name": Field("durable_name", "durable_name", text),
-    "description": Field("description", "description", text),
-    "ack_policy": Field("ack_policy", "ack_policy", text),
-    "ack_wait": Field("ack_wait_ns", "ack_wait", seconds),
-    "backoff": Field("backoff_ns", "backoff", lambda tree: tuple(seconds(item) for item in tree.items())),
-    "deliver_all": Field("deliver_all", "deliver_policy", boolean),
-    "deliver_last": Field("deliver_last", "deliver_policy", boolean),
-    "deliver_new": Field("deliver_new", "deliver_policy", boolean),
-    "deliver_last_per_subject": Field("deliver_last_per_subject", "deliver_policy", boolean),
-    "stream_sequence": Field("opt_start_seq", "opt_start_seq", number),
-    "start_time": Field("start_time", "opt_start_time", anything),
-    "delivery_subject": Field("deliver_subject", "deliver_subject", text),
-    "delivery_group": Field("deliver_group", "deliver_group", text),
-    "filter_subject": Field("filter_subject", "filter_subject", text),
-    "filter_subjects": Field("filter_subjects", "filter_subjects", texts),
-    "max_delivery": Field("max_deliver", "max_deliver", number),
-    "replay_policy": Field("replay_policy", "replay_policy", text),
-    "ratelimit": Field("rate_limit_bps", "rate_limit_bps", number),
-    "heartbeat": Field("idle_heartbeat_ns", "idle_heartbeat", seconds),
-    "flow_control": Field("flow_control", "flow_control", boolean),
-    "max_waiting": Field("max_waiting", "max_waiting", number),
-    "headers_only": Field("headers_only", "headers_only", boolean),
-    "inactive_threshold": Field("inactive_threshold_ns", "inactive_threshold", seconds),
-    "max_ack_pending": Field("max_ack_pending", "max_ack_pending", number),
-    "replicas": Field("num_replicas", "num_replicas", number),
-    "memory": Field("mem_storage", "mem_storage", boolean),
-    "metadata": Field("metadata", "metadata", labels),
-}
-_STARTS = ("deliver_all", "deliver_last", "deliver_new", "deliver_last_per_subject", "start_time", "stream_id")
+_NOT_CONFIGURED = (*STARTS[:4], "start_time", "stream_id")
+"""Arguments of a consumer that are no fields of its configuration."""
 KINDS = ("jetstream_stream", "jetstream_consumer", "jetstream_kv_bucket", "jetstream_obj_bucket")
 
 
+_TABLES: dict[str, dict[str, Field]] = {
+    "jetstream_stream": STREAM,
+    "jetstream_consumer": CONSUMER,
+    "jetstream_kv_bucket": BUCKET,
+    "jetstream_obj_bucket": BUCKET,
+}
 _FROM_PLANS = {"name", "durable_name", "for_each", "count", "dynamic"}
 """Keys of a configuration without whose values nobody can tell which assets there will be."""
 
@@ -126,6 +61,7 @@ class _Planned(NamedTuple):
     fate: Fate
     stated: frozenset[str] | None
     unknown: frozenset[str]
+    refused: tuple[Mistake, ...] = ()
 
 
 def is_plan(tree: Tree) -> bool:
@@ -176,7 +112,9 @@ def _written(tree: Tree) -> Iterator[_Planned]:
                     known["stream_id"] = Tree(reference, body.place)
                 stated = frozenset(known)
                 known = {key: Tree(value, body.place) for key, value in _DEFAULTS[kind].items()} | known
-                yield _Planned(kind, f"{kind}.{name}", Tree(known, body.place), body.place, Fate.KEPT, stated, unknown)
+                wrong = tuple(refused(kind, body, unknown, _TABLES[kind], body.place))
+                values = Tree(known, body.place)
+                yield _Planned(kind, f"{kind}.{name}", values, body.place, Fate.KEPT, stated, unknown, wrong)
 
 
 def _depends(node: Tree) -> bool:
@@ -245,7 +183,7 @@ def _read(one: _Planned, table: dict[str, Field]) -> Fields:
 
 def _stream(one: _Planned) -> DeclaredStream:
     bucket = one.kind != "jetstream_stream"
-    fields = _read(one, _BUCKET if bucket else _STREAM)
+    fields = _read(one, BUCKET if bucket else STREAM)
     values = fields.values
     if bucket:
         make = key_value if one.kind == "jetstream_kv_bucket" else object_store
@@ -253,14 +191,14 @@ def _stream(one: _Planned) -> DeclaredStream:
         fields.places["discard"] = one.place
     else:
         config = _config(one.values, values)
-    table = _BUCKET if bucket else _STREAM
+    table = BUCKET if bucket else STREAM
     return DeclaredStream(
         tool=Tool.TERRAFORM,
         what=one.address,
         place=one.place,
         config=config,
         places=fields.places,
-        mistakes=tuple(fields.mistakes),
+        mistakes=(*fields.mistakes, *one.refused),
         fate=one.fate,
         unknown=frozenset(table[key].name for key in one.unknown if key in table),
     )
@@ -272,7 +210,13 @@ def _config(tree: Tree, values: dict[str, Any]) -> StreamConfig:
     )
     mirrors = [_source(item) for item in (tree.get("mirror") or tree).items()]
     transforms = [_transform(item) for item in (tree.get("subject_transform") or tree).items()]
+    cluster, tags = values.pop("placement_cluster", ""), values.pop("placement_tags", ())
+    preferred = values.pop("placement_preferred", "")
+    source, destination = values.pop("republish_source", ""), values.pop("republish_destination", "")
+    headers_only = values.pop("republish_headers_only", False)
     return StreamConfig(
+        placement=Placement(cluster, tags if cluster else (), preferred) if cluster or preferred else None,
+        republish=Republish(source, destination, headers_only) if source else None,
         no_ack=not values.pop("ack", True),
         consumer_limits=limits,
         mirror=mirrors[0] if mirrors else None,
@@ -307,8 +251,8 @@ def _transform(tree: Tree) -> SubjectTransform:
 
 
 def _consumer(one: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> DeclaredConsumer:
-    fields = _read(one, _CONSUMER)
-    values = {key: value for key, value in fields.values.items() if key not in _STARTS}
+    fields = _read(one, CONSUMER)
+    values = {key: value for key, value in fields.values.items() if key not in _NOT_CONFIGURED}
     values["deliver_policy"] = _policy(fields.values)
     since = one.values.get("start_time")
     if since is not None and since.value and values["deliver_policy"] == "by_start_time":
@@ -322,10 +266,10 @@ def _consumer(one: _Planned, names: dict[str, str], configured: dict[str, Tree])
         stream=stream,
         config=ConsumerConfig(**values),
         places=fields.places,
-        mistakes=tuple(fields.mistakes),
+        mistakes=(*fields.mistakes, *one.refused),
         fate=one.fate,
         unknown=frozenset(
-            _CONSUMER[key].name for key in one.unknown if key in _CONSUMER and not (key == "stream_id" and stream)
+            CONSUMER[key].name for key in one.unknown if key in CONSUMER and not (key == "stream_id" and stream)
         ),
     )
 

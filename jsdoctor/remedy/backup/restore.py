@@ -12,16 +12,21 @@ from nats import errors
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from jsdoctor.model.plan import Json
 from jsdoctor.remedy.backup.place import data_file, read_meta
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.take import STALLED_S, next_message
 from jsdoctor.remedy.operation import Api, ApiError, LostError, NoResponseError
+from jsdoctor.remedy.retry_limit import RetryLimit
 
 _CHUNK = 64 << 10
 _NOT_FOUND = 10059
 _RESTORING_S = 1800.0
 """How long the server may take to store what it has received."""
 _LOOK_S = 5.0
+_NAME_TAKEN = 10130
+_INTERRUPTED_S = 60.0
+"""How long a name may stay reserved by an interrupted restore: servers give it up after 5 s without a chunk."""
 
 
 class EmptyProblem(BackupProblem):
@@ -64,7 +69,7 @@ async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> di
             f"back the present one up and delete it first: nats stream rm {stream}",
         )
     body = {"config": meta["config"], "state": meta["state"]}
-    chunks_to = (await api.ask(f"STREAM.RESTORE.{stream}", body)).get("deliver_subject")
+    chunks_to = (await _accepted(api, stream, body)).get("deliver_subject")
     if not chunks_to:
         raise EmptyProblem(f"the server made stream {stream} without taking the backup", "delete it, and run again")
     inbox = await api.client.subscribe(api.client.new_inbox())
@@ -76,6 +81,24 @@ async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> di
     finally:
         with suppress(errors.Error, OSError):
             await inbox.unsubscribe()
+
+
+async def _accepted(api: Api, stream: str, body: Json) -> Json:
+    """The answer to STREAM.RESTORE, once no earlier restore of that stream is pending.
+
+    In a cluster an interrupted restore reserves the name, although STREAM.INFO does not find the stream (server:
+    jsClusteredStreamRestoreRequest; activityInterval in processStreamRestore).
+    """
+    patience = RetryLimit(_INTERRUPTED_S)
+    while True:
+        try:
+            return await api.ask(f"STREAM.RESTORE.{stream}", body)
+        except ApiError as refused:
+            if refused.err_code != _NAME_TAKEN or not await patience.more():
+                raise
+        with suppress(NoResponseError):  # nobody leads the stream yet
+            if await exists(api, stream):
+                raise EmptyProblem(f"stream {stream} appeared while its restore was pending", "run again")
 
 
 async def exists(api: Api, stream: str) -> bool:
