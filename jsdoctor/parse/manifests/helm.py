@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.conf_values import scan_unquoted
 from jsdoctor.parse.manifests.server_config import server_config
 from jsdoctor.parse.manifests.tree import Tree, Variable
-from jsdoctor.parse.nearest import did_you_mean
 
 _CONFIG_KEYS = ("cluster", "jetstream", "nats", "monitor", "leafnodes", "websocket", "mqtt", "gateway", "resolver")
 _BESIDE_CONFIG = ("natsBox", "promExporter", "reloader", "podTemplate", "podDisruptionBudget")
@@ -28,6 +28,8 @@ _TOP_KEYS = frozenset(
 )
 """Values of the chart from 1.0 on (k8s: helm/charts/nats/values.yaml)."""
 _OLD_KEYS = ("nats", "auth", "cluster", "natsbox", "exporter", "leafnodes", "gateway", "websocket", "mqtt", "jetstream")
+_CLOSE = 0.8
+"""Likeness of two keys (0 to 1) from which one may be meant for the other."""
 _DECIDED = frozenset({"jetstream", "servers", "store_dir", "max_file_store", "persistent", "monitoring", "auth", "tls"})
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([kMGTPE]i?|Ki|m)?", re.ASCII)
 _SCALE = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -120,9 +122,10 @@ class _Reader:
         told = {path[0] for path in _FOLKLORE if len(path) == 1}
         for key, node in self.tree.entries():
             if key not in _TOP_KEYS and key not in told:
-                near = did_you_mean(key, _TOP_KEYS)
+                near = get_close_matches(key, _TOP_KEYS, 1, _CLOSE)
                 before = "; before 1.0 it had it" if key in _OLD_KEYS else ""
-                says = f"the chart has no value {key} and ignores it{near or before}"
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                says = f"the chart has no value {key} and ignores it{before or meant}"
                 self.mistakes.append(Mistake(node.place, says, ignored=True))
 
     def leave_defaults_open(self) -> None:
