@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                 yield ConfigMount(
                     file=tree.place.file,
                     lasting=tuple(volume.target for volume in volumes if volume.lasting),
-                    path=os.path.normpath(os.path.join(os.path.dirname(tree.place.file), source)),  # noqa: PTH118, PTH120
+                    path=posixpath.normpath(posixpath.join(posixpath.dirname(tree.place.file), source)),
                     servers=len(services),
                 )
 

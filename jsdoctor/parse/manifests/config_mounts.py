@@ -4,7 +4,7 @@ say of itself is whether its `store_dir` lies on a volume, and how many servers 
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -56,7 +56,7 @@ def joined(
 def _joined(
     servers: DeclaredServers, mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
 ) -> DeclaredServers:
-    path = os.path.normpath(servers.place.file)
+    path = posixpath.normpath(servers.place.file)
     names = {servers.config_map} if servers.config_map else {one.name for one in generated if path in one.paths}
     if names:
         found = [one for one in mounts if one.config_map in names and _same(one.namespace, servers.namespace)]

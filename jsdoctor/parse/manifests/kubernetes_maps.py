@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
+import posixpath
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -32,10 +32,10 @@ def held_configurations(tree: Tree) -> Iterator[Tree]:
 
 def generated_maps(tree: Tree) -> Iterator[GeneratedMap]:
     """`configMapGenerator` and `secretGenerator` of a kustomization, with the paths of their files."""
-    directory = os.path.dirname(tree.place.file)  # noqa: PTH120 - as the paths of configurations are made
+    directory = posixpath.dirname(tree.place.file)
     for key in ("configMapGenerator", "secretGenerator"):
         for one in (tree.get(key) or tree).items():
             files = [str(file.value).rpartition("=")[2] for file in (one.get("files") or one).items()]
             if files and (name := one.text("name")):
-                paths = tuple(os.path.normpath(os.path.join(directory, file)) for file in files)  # noqa: PTH118
+                paths = tuple(posixpath.normpath(posixpath.join(directory, file)) for file in files)
                 yield GeneratedMap(name, paths)
