@@ -79,6 +79,24 @@ class EvidenceRequest:
         return bool(named) or not (self.beside or self.unrecognised)
 
     @property
+    def is_live(self) -> bool:
+        """Whether the deployment is asked itself: not read from a bundle, from replies in files, or from metrics."""
+        return self.names_a_deployment and not (self.bundle or self.pasted or self.is_in_metrics)
+
+    @property
+    def connects(self) -> str:
+        """The first option given that opens a connection, or nothing."""
+        asked = {
+            "--server": self.connection.server,
+            "--context": self.connection.context,
+            "--monitor": self.monitor,
+            "--ntp": self.ntp,
+            "--scan": self.scan,
+            "--prometheus": self.prometheus,
+        }
+        return next((option for option, given in asked.items() if given), "")
+
+    @property
     def is_in_metrics(self) -> bool:
         """Whether metrics alone show the deployment; beside another look at it they are its history."""
         return self.prometheus is not None and not self._looks_directly

@@ -394,4 +394,4 @@ ProbeSubject = Annotated[
         help="Show which stream captures this subject and whether it refuses the message; stores nothing, needs 2.11.",
     ),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Only recognise the text; open no connection.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Open no connection: recognise the text, judge the files.")]

@@ -180,7 +180,7 @@ def test_nobody_there(say: Say) -> None:
         (("--symptom", "consumer-staled"), "did you mean 'consumer-stalled'"),
         (("consumer is stalled", "--consumer", "c"), "--consumer needs --stream"),
         (("wrong last sequence", "--expected-seq", "3"), "--expected-seq needs --stream"),
-        (("--offline", "--probe", "a"), "--offline collects nothing"),
+        (("--offline", "--probe", "a"), "--offline opens no connection"),
         (("--probe", "orders.>"), "no subject that an application publishes to"),
         (("--probe", "$JS.API.STREAM.DELETE.ORDERS"), "no subject that an application publishes to"),
         (("--probe", "orders..new"), "no subject that an application publishes to"),
@@ -219,3 +219,15 @@ def test_every_symptom_can_be_explained_to_a_terminal(say: Say) -> None:
     done = say("explain", "messages-missing", "--color", "always")
     assert done.returncode == 0
     assert "JSD206" in done.stdout
+
+
+def test_offline_judges_files_and_opens_no_connection(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    paste = str(ROOT / "fixtures" / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt")
+    monkeypatch.setenv("NATS_URL", "nats://127.0.0.1:9")
+    done = say("diagnose", "--offline", paste)
+    assert done.returncode == 1, done.stderr
+    assert "confirmed  JSD403" in done.stdout
+    assert done.stderr == ""
+    live = say("diagnose", "--offline", "-s", "nats://127.0.0.1:9", paste)
+    assert live.returncode == 2
+    assert "--offline opens no connection, --server does" in live.stderr

@@ -42,7 +42,12 @@ def test_twenty_lines_pass(tmp_path: Path) -> None:
     assert Outcome.PASS in outcomes(ordinary(20), tmp_path)
 
 
-def test_a_start_is_no_excerpt(tmp_path: Path) -> None:
-    banner = BESIDE.read_text().splitlines()[:10]
-    assert any("Starting nats-server" in line for line in banner)
-    assert Outcome.PASS in outcomes(banner, tmp_path)
+def test_a_whole_start_is_no_excerpt(tmp_path: Path) -> None:
+    start = [
+        line
+        for line in BESIDE.read_text().splitlines()[:30]
+        if "Starting nats-server" in line or "Server is ready" in line
+    ]
+    start = start[:2]
+    assert Outcome.PASS in outcomes(start, tmp_path)
+    assert Outcome.PASS not in outcomes(start[:1], tmp_path)

@@ -88,14 +88,22 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
             subject=subject,
             found=tuple(one for one, _ in mine),
             count=sum(count for _, count in mine),
-            most=max(_most(one) for one, _ in mine),
+            most=_most([one for one, _ in mine]),
         )
         for subject, mine in by_subject.items()
     ]
     return sorted(found, key=lambda burst: -burst.count)
 
 
-def _most(one: Occurrence) -> int:
-    if not one.histogram:
-        return one.count
-    return most_within([one], WINDOW_US)
+def _most(found: list[Occurrence]) -> int:
+    by_server: dict[str, list[Occurrence]] = defaultdict(list)
+    for one in found:
+        by_server[one.logged_by].append(one)
+    return max(_most_of_one(mine) for mine in by_server.values())
+
+
+def _most_of_one(found: list[Occurrence]) -> int:
+    """Lines of one server; those without any time count as one moment."""
+    return most_within([one for one in found if one.histogram], WINDOW_US) + sum(
+        one.count for one in found if not one.histogram
+    )

@@ -14,7 +14,7 @@ EXCERPT_LINES = 5
 """Logs of no more lines than this are an excerpt: what stands outside of it may change the answer."""
 
 SHORT_LOG_LINES = 20
-"""A log of fewer lines than this, and without the start of a server, clears no rule: too little is in it."""
+"""A log of fewer lines than this, and without a whole start of a server, clears no rule."""
 
 _SHOWN = 200
 _DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
@@ -23,7 +23,7 @@ _DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
 def is_short(logs: LogEvidence) -> bool:
     """Whether the logs are so few lines that a rule which finds nothing in them has not been answered."""
     lines = sum(file.server_lines + file.client_lines for file in logs.files)
-    return lines < SHORT_LOG_LINES and not any(run.started for run in logs.runs)
+    return lines < SHORT_LOG_LINES and not any(run.started and run.ready for run in logs.runs)
 
 
 def not_cleared(logs: LogEvidence) -> Finding:
@@ -32,7 +32,7 @@ def not_cleared(logs: LogEvidence) -> Finding:
     return unknown(
         CLUSTER,
         f"nothing about it is in the log, which is an excerpt of {counted(lines, 'line')}",
-        f"give more of the log: {SHORT_LOG_LINES} lines, or from the start of the server on",
+        f"give more of the log: {SHORT_LOG_LINES} lines, or the start of the server until it is ready",
     )
 
 

@@ -24,30 +24,37 @@ _SLOW = {
 }
 
 
+_AT_A_START = 5
+"""A start and a stop read or write all stores at once: so many times `lines` are no matter of course there either."""
+
+
 @check("server_health.disk_slow_logged")
 def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Each line tells of seconds in which the server did nothing else with that connection or stream."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
+    later = {burst.subject for burst in bursts(logs, *_SLOW, subjects=by_server)}
     quiet = True
-    for burst in bursts(logs, *_SLOW, subjects=by_server):
+    for burst in bursts(logs, *_SLOW, subjects=by_server, calm=False):
         long_ns = burst.largest("took") or 0
         only_snapshots = all(one.signature == "meta-snapshot-took" for one in burst.found)
-        if only_snapshots and long_ns < params.integer("snapshot"):
+        if only_snapshots and (long_ns < params.integer("snapshot") or burst.subject not in later):
             continue
         quiet = False
-        yield _finding(burst, long_ns, params)
+        yield _finding(burst, long_ns, params, burst.subject in later)
     if quiet:
         yield passed(CLUSTER)
 
 
-def _finding(burst: Burst, long_ns: int, params: Params) -> Finding:
+def _finding(burst: Burst, long_ns: int, params: Params, later: bool) -> Finding:
     what = ", ".join(dict.fromkeys(_SLOW[one.signature] for one in burst.found))
-    grave = burst.most >= params.integer("lines") or long_ns >= params.integer("long")
+    lines = params.integer("lines") * (1 if later else _AT_A_START)
+    grave = burst.most >= lines or (later and long_ns >= params.integer("long"))
+    where = "" if later else ", all of it while it started or stopped"
     return finding_of(
         burst,
-        f"it was slow at {what}, up to {span(long_ns // 1_000_000 * 1_000_000)} at a time ({burst.story}): a slow disk,"
-        " too little processor time, or a machine that was paused",
+        f"it was slow at {what}, up to {span(long_ns // 1_000_000 * 1_000_000)} at a time ({burst.story}{where}): a"
+        " slow disk, too little processor time, or a machine that was paused",
         None if grave else Severity.INFO,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed
 from jsdoctor.model.log import LogEvidence
 
 _NO_STREAM = (
@@ -30,16 +32,19 @@ def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
     found = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
     for burst in found:
         grave = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
-        yield finding_of(burst, _words(burst), None if grave else Severity.INFO)
+        yield _finding(burst, None if grave else Severity.INFO)
     if not found:
         yield passed(CLUSTER)
 
 
-def _words(burst: Burst) -> str:
-    sure = any(one.signature in _NO_STREAM for one in burst.found)
-    what = (
-        "no stream answered what it published"
-        if sure
-        else "nobody answered its requests, which is also how a missing stream looks"
+def _finding(burst: Burst, severity: Severity | None) -> Finding:
+    """Only some clients name the stream as what is missing; "no responders" alone may be about any service."""
+    end = "Either no stream captures the subject, or the stream has no leader"
+    if any(one.signature in _NO_STREAM for one in burst.found):
+        return finding_of(burst, f"no stream answered what it published: {burst.story}. {end}", severity)
+    message = f"nobody answered its requests, which is also how a missing stream looks: {burst.story}. {end}"
+    return msgspec.structs.replace(
+        finding_of(burst, message, severity),
+        confidence=Confidence.LOW,
+        how_to_get="nats stream ls --subject SUBJECT names the stream that captures the subject, or none",
     )
-    return f"{what}: {burst.story}. Either no stream captures the subject, or the stream has no leader"

@@ -52,7 +52,7 @@ def recognised_by_evidence(
 
     With what was collected, if anything was.
     """
-    if request.offline or not (request.wanted.beside or request.wanted.pasted or request.wanted.bundle):
+    if not request.has_files:
         return by_lines, None
     judging = open_judging(request.judge())
     collected = collect(request.wanted, judging)
@@ -67,7 +67,6 @@ def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) 
     """The stream that is meant is scanned without being asked for, where stored messages can decide a cause."""
     checks = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
     telling = any(StoredMessages in check.kinds for check in checks)
-    live = wanted.names_a_deployment and wanted.bundle is None
-    if wanted.scan or not (telling and live and narrowing.stream) or wanted.monitor:
+    if wanted.scan or not (telling and wanted.is_live and narrowing.stream) or wanted.monitor:
         return wanted
     return replace(wanted, scan=(ScanTarget(narrowing.stream),))

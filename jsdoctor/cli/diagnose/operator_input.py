@@ -68,8 +68,7 @@ def _expected(
     if stream is None or (expected is None and told.actual_seq is None):
         return {}
     follower = None
-    live = wanted.bundle is None and stream.from_leader
-    if live and expected is not None and expected < stream.state.last_seq:
+    if wanted.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
         follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
     return told_by(RefusedPublish(expected, told.narrowing.msg_id, told.actual_seq, follower), stream)
 

@@ -35,6 +35,11 @@ class DiagnoseRequest:
     config: Path | None = None
     isolated: bool = False
 
+    @property
+    def has_files(self) -> bool:
+        """Whether files were given that rules judge."""
+        return bool(self.wanted.beside or self.wanted.pasted or self.wanted.bundle)
+
     def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
         """The request to judge by these rules."""
         return JudgeRequest(select=rules, config=self.config, isolated=self.isolated, quiet=self.quiet)
@@ -61,7 +66,9 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
             "name one subject in full: no wildcards, no blanks, none of $JS and $SYS",
         )
     if request.offline and request.probe:
-        raise UsageProblem("--offline collects nothing, --probe asks servers", "leave one of them away")
+        raise UsageProblem("--offline opens no connection, --probe asks servers", "leave one of them away")
+    if request.offline and request.wanted.connects:
+        raise UsageProblem(f"--offline opens no connection, {request.wanted.connects} does", "leave one of them away")
     if request.narrowing.expected_seq is not None and not (request.narrowing.stream or request.probe):
         raise UsageProblem("--expected-seq needs --stream", "name the stream whose last sequence was expected")
 

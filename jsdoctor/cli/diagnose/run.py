@@ -55,7 +55,8 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
         from jsdoctor.cli.diagnose.operator_input import run_probe
 
         probed = run_probe(request.probe, request.narrowing, request.wanted, request.judge())
-    if question is not None and request.offline:
+    offline = request.offline and not request.has_files
+    if question is not None and offline:
         diagnosis = undiagnosed(question, rulebook.rules, rulebook.checks)
     elif question is not None:
         from jsdoctor.cli.diagnose.collect import diagnose_collected
@@ -67,7 +68,7 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
         version=__version__,
         started=started,
         finished=datetime.now(UTC),
-        offline=request.offline,
+        offline=offline,
         text=request.text or request.told,
         recognition=recognition,
         diagnosis=diagnosis,
@@ -124,6 +125,6 @@ def _exit_code(request: DiagnoseRequest, consultation: Consultation) -> ExitCode
         return ExitCode.INCONCLUSIVE
     if diagnosis is None:
         return ExitCode.OK if probed is not None and not (request.text or request.told) else ExitCode.INCONCLUSIVE
-    if diagnosis.with_verdict(Verdict.UNDECIDED) and not request.offline:
+    if diagnosis.with_verdict(Verdict.UNDECIDED) and not consultation.offline:
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK
