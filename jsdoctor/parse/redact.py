@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -23,6 +23,7 @@ from jsdoctor.parse.secret_forms import (
     BARE_LOGIN,
     LOGIN,
     SHAPES,
+    has_no_secret,
     may_name_a_secret_inside,
     without_issued,
     without_named,
@@ -79,9 +80,11 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
     )
 
 
+@lru_cache(maxsize=256)  # of one line, its subject and its exemplars are cleaned one after the other
 def scrub_line(text: str) -> str:
     """Text without the secrets that show themselves: by form, as logins in URLs, beside a name that says so."""
-    return _of_shapes().line(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
+    line = text.encode(errors="surrogatepass")
+    return text if has_no_secret(line) else _of_shapes().line(line).decode(errors="surrogatepass")
 
 
 @cache

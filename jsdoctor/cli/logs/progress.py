@@ -9,6 +9,8 @@ from jsdoctor.model.wording import span
 from jsdoctor.render.units import quantity
 
 _TELLING_AFTER_S = 1.0
+_EVERY_S = 0.05
+"""More often than this nobody can read it; small files are done far more often."""
 _NS = 1_000_000_000
 
 
@@ -20,11 +22,15 @@ class LogProgress:
         self._total = total
         self._done = 0
         self._started = time.monotonic()
+        self._next = 0.0
 
     def __call__(self, count: int) -> None:
         """So many bytes more have been read."""
         self._done = min(self._done + count, self._total)
-        self._show(f"reading logs: {self.text(time.monotonic() - self._started)}")
+        now = time.monotonic()
+        if now >= self._next or self._done == self._total:
+            self._next = now + _EVERY_S
+            self._show(f"reading logs: {self.text(now - self._started)}")
 
     def text(self, elapsed_s: float) -> str:
         """`1.2 GiB of 4.0 GiB, 310 MiB/s, 9s left`."""

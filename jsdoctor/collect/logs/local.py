@@ -29,6 +29,12 @@ Scan = Callable[[ScanSettings, Part, Progress | None], Iterator[Row]]
 _IN_MEMORY_BYTES = 4 << 20
 """So much of rows is sorted in memory; more goes to temporary files in sorted runs."""
 
+_TASK_BYTES = 4 << 20
+"""Small series are handed to another process together, up to so much text: the call costs more than a small file."""
+
+_Task = tuple[bool, list[Part]]
+"""Whether these parts are whole series, which can be folded where they are scanned; and the parts."""
+
 _ROW_BYTES = 300  # of a row beside its value, roughly
 
 
@@ -80,11 +86,7 @@ def _in_processes(
     settings: ScanSettings, parts: Sequence[Part], processes: int, *, progress: Progress | None, scan: Scan
 ) -> LogEvidence:
     """Series that are small beside the whole are folded where they are scanned, the parts of large ones here."""
-    share = sum(part.weight for part in parts) // (2 * processes)
-    tasks: list[tuple[bool, list[Part]]] = []
-    for _, mine in _by_series(parts):
-        whole = sum(part.weight for part in mine) <= share
-        tasks.extend([(True, mine)] if whole else [(False, [part]) for part in mine])
+    tasks = _tasks(parts, share=sum(part.weight for part in parts) // (2 * processes))
     tasks.sort(key=lambda task: (-sum(part.weight for part in task[1]), task[1][0].name, task[1][0].start))
     folded: list[Row] = []
     pool = ProcessPoolExecutor(
@@ -105,6 +107,24 @@ def _in_processes(
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         return assemble(settings, chain(folded, fold(sorter.rows())))
+
+
+def _tasks(parts: Sequence[Part], share: int) -> list[_Task]:
+    """A task has whole series of a few MB together, one larger series, or a part of one above `share` bytes."""
+    tasks: list[_Task] = []
+    together: list[Part] = []
+    weight = 0
+    for _, mine in _by_series(parts):
+        own = sum(part.weight for part in mine)
+        if own > share:
+            tasks.extend((False, [part]) for part in mine)
+            continue
+        if weight + own > min(share, _TASK_BYTES):
+            tasks.append((True, together))
+            together, weight = [], 0
+        together.extend(mine)
+        weight += own
+    return [task for task in (*tasks, (True, together)) if task[1]]
 
 
 def _context() -> multiprocessing.context.BaseContext:

@@ -40,12 +40,28 @@ def scan_part(
     settings: ScanSettings, part: Part, sink: Sink | None = None, progress: Progress | None = None
 ) -> Iterator[Row]:
     """All rows of a part. What cannot be read is told in the row of its file. `progress` gets stored bytes done."""
-    yield from Scanner(_matcher(settings), sink).rows(part, progress)
+    yield from Scanner(_matchers.of(settings), sink).rows(part, progress)
+
+
+class _Matchers:
+    """The matcher of the latest settings, known by identity: hashing all signatures takes as long as a small file."""
+
+    def __init__(self) -> None:
+        self._settings: ScanSettings | None = None
+        self._matcher: Matcher | None = None
+
+    def of(self, settings: ScanSettings) -> Matcher:
+        if self._matcher is None or self._settings is not settings:
+            self._settings, self._matcher = settings, _matcher_of(settings)
+        return self._matcher
 
 
 @lru_cache(maxsize=2)
-def _matcher(settings: ScanSettings) -> Matcher:
+def _matcher_of(settings: ScanSettings) -> Matcher:
     return Matcher(settings.signatures)
+
+
+_matchers = _Matchers()
 
 
 class _Readable(Protocol):

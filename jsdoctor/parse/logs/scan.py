@@ -18,7 +18,7 @@ from jsdoctor.parse.logs.rows import MARK, PART, Dated, KeptLine, MarkRow, PartR
 from jsdoctor.parse.logs.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.sections import section_name
 from jsdoctor.parse.logs.signature_counter import Line, Place, SignatureCounter
-from jsdoctor.parse.logs.sniff_lines import WINDOW, lines_at, note_time, survey, whole_lines
+from jsdoctor.parse.logs.sniff_lines import WINDOW, lines_below, note_time, survey, whole_lines
 from jsdoctor.parse.logs.stamp import STAMP_BYTES, DayCount, Zone, year_of
 from jsdoctor.parse.logs.time_segments import NO_LINES, BlockClock, BlockLines, ClockReader, ProcessKeys
 from jsdoctor.parse.logs.wrapping import is_partial
@@ -85,8 +85,7 @@ class PartScan:
         section = self._row.section
         self._cuts, self._skip = [], []
         if base < WINDOW:
-            head = block[: WINDOW + LINE_CAP]
-            survey(self._row, [line for at, line in lines_at(head) if base + at < WINDOW], self._year)
+            survey(self._row, list(lines_below(block[: WINDOW + LINE_CAP], WINDOW - base)), self._year)
         clock = self._read_block(block)
         self._settle(clock)
         stretches = clock.stretches([cut.at for cut in self._cuts], self._skip, self._voices)
@@ -130,6 +129,8 @@ class PartScan:
 
     def _tail(self, end: int) -> list[bytes]:
         """The last lines of the file, those left out that are among its first."""
+        if end <= WINDOW:  # all of them are among the first
+            return []
         window = self._before[-WINDOW - 1 :]
         lines = whole_lines(window, len(window) <= WINDOW)
         first = end - sum(len(line) + 1 for line in lines) + (not window.endswith(b"\n"))

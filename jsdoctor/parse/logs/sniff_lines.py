@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from jsdoctor.model.log_line import DATED_US
@@ -15,8 +16,37 @@ WINDOW = 16 * 1024
 QUARTER_HOUR_US = 900_000_000
 
 
+_DATE = rb"\d{4}/(?:(?:0[1-9]|1[0-2])/(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])/(?:29|30)|(?:0[13578]|1[02])/31)"
+_OWN_HEADER = re.compile(
+    rb"^(?:\[\d{1,10}\] )?(?!0000)"
+    + _DATE
+    + rb" (?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6} \[(INF|WRN|ERR|FTL|DBG|TRC)\]",
+    re.MULTILINE,
+)
+"""A server's header as it writes it, at the start of a line: no wrapping, and the clock reads its time."""
+
+
 def survey(row: PartRow, lines: list[bytes], year: int) -> None:
     """Add what these lines tell to the row of their part."""
+    levels = _levels_of_own(lines)
+    if levels is None:
+        _read_all(row, lines, year)
+        return
+    row.surveyed_server += len(levels)
+    row.levels.extend(level for level in dict.fromkeys(levels) if level not in row.levels)
+
+
+def _levels_of_own(lines: list[bytes]) -> list[str] | None:
+    """The levels of lines that all are a server's own, told at once; None where they have to be read one by one."""
+    found = _OWN_HEADER.findall(b"\n".join(lines))
+    if len(found) != sum(map(bool, lines)):
+        return None
+    if any(line.endswith((b"}", b"}\r")) for line in lines):  # a JSON object may wrap the header
+        return None
+    return [level.decode() for level in found]
+
+
+def _read_all(row: PartRow, lines: list[bytes], year: int) -> None:
     for raw in lines:
         if raw[:1] == b"[" and (header := stamped_header(raw[:LINE_CAP])) is not None and not header.start:
             row.surveyed_server += 1  # a server's own header: no wrapping, and the clock reads its time
@@ -60,9 +90,15 @@ def whole_lines(text: bytes, from_line_start: bool) -> list[bytes]:
     return text.split(b"\n")[: -1 if text.endswith(b"\n") else None] if text else []
 
 
-def lines_at(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines of a text, and where each begins."""
+def lines_below(text: bytes, end: int) -> Iterator[bytes]:
+    """The lines of a text that begin before this offset."""
+    lines = text.split(b"\n")
+    if len(text) < end:
+        yield from lines
+        return
     at = 0
-    for line in text.split(b"\n"):
-        yield at, line
+    for line in lines:
+        if at >= end:
+            return
+        yield line
         at += len(line) + 1
