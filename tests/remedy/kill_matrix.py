@@ -98,7 +98,7 @@ async def seen(to: PlainApi) -> Json:
             "config": comparable(info["config"]),
             "state": state if name == "ORDERS" else {},
             "messages": messages,
-            "consumers": {one["name"]: _consumer(one) for one in listed},
+            "consumers": {one["name"]: _consumer(one, state["first_seq"]) for one in listed},
         }
     return found
 
@@ -115,13 +115,16 @@ async def settled(to: PlainApi, name: str) -> Json:
         await asyncio.sleep(0.1)
 
 
-def _consumer(info: Json) -> Json:
+def _consumer(info: Json, first: int) -> Json:
+    """What a consumer is and where it stands. Positions before the stream's first message are the same: servers differ
+    in whether a purge moves them.
+    """
     until = (info.get("config") or {}).get("pause_until")
     config = {key: value for key, value in comparable(info["config"]).items() if key != "pause_until"}
     return {
         "config": config,
         "paused": until if info.get("paused") else None,
-        "acknowledged": max((info.get("ack_floor") or {}).get("stream_seq", 0), 0),
+        "acknowledged": max((info.get("ack_floor") or {}).get("stream_seq", 0), first - 1),
     }
 
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.doubts import BY_HAND
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.manifest import Manifests, Mistake
+
+
+def _severity(wrong: list[Mistake], told: list[Mistake]) -> Severity:
+    """What only some servers refuse is an information."""
+    if wrong:
+        return Severity.ERROR
+    return Severity.INFO if all(mistake.unsure for mistake in told) else Severity.WARNING
 
 
 @check("server_health.start_failed_declared")
@@ -23,7 +30,7 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
         what = "this cannot be deployed" if servers.is_chart else "no server starts with this"
         yield Finding(
             subject=servers.subject,
-            severity=Severity.ERROR if wrong else Severity.WARNING,
+            severity=_severity(wrong, told),
             message=(f"{what}: " if wrong else "") + "; ".join(mistake.says for mistake in told),
             evidence=tuple(mistake.place.shows(mistake.says) for mistake in told),
             remedy=BY_HAND,

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from jsdoctor.model.manifest import DeclaredServers
 from jsdoctor.parse.manifests.config_mounts import ConfigMount
-from jsdoctor.parse.manifests.containers import declared, elements, runs_server
+from jsdoctor.parse.manifests.containers import declared, elements, runs_server, with_size
 from jsdoctor.parse.manifests.server_arguments import Arguments, Word, words_of
 from jsdoctor.parse.manifests.tree import Tree
 
@@ -48,11 +50,10 @@ def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
         lasting = [volume.target for volume in _volumes(tree, service.node) if volume.lasting]
         servers = declared(service.name, service.node, service.words, lasting)
         if not service.words and "monitoring" not in servers.settings:
-            servers.settings["monitoring"], servers.places["monitoring"] = True, service.node.place  # type: ignore[index]
+            servers = msgspec.structs.replace(servers, settings={**servers.settings, "monitoring": True})
         if (cluster := _cluster(service)) and cluster not in counted:
             counted.add(cluster)
-            servers.settings["servers"] = clusters[cluster]  # type: ignore[index]
-            servers.places["servers"] = servers.at("clustered")  # type: ignore[index]
+            servers = with_size(servers, clusters[cluster], servers.at("clustered"))
         yield servers
 
 
@@ -63,12 +64,16 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
         volumes = [*_volumes(tree, service.node), *_configs(tree, service.node)]
         arguments = Arguments()
         arguments.read(service.words)
+        lasting = tuple(volume.target for volume in volumes if volume.lasting)
+        for node in elements(service.node.get("configs")):
+            name = str(node.value) if isinstance(node.value, str) else node.text("source")
+            yield ConfigMount(tree.place.file, lasting, config_map=f"configs.{name}", servers=len(services))
         wanted = (arguments.config,) if arguments.config else () if service.words else _IMAGE_CONFIGS
         for path in wanted:
             if (source := _host_path(path, volumes)) is not None:
                 yield ConfigMount(
                     file=tree.place.file,
-                    lasting=tuple(volume.target for volume in volumes if volume.lasting),
+                    lasting=lasting,
                     path=posixpath.normpath(posixpath.join(posixpath.dirname(tree.place.file), source)),
                     servers=len(services),
                 )

@@ -32,13 +32,15 @@ class ConfigTree:
 
     tree: Tree
     missing: list[tuple[str, FilePosition]] = field(default_factory=list)
+    used: frozenset[str] = frozenset()
+    """Names of fields that values refer to (`$NAME`)."""
 
 
 def configuration(file: str, text: str, include: Include) -> ConfigTree:
     """Read one file. Raises `ManifestError` at the first mistake, as the server does."""
     missing: list[tuple[str, FilePosition]] = []
-    entries = _Reader(file, text, include, missing).top()
-    return ConfigTree(Tree(entries, FilePosition(file)), missing)
+    reader = _Reader(file, text, include, missing, set())
+    return ConfigTree(Tree(reader.top(), FilePosition(file)), missing, frozenset(reader.used))
 
 
 class _Reader:
@@ -48,8 +50,11 @@ class _Reader:
         text: str,
         include: Include,
         missing: list[tuple[str, FilePosition]],
+        used: set[str],
+        *,
         nesting: int = 0,
     ) -> None:
+        self.used = used
         self._file, self._text, self._include = file, text.removeprefix("\ufeff"), include
         self._missing, self._nesting = missing, nesting
         self._scopes: list[dict[str, Tree]] = []
@@ -159,6 +164,7 @@ class _Reader:
             return Tree(f"${variable.name}", place)
         for scope in reversed(self._scopes):
             if variable.name in scope:
+                self.used.add(variable.name)
                 return Tree(scope[variable.name].value, place)
         if not variable.name:
             raise self._error("a variable without a name", at)
@@ -229,5 +235,5 @@ class _Reader:
         if found is None:
             self._missing.append((name, self._place(start)))
             return
-        inner = _Reader(found[0], found[1], self._include, self._missing, self._nesting + 1)
+        inner = _Reader(found[0], found[1], self._include, self._missing, self.used, nesting=self._nesting + 1)
         entries.update(inner.top())

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.model.manifest import DeclaredServers
+import msgspec
+
+from jsdoctor.model.manifest import DeclaredServers, FilePosition
 from jsdoctor.parse.manifests.config_mounts import ConfigMount, is_kept
 from jsdoctor.parse.manifests.server_arguments import Arguments, Word, names_server, words_of
 from jsdoctor.parse.manifests.tree import Tree
@@ -36,21 +38,15 @@ def _is_server(image: str) -> bool:
 
 def of_workload(tree: Tree) -> Iterator[DeclaredServers]:
     """The containers of a workload that run nats-server."""
-    replicas = tree.get("spec", "replicas")
+    replicas, size = tree.get("spec", "replicas"), _replicas(tree)
     for _, container, words, lasting in _containers(tree):
         servers = declared(tree.text("metadata", "name"), container, words, lasting)
-        if replicas is not None and isinstance(replicas.value, int) and not isinstance(replicas.value, bool):
-            servers.settings["servers"] = replicas.value  # type: ignore[index]
-            servers.places["servers"] = replicas.place  # type: ignore[index]
-        yield servers
+        yield servers if size is None else with_size(servers, size, replicas.place if replicas else tree.place)
 
 
 def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
     """Which ConfigMaps and Secrets the containers of nats-server mount."""
-    replicas = tree.get("spec", "replicas")
-    size = replicas.value if replicas is not None and isinstance(replicas.value, int) else None
-    if replicas is None and tree.text("kind") in ("Deployment", "StatefulSet", "ReplicaSet", "Pod"):
-        size = 1
+    size = _replicas(tree)
     for pod, container, _, lasting in _containers(tree):
         mounted = {mount.text("name") for mount in elements(container.get("volumeMounts"))}
         for volume in elements(pod.get("volumes")):
@@ -62,6 +58,14 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                     namespace=tree.text("metadata", "namespace"),
                     servers=size,
                 )
+
+
+def _replicas(tree: Tree) -> int | None:
+    """How many pods run; None where that depends on nodes or an expression."""
+    replicas = tree.get("spec", "replicas")
+    if replicas is None:
+        return 1 if tree.text("kind") in ("Deployment", "StatefulSet", "ReplicaSet", "Pod") else None
+    return replicas.value if isinstance(replicas.value, int) and not isinstance(replicas.value, bool) else None
 
 
 def _containers(tree: Tree) -> Iterator[tuple[Tree, Tree, list[Word], list[str]]]:
@@ -114,6 +118,12 @@ def declared(name: str, node: Tree, words: Sequence[Word], lasting: Sequence[str
         mistakes=tuple(arguments.mistakes),
         unclear=frozenset(arguments.unclear - set(arguments.settings)),
     )
+
+
+def with_size(servers: DeclaredServers, size: int, place: FilePosition) -> DeclaredServers:
+    """With the number of servers like it."""
+    settings, places = {**servers.settings, "servers": size}, {**servers.places, "servers": place}
+    return msgspec.structs.replace(servers, settings=settings, places=places)
 
 
 def elements(node: Tree | None) -> list[Tree]:

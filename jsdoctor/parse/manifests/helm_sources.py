@@ -27,7 +27,7 @@ class ChartRelease:
 
 
 @dataclass(slots=True)
-class _Found:
+class ChartReference:
     """A reference to a chart, before it is known whether it is the one."""
 
     tree: Tree
@@ -40,10 +40,11 @@ class _Found:
 
 def releases(tree: Tree, yaml: _Yaml) -> list[ChartRelease]:
     """Every release of the chart in a document; values that look like its own count, too."""
-    return [release for found in _references(tree, yaml) if (release := _release(found)) is not None]
+    return [release for found in _references(tree, yaml) if (release := release_of(found)) is not None]
 
 
-def _release(found: _Found) -> ChartRelease | None:
+def release_of(found: ChartReference) -> ChartRelease | None:
+    """The release that a reference makes; None where it is of another chart and its values are not like those."""
     name = found.chart.rstrip("/").rpartition("/")[2]
     values = _merged(found.values, found.tree)
     if name != "nats":
@@ -56,7 +57,7 @@ def _release(found: _Found) -> ChartRelease | None:
     return ChartRelease(values, is_nats=True, partial=found.partial)
 
 
-def _references(tree: Tree, yaml: _Yaml) -> Iterator[_Found]:
+def _references(tree: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
     kind, version = tree.text("kind"), tree.text("apiVersion")
     spec = tree.get("spec") or tree
     if kind == "HelmRelease":
@@ -73,50 +74,52 @@ def _references(tree: Tree, yaml: _Yaml) -> Iterator[_Found]:
         yield from (_listed(one) for one in _items(tree, "releases"))
     elif not kind and (helm := tree.get("helm")) is not None and helm.get("chart") is not None:
         files = bool(_items(helm, "valuesFiles"))
-        yield _Found(helm, helm.text("chart"), helm.text("repo"), _version(helm), _present(helm, "values"), files)
+        yield ChartReference(
+            helm, helm.text("chart"), helm.text("repo"), _version(helm), _present(helm, "values"), files
+        )
 
 
-def _flux(spec: Tree) -> _Found:
+def _flux(spec: Tree) -> ChartReference:
     chart = spec.get("chart", "spec") or spec
     name = chart.text("chart") or spec.text("chartRef", "name")
     repository = chart.text("sourceRef", "name")
     partial = bool(_items(spec, "valuesFrom"))
-    return _Found(spec, name, repository, _version(chart), _present(spec, "values"), partial)
+    return ChartReference(spec, name, repository, _version(chart), _present(spec, "values"), partial)
 
 
-def _argo(spec: Tree, yaml: _Yaml) -> Iterator[_Found]:
+def _argo(spec: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
     sources = [*_present(spec, "source"), *_items(spec, "sources")]
     for source in sources:
         helm = source.get("helm") or source
         values = _present(helm, "valuesObject") or _from_text(helm.get("values"), yaml)
-        values += [_set(one.text("name"), one.get("value") or one) for one in _items(helm, "parameters")]
+        values += [with_path(one.text("name"), one.get("value") or one) for one in _items(helm, "parameters")]
         partial = bool(_items(helm, "valueFiles")) or bool(_items(helm, "fileParameters"))
-        yield _Found(
+        yield ChartReference(
             source, source.text("chart"), source.text("repoURL"), source.text("targetRevision"), values, partial
         )
 
 
-def _kustomize(chart: Tree) -> _Found:
+def _kustomize(chart: Tree) -> ChartReference:
     partial = chart.get("valuesFile") is not None or bool(_items(chart, "additionalValuesFiles"))
     values = _present(chart, "valuesInline")
-    return _Found(chart, chart.text("name"), chart.text("repo"), _version(chart), values, partial)
+    return ChartReference(chart, chart.text("name"), chart.text("repo"), _version(chart), values, partial)
 
 
-def _controller(spec: Tree, yaml: _Yaml) -> _Found:
+def _controller(spec: Tree, yaml: _Yaml) -> ChartReference:
     """HelmChart of k3s and RKE2, and controllers that took its form."""
     values = _from_text(spec.get("valuesContent"), yaml) or _present(spec, "values")
-    values += [_set(name, node) for name, node in (spec.get("set") or Tree({}, spec.place)).entries()]
+    values += [with_path(name, node) for name, node in (spec.get("set") or Tree({}, spec.place)).entries()]
     name = spec.text("chart") or spec.text("chartName") or spec.text("chart", "name")
     repository = spec.text("repo") or spec.text("chartRepoURL") or spec.text("chart", "url")
-    return _Found(spec, name, repository, _version(spec), values, bool(_items(spec, "valuesSecrets")))
+    return ChartReference(spec, name, repository, _version(spec), values, bool(_items(spec, "valuesSecrets")))
 
 
-def _listed(release: Tree) -> _Found:
+def _listed(release: Tree) -> ChartReference:
     """A release of a helmfile: each of its values is an object or the name of a file."""
     values = _items(release, "values")
     inline = [one for one in values if isinstance(one.value, dict)]
-    inline += [_set(one.text("name"), one.get("value") or one) for one in _items(release, "set")]
-    return _Found(release, release.text("chart"), "", _version(release), inline, len(values) > len(inline))
+    inline += [with_path(one.text("name"), one.get("value") or one) for one in _items(release, "set")]
+    return ChartReference(release, release.text("chart"), "", _version(release), inline, len(values) > len(inline))
 
 
 def _version(tree: Tree) -> str:
@@ -144,7 +147,7 @@ def _from_text(node: Tree | None, yaml: _Yaml) -> list[Tree]:
         return []
 
 
-def _set(path: str, node: Tree) -> Tree:
+def with_path(path: str, node: Tree) -> Tree:
     """`config.jetstream.enabled` with its value, as `helm --set` takes it."""
     tree = Tree(_typed(node.value), node.place)
     for key in reversed(path.split(".")):

@@ -25,6 +25,7 @@ from jsdoctor.parse.manifests import (
     nack_buckets,
     server_json,
     terraform,
+    terraform_helm,
 )
 from jsdoctor.parse.manifests.conf_tree import Include, configuration
 from jsdoctor.parse.manifests.config_mounts import ConfigMount, GeneratedMap
@@ -127,14 +128,18 @@ def _configuration(declared: FileDeclarations, file: str, text: str, readers: Re
         return
     for name, place in read.missing:
         declared.problems.append((f"the included file {name!r} is not there", place))
-    declared.servers.append(server_config(read.tree, dict(read.missing)))
+    declared.servers.append(server_config(read.tree, dict(read.missing), used=read.used))
 
 
 def _terraform(declared: FileDeclarations, file: str, text: str, readers: Readers) -> None:
     """Most files of a configuration have nothing of NATS, and are not parsed."""
-    if not any(f'"{kind}"' in text for kind in terraform.KINDS):
+    charts = f'"{terraform_helm.RESOURCE}"' in text and "nats" in text
+    if not charts and not any(f'"{kind}"' in text for kind in terraform.KINDS):
         return
-    streams, consumers, problems = terraform.declared_in_configuration(readers.hcl(file, text))
+    tree = readers.hcl(file, text)
+    if charts:
+        _charts(declared, terraform_helm.releases(tree, readers.yaml, readers.hcl))
+    streams, consumers, problems = terraform.declared_in_configuration(tree)
     declared.streams += streams
     declared.consumers += consumers
     declared.problems += problems
@@ -221,8 +226,8 @@ def _kustomization(declared: FileDeclarations, tree: Tree, readers: Readers) -> 
 def _compose(declared: FileDeclarations, tree: Tree) -> None:
     declared.servers += compose.of_compose(tree)
     declared.mounts += compose.mounts_of(tree)
-    for _, content in compose.inline_configurations(tree):
-        _embedded(declared, content, "", "")
+    for name, content in compose.inline_configurations(tree):
+        _embedded(declared, content, f"configs.{name}", "")
 
 
 def _embedded(declared: FileDeclarations, node: Tree, config_map: str, namespace: str) -> None:
@@ -231,7 +236,7 @@ def _embedded(declared: FileDeclarations, node: Tree, config_map: str, namespace
     """
     read = configuration(node.place.file, "\n" * node.place.line + str(node.value), lambda _file, _name: None)
     if is_server_config(read.tree):
-        servers = server_config(read.tree, dict(read.missing), node.place)
+        servers = server_config(read.tree, dict(read.missing), node.place, read.used)
         declared.servers.append(msgspec.structs.replace(servers, config_map=config_map, namespace=namespace))
 
 

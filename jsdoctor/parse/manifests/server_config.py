@@ -8,12 +8,13 @@ Settings: `server_name`, `cluster_name`, `gateway_name`, `domain`, `host`, `max_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.fields import NS_PER_S, go_duration
+from jsdoctor.parse.manifests.server_field_types import field_mistakes
 from jsdoctor.parse.manifests.tree import Tree, Variable
 
 _TELLING = {
@@ -46,13 +47,20 @@ def is_server_config(tree: Tree, includes: bool = False) -> bool:
 
 
 def server_config(
-    tree: Tree, missing: Mapping[str, FilePosition], place: FilePosition | None = None
+    tree: Tree,
+    missing: Mapping[str, FilePosition],
+    place: FilePosition | None = None,
+    used: Collection[str] | None = None,
 ) -> DeclaredServers:
     """The settings of one file. `missing` names included files that are not there: they may set anything. `place` is
-    where the configuration begins, if not in a file of its own.
+    where the configuration begins, if not in a file of its own. `used` are fields that values refer to; None: this is
+    no whole configuration, and its fields are not judged.
     """
     reader = _Reader(tree.place)
     reader.read(tree)
+    if used is not None:
+        told = {mistake.place for mistake in reader.mistakes}
+        reader.mistakes += [one for one in field_mistakes(tree, used) if one.place not in told]
     if missing:
         stated = set(reader.settings)
         reader.unclear |= MAY_BE_INCLUDED - stated

@@ -95,7 +95,8 @@ async def not_covered(run: StepContext, stream: str, now: Json) -> str:
         return f"the stream has changed since its backup: {moved}"
     if config := differences(meta["config"], now["config"]):
         return f"the stream has changed since its backup: {told(config)}"
-    return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream))
+    first = _first(now["state"])
+    return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream), first=first)
 
 
 async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | None) -> str:
@@ -112,7 +113,8 @@ async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | No
         return f"{gone} more messages were removed from {stream} since its backup"
     if config := differences(meta["config"], now["config"]):
         return f"its configuration has changed since: {told(config)}"
-    return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream), ("delivered",))
+    found = await consumers_of(run.api, stream)
+    return moved_consumers(noted.get("consumers"), found, ("delivered",), first=_first(now["state"]))
 
 
 def is_putting_back(notes: Iterable[JournalNote]) -> bool:
@@ -214,11 +216,17 @@ def unlike(before: Json, now: Json) -> str:
     if config := differences(before["config"], now["config"]):
         return told(config)
     state = _state_difference(before["state"], now["state"], may_go=may_lose(before["config"]))
-    return state or moved_consumers(before.get("consumers"), now.get("consumers") or {})
+    first = max(_first(before["state"]), _first(now["state"]))
+    return state or moved_consumers(before.get("consumers"), now.get("consumers") or {}, first=first)
 
 
-def moved_consumers(before: Any, now: Json, places: Iterable[str] = ("delivered", "ack_floor")) -> str:
-    """Which durable consumer is not as it was, in words; empty when all are, or where nobody noted how they were."""
+def moved_consumers(
+    before: Any, now: Json, places: Iterable[str] = ("delivered", "ack_floor"), *, first: int = 0
+) -> str:
+    """Which durable consumer is not as it was, in words; empty when all are, or where nobody noted how they were.
+
+    Positions before the stream's `first` message are the same: servers differ in whether a purge moves them.
+    """
     if before is None:
         return ""
     for name in dict.fromkeys((*before, *now)):
@@ -227,13 +235,21 @@ def moved_consumers(before: Any, now: Json, places: Iterable[str] = ("delivered"
         if config := differences(before[name]["config"], now[name]["config"]):
             return f"consumer {name}: {told(config)}"
         for place in places:
-            if before[name][place] != now[name][place]:
+            if _effective(before[name][place], first) != _effective(now[name][place], first):
                 return f"consumer {name}: {place} {_shown(before[name][place])} -> {_shown(now[name][place])}"
     return ""
 
 
 def _pair(info: Json, place: str) -> Json:
     return {key: (info.get(place) or {}).get(key, 0) for key in ("stream_seq", "consumer_seq")}
+
+
+def _first(state: Json) -> int:
+    return int(state.get("first_seq") or 0)
+
+
+def _effective(pair: Json, first: int) -> tuple[int, int]:
+    return max(pair["stream_seq"], first - 1), pair["consumer_seq"]
 
 
 def _shown(pair: Json) -> str:
