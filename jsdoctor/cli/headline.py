@@ -30,7 +30,7 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
     if isinstance(servers, Servers):
         versions = sorted({server.version for server in servers.servers if server.version})
-        yield f"{counted(len(servers.servers), 'server')} ({', '.join(versions)})"
+        yield counted(len(servers.servers), "server") + (f" ({', '.join(versions)})" if versions else "")
     elif isinstance(connected, ConnectedServer):
         yield f"server {connected.server_name} ({connected.version})"
     access = {exchange.access for sample in samples for exchange in sample.exchanges}

@@ -224,6 +224,18 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...]
         ),
     ),
     (
+        ("name", "created", "messages", "size", "last message"),
+        _refused("the list of streams", "it shows neither their settings nor their replicas", "nats stream report"),
+    ),
+    (
+        ("name", "ack pending", "unprocessed", "last delivery"),
+        _refused("the list of consumers", "it does not name their stream", "nats consumer report STREAM"),
+    ),
+    (
+        ("server", "cluster", "name", "account", "address", "rtt"),
+        _refused("the route report", "no rule judges routes alone", _LOOK),
+    ),
+    (
         ("server", "name", "account", "address", "spoke"),
         _refused("the leaf node report", "it does not show which leaf nodes are configured", _LOOK),
     ),

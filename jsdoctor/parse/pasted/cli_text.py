@@ -16,7 +16,9 @@ from jsdoctor.parse.pasted.documents import Document
 _LONGEST_LINE = 2_000
 _MOST_LINES = 100_000
 _STREAM = re.compile(r"(?:Information|State) for Stream (\S+)(?: created|$)")
-_CONSUMER = re.compile(r"Information for Consumer (\S+) > (\S+)")
+_CONSUMER = re.compile(r"(?:Information|State) for Consumer (\S+) > (\S+)")
+_BUCKET = re.compile(r"Information for (Key-Value|Object) Store Bucket (\S+)")
+_BACKED_BY = {"Key-Value": "KV_", "Object": "OBJ_"}
 _LABEL = re.compile(r"^[\s>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S.*?)\s*$")
 _HEADING = re.compile(r"^[\s>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
 _REPLICA = re.compile(r"^(\S+),\s*(current|outdated)(.*)$", re.IGNORECASE)
@@ -176,6 +178,8 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
 def _begun(line: str) -> dict[str, Any] | None:
     if found := _CONSUMER.search(line):
         return {"stream_name": found[1], "name": found[2], "config": {}, "_labels": set()}
+    if found := _BUCKET.search(line):
+        return {"config": {"name": _BACKED_BY[found[1]] + found[2]}, "state": {}, "_labels": set()}
     if found := _STREAM.search(line):
         return {"config": {"name": found[1]}, "state": {}, "_labels": set()}
     return None

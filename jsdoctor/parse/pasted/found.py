@@ -10,6 +10,7 @@ import msgspec
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
 from jsdoctor.parse.pasted.documents import Document
+from jsdoctor.parse.pasted.reporter import reporter_of
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
 
 _MOST = 20_000
@@ -17,6 +18,27 @@ _TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.las
 """Times that mean something only beside the time of the reply."""
 
 _HEALTH_KEYS = frozenset({"status", "status_code", "error", "errors"})
+_OF_STATSZ_ALONE = frozenset({"routes", "gateways", "sent", "received", "active_servers", "jetstream"})
+_ACCOUNT_HOW = "give the account: /accountz?acc=NAME, or look at the deployment: jsdoctor check --context NAME"
+_REFUSED: Mapping[tuple[str, ...], tuple[str, str, str]] = {
+    ("accounts", "system_account"): ("the list of accounts", "it has their names alone", _ACCOUNT_HOW),
+    ("account_statz",): ("the statistics of accounts", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
+    ("account", "connection_info"): ("the accounts report", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
+    ("cid", "kind", "start"): (
+        "a connection of the connections report",
+        "it does not say which connections it leaves out",
+        "give /connz of each server",
+    ),
+    ("num_routes",): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
+    ("routes", "server_id"): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
+    ("num_subscriptions",): (
+        "the list of subscriptions",
+        "no rule reads it",
+        "give /varz, /jsz, /healthz and /raftz",
+    ),
+}
+"""Documents of servers and of `nats` that no rule judges, by keys that all of them have: what, why, what to give."""
+
 _USAGE_KEYS = frozenset(
     {"memory", "storage", "streams", "consumers", "limits", "api", "tiers", "domain", "type", "reserved_memory"}
     | {"reserved_storage"}
@@ -73,7 +95,10 @@ def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterat
         name = value["server"].get("name")
         yield from _reply(data, _below(cut, "data"), name if isinstance(name, str) else "")
         return
-    for wrapper in ("response", "result", "stream_info", "statsz"):
+    if isinstance(value.get("server"), dict) and isinstance(value.get("statsz"), dict):
+        yield from _statsz(value["server"], value["statsz"], _below(cut, "statsz"))
+        return
+    for wrapper in ("response", "result", "stream_info"):
         inner = value.get(wrapper)
         if isinstance(inner, dict) and len(value) <= 4:
             yield from _reply(inner, _below(cut, wrapper), server)
@@ -154,15 +179,14 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
     elif {"memory", "storage", "limits"} <= keys <= _USAGE_KEYS:
         usage = RecognisedDocument(Endpoint.ACCOUNT_INFO, Access.ACCOUNT, dict(value))
         yield Refused("the usage of an account", "the reply is cut short") if cut else usage
-    elif isinstance(value.get("routes"), list) or "num_subscriptions" in keys:
-        yield Refused(
-            "a list of routes or subscriptions", "no rule reads it; /varz, /jsz, /healthz and /raftz are read"
-        )
+    elif refused := next((words for known, words in _REFUSED.items() if set(known) <= keys), None):
+        yield Refused(*refused)
 
 
 def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     whole, dropped = without_cut_streams(value, cut)
-    yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, whole, server, unseen=unseen_fields(value, JszReply, cut))
+    sender = server or reporter_of(whole)
+    yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, whole, sender, unseen=unseen_fields(value, JszReply, cut))
     if dropped:
         yield Refused(f"stream {dropped}", "the reply of the server is cut short in it")
 
@@ -170,6 +194,23 @@ def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator
 def _is_jsz(keys: Collection[str]) -> bool:
     jetstream = bool({"memory", "storage"} & set(keys))
     return "account_details" in keys or (jetstream and bool({"server_id", "ha_assets", "meta_cluster"} & set(keys)))
+
+
+def _statsz(server: Mapping[str, Any], statsz: Mapping[str, Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
+    """The statistics that each server sends to the system account, as `nats server list --json` prints them."""
+    name = server.get("name")
+    told = {"server_name": name, "server_id": server.get("id"), "version": server.get("ver")}
+    cluster = {"cluster": {"name": server["cluster"]}} if isinstance(server.get("cluster"), str) else {}
+    value = {key: one for key, one in statsz.items() if key not in _OF_STATSZ_ALONE} | told | cluster
+    sender = name if isinstance(name, str) else ""
+    unseen = unseen_fields(value, Varz, cut | {"", "cluster"})
+    yield RecognisedDocument(Endpoint.VARZ, Access.PASTED, value, sender, unseen=unseen)
+    jetstream = statsz.get("jetstream")
+    if isinstance(jetstream, dict) and isinstance(stats := jetstream.get("stats"), dict) and not cut:
+        shown = {"server_id": server.get("id"), **stats, "config": jetstream.get("config") or {}}
+        shown |= {"meta_cluster": jetstream["meta"]} if isinstance(jetstream.get("meta"), dict) else {}
+        unseen = unseen_fields(shown, JszReply, frozenset({""}))
+        yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, shown, sender, unseen=unseen)
 
 
 def _is_raftz(value: Mapping[str, Any]) -> bool:

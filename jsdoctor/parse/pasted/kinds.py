@@ -17,6 +17,8 @@ from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import LONGEST, Document, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
+from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
+from jsdoctor.parse.pasted.server_pages import server_pages
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
 from jsdoctor.parse.pasted.verdicts import kubernetes_tables, verdicts_in
 
@@ -64,7 +66,9 @@ def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused
     found = [found for document in pasted_documents(text, at) for found in found_in(document)]
     lines = text[:LONGEST].splitlines()
     found.extend(replies_of_tables(boxed_tables(lines), text))
+    found.extend(server_pages(text[:LONGEST]))
     found.extend(verdicts_in(text[:LONGEST]))
+    found.extend(kubernetes_descriptions(text[:LONGEST]))
     found.extend(kubernetes_tables(spaced_tables(lines)))
     return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
 

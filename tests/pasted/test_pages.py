@@ -1,0 +1,183 @@
+"""Pages of `nats`, `nats-top` and `kubectl describe`, and replies of servers that no rule judges."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.cli.pieces import pieces_of
+from jsdoctor.model.exchange import Endpoint
+from jsdoctor.model.finding import Outcome
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
+from jsdoctor.parse.pasted.kinds import FileKind, pasted_replies
+from jsdoctor.parse.pasted.reporter import reporter_of
+from tests.pasted.test_paste import PASTED, faults, judged
+from tests.ruleset import rules
+
+PAGES = PASTED / "pages"
+AT = datetime(2026, 11, 23, tzinfo=UTC)
+READ = {
+    "server_info_n1.txt": {Endpoint.VARZ},
+    "server_list_json.txt": {Endpoint.VARZ, Endpoint.JSZ},
+    "kv_info_CFG.txt": {Endpoint.STREAM_LIST},
+    "consumer_state_ORDERS_billing.txt": {Endpoint.CONSUMER_LIST},
+}
+REFUSED = {
+    "account_info.txt": "nats account info",
+    "stream_ls.txt": "list of streams",
+    "consumer_ls_ORDERS.txt": "list of consumers",
+    "server_report_routes.txt": "route report",
+    "server_report_accounts_json.txt": "accounts report",
+    "server_report_connections_json.txt": "connections report",
+    "server_request_accounts.txt": "list of accounts",
+    "n1_accountz.json": "list of accounts",
+    "n1_accstatz.json": "statistics of accounts",
+    "n1_routez.json": "list of routes",
+    "n1_subsz.json": "list of subscriptions",
+}
+TOP = """NATS server version 2.12.8 (uptime: 1h2m3s)
+Server: n1
+  ID:   NA64EYY7TGWC6T43PNMP2HYHYUF4343PQURELXLRFSWC3UMDQOGUOZ4X
+  Load: CPU:  12.0%  Memory: 23.1M  Slow Consumers: 4
+  In:   Msgs: 1.2K  Bytes: 10.1M  Msgs/Sec: 0.0  Bytes/Sec: 0
+  Out:  Msgs: 3.4K  Bytes: 10.1M  Msgs/Sec: 0.0  Bytes/Sec: 0
+
+Connections Polled: 0
+"""
+POD = """Name:             nats-1
+Namespace:        nats
+Node:             worker-2/10.0.1.7
+Status:           Running
+Controlled By:    StatefulSet/nats
+Containers:
+  nats:
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+    Ready:          False
+    Restart Count:  12
+Conditions:
+  Type              Status
+  Ready             False
+Events:
+  Type     Reason     Age                   From     Message
+  ----     ------     ----                  ----     -------
+  Normal   Pulled     10m (x12 over 40m)    kubelet  Container image "nats" already present on machine
+  Warning  Unhealthy  5m                    kubelet  Startup probe failed: HTTP probe failed with statuscode: 503
+"""
+CLAIM = """Name:          nats-js-nats-1
+Namespace:     nats
+StorageClass:  gp3
+Status:        Pending
+Access Modes:
+VolumeMode:    Filesystem
+Used By:       nats-1
+Events:
+  Type     Reason              Age               From                         Message
+  ----     ------              ----              ----                         -------
+  Warning  ProvisioningFailed  3s (x12 over 2m)  persistentvolume-controller  storageclass "gp3" not found
+"""
+
+
+def _replies(text: str) -> list[RecognisedDocument]:
+    return [one for one in pasted_replies(text, AT) if isinstance(one, RecognisedDocument)]
+
+
+def _refusals(text: str) -> list[Refused]:
+    return [one for one in pasted_replies(text, AT) if isinstance(one, Refused)]
+
+
+def _named(endings: dict[str, object]) -> list[object]:
+    found = [
+        pytest.param(path, expected, id=path.name)
+        for path in sorted(PAGES.iterdir())
+        for ending, expected in endings.items()
+        if path.name.endswith(ending)
+    ]
+    assert len(found) >= len(endings)
+    return list(found)
+
+
+@pytest.mark.parametrize(("page", "endpoints"), _named(dict(READ)))
+def test_a_page_is_read_from_every_version(page: Path, endpoints: set[Endpoint]) -> None:
+    assert {one.endpoint for one in _replies(page.read_text("utf-8"))} == endpoints
+    report = judged(page)
+    assert [result for result in report.results if result.finding.outcome is Outcome.ERROR] == []
+    assert faults(report) == set()
+
+
+@pytest.mark.parametrize(("page", "what"), _named(dict(REFUSED)))
+def test_a_page_that_no_rule_judges_is_named_and_is_no_pass(page: Path, what: str) -> None:
+    (piece,) = pieces_of([str(page)], rules())
+    assert piece.kinds == (FileKind.REPLY,)
+    report = judged(page)
+    assert any(gap.requested and what in gap.reason for gap in report.gaps), report.gaps
+
+
+def test_server_info_gives_exact_figures_only() -> None:
+    for page in PAGES.glob("*_server_info_n1.txt"):
+        (found,) = _replies(page.read_text("utf-8"))
+        assert (found.server, found.value["version"], found.value["cluster"]) == ("n1", "2.12.8", {"name": "C1"})
+        assert (found.value["max_connections"], found.value["cores"]) == (65536, 2)
+        assert {"mem", "max_payload"} <= found.unseen
+        assert "mem" not in found.value
+
+
+def test_a_list_of_servers_in_json_shows_what_each_says_of_itself() -> None:
+    for page in PAGES.glob("*_server_list_json.txt"):
+        found = _replies(page.read_text("utf-8"))
+        assert {one.server for one in found} == {"n1", "n2", "n3"}
+        stores = [one.value["config"]["max_storage"] for one in found if one.endpoint is Endpoint.JSZ]
+        assert stores == [256 << 20] * 3
+
+
+def test_nats_top_shows_a_server() -> None:
+    (found,) = _replies(TOP)
+    assert (found.server, found.value["version"], found.value["slow_consumers"]) == ("n1", "2.12.8", 4)
+    assert "connections" in found.unseen
+
+
+def test_an_account_at_a_limit_is_shown_beside_the_refusal() -> None:
+    text = (PAGES / "0.5.0_account_info.txt").read_text("utf-8").replace("3 of Unlimited", "3 of 3")
+    (refused,) = _refusals(text)
+    assert "streams 3 of 3" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (POD, ["pod nats-1", "OOMKilled", "exit code 137", "restarted 12 times", "Unhealthy: Startup probe failed"]),
+        (CLAIM, ["volume claim nats-js-nats-1", "status Pending", 'ProvisioningFailed: storageclass "gp3" not found']),
+        ("\n".join(f"> {line}" for line in POD.splitlines()), ["pod nats-1", "OOMKilled"]),
+        (POD.partition("Events:")[0], ["pod nats-1", "OOMKilled"]),
+        (POD + "\n" + CLAIM, ["OOMKilled", "status Pending"]),
+    ],
+)
+def test_a_description_by_kubectl_is_refused_with_what_is_wrong(text: str, words: list[str], tmp_path: Path) -> None:
+    said = " ".join(f"{one.what} {one.reason}" for one in _refusals(text))
+    assert [word for word in words if word not in said] == []
+    (tmp_path / "page").write_text(text)
+    assert any(gap.requested for gap in judged(tmp_path / "page").gaps)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PASTED.glob("*/n?_jsz.json")), ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_the_leader_of_a_group_names_the_sender_of_a_bare_reply(path: Path) -> None:
+    server = path.name.partition("_")[0]
+    reply = json.loads(path.read_text("utf-8"))
+    groups = [reply.get("meta_cluster") or {}]
+    groups += [stream["cluster"] for account in reply["account_details"] for stream in account["stream_detail"]]
+    leads = any(group.get("leader") == server for group in groups)
+    assert reporter_of(reply) == (server if leads else "")
+
+
+def test_a_bare_reply_of_the_leader_is_judged_as_its_own() -> None:
+    report = judged(PASTED / "stuck" / "n1_jsz.json")
+    assert faults(report) == {"JSD403"}
+    assert "()" not in report.headline
