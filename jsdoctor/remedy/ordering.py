@@ -18,6 +18,9 @@ _RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
 Rank = tuple[int, int]
 """The place of the incident in the report, and how many causes lie above the finding in it."""
 
+_AWAY = "JSD703"
+"""The rule that names servers which were not heard."""
+
 _UNRANKED: Rank = (1 << 30, 0)
 
 
@@ -83,6 +86,30 @@ def waiting_for_leaders(
             reason = "its stream has no leader and takes no change now: run again when it has one"
             refused.append(UnplannedFinding(code, step.subject, reason))
     return kept, refused
+
+
+def waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident]) -> list[Step]:
+    """Steps that add replicas need the step on a server that is away, if there is one.
+
+    The meta leader may place a replica on a server that is away: the copy then begins when that server returns, and the
+    step would fail its proof until then (server: jetstream_cluster.go, `selectPeerGroup`).
+    """
+    listed = list(steps)
+    places = [place for place, one in enumerate(incidents) if any(r.rule.code == _AWAY for r in one.causes)]
+    away = [one.id for one in listed if one.is_manual and rank.get(one.id) in {(place, 0) for place in places}]
+    return [
+        msgspec.structs.replace(step, needs=tuple(dict.fromkeys((*step.needs, *away))))
+        if _adds_replicas(step)
+        else step
+        for step in listed
+    ]
+
+
+def _adds_replicas(step: Step) -> bool:
+    return any(
+        change.key == "num_replicas" and isinstance(change.after, int) and change.after > (change.before or 1)
+        for change in step.changes
+    )
 
 
 def _unled(evidence: EvidenceSet) -> set[Subject]:

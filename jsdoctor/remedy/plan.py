@@ -16,7 +16,7 @@ from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.actions import Action
 from jsdoctor.remedy.merge import merged
-from jsdoctor.remedy.ordering import Rank, ordered, rank_of, ranks, waiting_for_leaders
+from jsdoctor.remedy.ordering import Rank, ordered, rank_of, ranks, waiting_for_leaders, waiting_for_servers
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import created_at
 
@@ -82,6 +82,7 @@ def draft(
             rank[outcome] = min(rank_of(result, known), rank.get(outcome, rank_of(result, known)))
     steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
     able, unable = waiting_for_leaders(steps, rank, incidents, evidence)
+    able = waiting_for_servers(able, rank, incidents)
     return Drafted(_numbered(_tolerant(_identified(ordered(able, rank), evidence))), (*refused, *unsafe, *unable))
 
 

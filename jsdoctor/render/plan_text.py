@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -29,15 +30,18 @@ def render_plan(plan: Plan, options: RenderOptions) -> str:
     page.line(f"jsdoctor {plan.version} · {headline(plan)} · {to_the_second(plan.created)}")
     if plan.headline:
         page.line(f"Looked at {plan.headline}")
-    told: Counter[str] = Counter()
-    for step in plan.steps:
-        told[step.action] += 1
-        if not options.max_examples or told[step.action] <= options.max_examples:
-            write_step(page, step, plan.api_prefix)
-    for action, number in told.items():
-        if options.max_examples and number > options.max_examples:
-            page.blank()
-            page.line(f"and {number - options.max_examples:,} more of {action} (--max-examples 0 shows them)")
+    shown_of: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    for group in _groups(plan.steps):
+        first = group[0]
+        shown_of[first.action] += 1
+        if options.max_examples and shown_of[first.action] > options.max_examples:
+            left_out[first.action] += len(group)
+        else:
+            write_step(page, first, plan.api_prefix, group[1:])
+    for action, number in left_out.items():
+        page.blank()
+        page.line(f"and {number:,} more of {action} (--max-examples 0 shows them)")
     _write_refused(page, plan.refused, options)
     return page.text()
 
@@ -50,13 +54,23 @@ def headline(plan: Plan) -> str:
     return f"a plan of {counted(len(plan.steps), 'step')}: {', '.join(counts)}"
 
 
-def write_step(page: Page, step: Step, api_prefix: str) -> None:
-    """One step."""
+def _groups(steps: Sequence[Step]) -> list[list[Step]]:
+    """Steps for a person that follow each other and say the same of several subjects are one paragraph."""
+    return [list(group) for _, group in groupby(steps, key=lambda step: _said(step) if step.is_manual else step.id)]
+
+
+def _said(step: Step) -> tuple[object, ...]:
+    return (step.action, step.findings, step.effect, step.commands, step.needs)
+
+
+def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = ()) -> None:
+    """One step. `alike` are steps after it that say the same of other subjects."""
     page.blank()
+    numbers = f"{step.id}-{alike[-1].id}" if alike else step.id
     page.line(
-        (f"{step.id}. ", "bold"),
+        (f"{numbers}. ", "bold"),
         (step.risk.value, RISK_STYLES[step.risk]),
-        (f" {step.subject.label}", "bold"),
+        (f" {', '.join(one.subject.label for one in (step, *alike))}", "bold"),
         f" · {step.action}",
     )
     for finding in step.findings:

@@ -14,7 +14,7 @@ import pytest
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject
-from jsdoctor.model.plan import Change, Plan, Request, Step, StepProof, UnplannedFinding
+from jsdoctor.model.plan import MANUAL, Change, Plan, Request, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.parse.raw_configs import raw_configs
@@ -22,6 +22,8 @@ from jsdoctor.remedy.merge import merged
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft
 from jsdoctor.remedy.planning import CannotPlanError, Target
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.plan_text import render_plan
 from tests.evidence import base_names, cases, evidence_of, samples_of
 from tests.remedy.plan_schema import PLACE, schema
 from tests.ruleset import actions, rules, run_rule
@@ -248,3 +250,36 @@ def test_a_change_that_cannot_be_taken_now_is_refused_where_nothing_comes_before
     assert [(one.subject.name, one.reason) for one in drafted.refused] == [
         ("ORDERS", "its stream has no leader and takes no change now: run again when it has one")
     ]
+
+
+def test_new_replicas_wait_for_a_server_that_is_away() -> None:
+    base = "three-nodes-2.15.1"
+    evidence = evidence_of({"base": base})
+    known = {rule.code: rule for rule in rules()}
+    ring = Subject(kind="stream", name="RING", account="APP")
+    risky = Result(known["JSD605"], Finding(subject=ring, message="too few", remedy={"replicas": 5}))
+    away = Result(known["JSD703"], Finding(subject=Subject(kind="server", name="n3"), message="away"))
+    for results, needs in (([risky], [()]), ([risky, away], [(), ("1",)])):
+        offered = with_offers(results, actions())
+        grouped = incidents(offered, evidence, datetime(2026, 11, 22, tzinfo=UTC))
+        drafted = draft(offered, actions(), evidence, configs_of(base), incidents=grouped)
+        assert [one.needs for one in drafted.steps] == needs
+
+
+def test_steps_for_a_person_that_say_the_same_are_one_paragraph() -> None:
+    by_hand = [
+        step(
+            id=str(number),
+            action="cluster.inspect_group",
+            operation=MANUAL,
+            risk=Risk.MANUAL,
+            subject=Subject(kind="stream", name=name),
+            changes=(),
+            commands=("nats stream ls",),
+        )
+        for number, name in enumerate(("A", "B", "C"), 1)
+    ]
+    plan = Plan(version="0", created=datetime(2026, 11, 22, tzinfo=UTC), steps=tuple(by_hand))
+    text = render_plan(plan, RenderOptions(width=100))
+    assert "1-3. manual A, B, C · cluster.inspect_group" in text
+    assert text.count("nats stream ls") == 1

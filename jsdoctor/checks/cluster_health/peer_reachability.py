@@ -37,11 +37,13 @@ class UnreachablePeer(msgspec.Struct, frozen=True):
 class PeerReachability(msgspec.Struct, frozen=True):
     """Peers by name. `undecided` were not heard in the only reading there is.
 
-    `late`: nanoseconds since any leader heard those that still count as heard, and have missed several answers.
+    `prompt`: those that some leader heard just now. `late`: nanoseconds since any leader heard those that still count
+    as heard, and have missed several answers.
     """
 
     unheard: dict[str, list[UnreachablePeer]]
     heard: frozenset[str]
+    prompt: frozenset[str]
     undecided: frozenset[str]
     late: dict[str, int]
 
@@ -79,7 +81,8 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
             elif is_heard(peer, silence_ns):
                 heard.add(label(peer))
     late = {name: ns for name, ns in late.items() if name not in prompt and name not in unheard}
-    return PeerReachability(dict(unheard), frozenset(heard), frozenset(seen - heard - unheard.keys()), late)
+    undecided = frozenset(seen - heard - unheard.keys())
+    return PeerReachability(dict(unheard), frozenset(heard), frozenset(prompt), undecided, late)
 
 
 def _prompt(peers: Iterable[Peer], silence_ns: int, late: dict[str, int]) -> set[str]:

@@ -77,12 +77,13 @@ def _answered(servers: Servers | None) -> dict[str, Server]:
 
 
 def _is_up(name: str, found: PeerReachability, answered: Mapping[str, Server]) -> bool:
-    """Whether single replicas stopped and not the server: some leader hears it, or it answers us.
+    """Whether single replicas stopped and not the server: some leader hears it just now, or it answers us.
 
+    Leaders of other groups may have heard a server some seconds before it was gone, or count from their own election.
     A server that answers us and that no leader hears is cut off from the others: one fault, whatever it holds.
     """
     missed_by_meta = any(unheard.asset is None for unheard in found.unheard[name])
-    return name in found.heard or (_takes_part(answered.get(name)) and not missed_by_meta)
+    return name in found.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
 
 
 def _takes_part(server: Server | None) -> bool:

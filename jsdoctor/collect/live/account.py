@@ -106,25 +106,28 @@ class AccountSource:
         await asyncio.sleep(SETTLE_S)
         streams = sorted(stream for stream, consumer in self._torn if not consumer)
         consumers = sorted((stream, consumer) for stream, consumer in self._torn if consumer)
-        await asyncio.gather(*(self._ask_again(haul, Endpoint.STREAM_INFO_AGAIN, stream) for stream in streams))
+        names = [f"{stream}.{consumer}" for stream, consumer in consumers] if self._plan.consumers else []
+        of_streams, of_consumers = await asyncio.gather(
+            asyncio.gather(*(self._ask_again(haul, Endpoint.STREAM_INFO_AGAIN, stream) for stream in streams)),
+            asyncio.gather(*(self._ask_again(haul, Endpoint.CONSUMER_INFO_AGAIN, name) for name in names)),
+        )
         if self._plan.consumers:
-            names = [f"{stream}.{consumer}" for stream, consumer in consumers]
-            allowed = await asyncio.gather(*(self._ask_again(haul, Endpoint.CONSUMER_INFO_AGAIN, n) for n in names))
-            denied = {stream for (stream, _), may in zip(consumers, allowed, strict=True) if not may}
-            listed = sorted({*streams, *denied})
-            await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in listed))
+            # A stream without a leader does not answer for its consumers either, and would take another timeout.
+            heard = {stream for stream, why in zip(streams, of_streams, strict=True) if why is not Why.LATE}
+            denied = {stream for (stream, _), why in zip(consumers, of_consumers, strict=False) if why is Why.DENIED}
+            await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in sorted(heard | denied)))
         return haul
 
-    async def _ask_again(self, haul: CollectionResult, endpoint: Endpoint, name: str) -> bool:
-        """Whether this login may ask. Without an answer the asset stays what the sample says of it."""
+    async def _ask_again(self, haul: CollectionResult, endpoint: Endpoint, name: str) -> Why | None:
+        """Why there was no answer, if there was none: then the asset stays what the sample says of it."""
         subject = f"{self._prefix}.{endpoint.value.removesuffix('.again')}.{name}"
         try:
             async with self._slots.one():
                 reply = await self._asker.one(subject)
         except NoReplyError as error:
-            return error.why is not Why.DENIED
+            return error.why
         haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
-        return True
+        return None
 
     async def _ask_consumers_again(self, haul: CollectionResult, stream: str) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
