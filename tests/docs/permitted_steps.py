@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+
+import nats
+from nats.aio.msg import Msg
 
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.verify import verify
@@ -42,6 +46,20 @@ class Place:
     async def publish(self, count: int, size: int = 1) -> None:
         for _ in range(count):
             await self.to.client.request("orders", os.urandom(size), timeout=10)
+
+    async def fetch(self, count: int) -> list[Msg]:
+        """So many messages of the worker, not acknowledged. A request that nobody had interest in yet is repeated."""
+        inbox = await self.to.client.subscribe(self.to.client.new_inbox())
+        found: list[Msg] = []
+        while len(found) < count:
+            pull = json.dumps({"batch": count - len(found), "expires": 2_000_000_000}).encode()
+            await self.to.client.publish("$JS.API.CONSUMER.MSG.NEXT.ORDERS.worker", pull, reply=inbox.subject)
+            with contextlib.suppress(nats.errors.TimeoutError):
+                while len(found) < count:
+                    message = await inbox.next_msg(timeout=3)
+                    found += [] if (message.headers or {}).get("Status") else [message]
+        await inbox.unsubscribe()
+        return found
 
     async def info(self) -> Json:
         """Both, once both have leaders."""
@@ -146,10 +164,7 @@ async def restore(place: Place) -> Json:
 async def dead_letters(place: Place) -> Json:
     await place.orders(retention="workqueue")
     await add_stream(place.to.client, "DEAD", subjects=["dead.>"])
-    inbox = await place.to.client.subscribe(place.to.client.new_inbox())
-    await place.to.client.publish("$JS.API.CONSUMER.MSG.NEXT.ORDERS.worker", b"5", reply=inbox.subject)
-    for _ in range(5):
-        await inbox.next_msg(timeout=10)
+    await place.fetch(5)
     values = {"into": "DEAD", "seqs": [1, 2], "advisories": "", "move": True}
     return step("message.dead_letters", CONSUMER, values=values)
 

@@ -67,6 +67,8 @@ TEXTS = (
     "port: 4222 / no comment",
     "",
     "# nothing\n",
+    "\ufeffport: 4222\n",
+    "\ufeff# nothing\n",
 )
 
 
@@ -82,7 +84,7 @@ def test_the_same_are_read(tmp_path: Path, version: str) -> None:
             [server_binary(version), "-t", "-c", str(tmp_path / "n.conf")], capture_output=True, text=True, check=False
         )
         verdicts[text] = not any(
-            words in done.stderr for words in ("Parse error", "out of the range", "config is invalid")
+            words in done.stderr for words in ("Parse error", "out of the range", "config is invalid", "\\ufeff")
         )
     assert {text: _is_read(text) for text in TEXTS} == verdicts
 

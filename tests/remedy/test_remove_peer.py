@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.finding import Subject
+from jsdoctor.model.release import release
 from jsdoctor.model.snapshot import ClusterSnapshot, UnresponsiveAsset
 from jsdoctor.remedy.held import Witness, losses
 from tests.cli.invoke import jsdoctor
@@ -126,3 +128,36 @@ def test_each_asset_is_named_and_must_be_given_up(
     )
     assert back.returncode == 1
     assert "Given up with it" in back.stdout
+
+
+@pytest.mark.real
+@pytest.mark.nightly
+@pytest.mark.parametrize("emptied", [False, True], ids=["old store", "empty store"])
+def test_a_removed_server_joins_again(
+    cluster_factory: ClusterFactory, server_version: str, tmp_path: Path, emptied: bool
+) -> None:
+    """What `rollback` says: at once up to 2.12, and within five minutes of its removal on later releases."""
+    cluster = cluster_factory(server_version, nodes=3)
+    victim = next(name for name in cluster.names if name != cluster.meta_leader())
+    others = [url for url, name in zip(cluster.servers("sys"), cluster.names, strict=True) if name != victim]
+    cluster.stop(victim)
+
+    async def remove(to: PlainApi) -> None:
+        await to.ask("SERVER.REMOVE", {"peer": victim})
+
+    with_api(",".join(others), remove)
+    wait_until(lambda: bool(members(cluster)) and victim not in members(cluster), f"{victim} to be removed", timeout=30)
+    if emptied:
+        shutil.rmtree(cluster.store_dir(victim))
+    cluster.start(victim, wait=False)
+    patience = 60 if release(server_version) < (2, 13) else 5 * 60 + 60
+    wait_until(lambda: victim in members(cluster), f"{victim} to join again", timeout=patience)
+
+
+def members(cluster: Cluster) -> set[str]:
+    """The meta group as its leader lists it, those that it has heard; nobody while there is no leader."""
+    leader = cluster.meta_leader()
+    if leader is None:
+        return set()
+    peers = cluster.monitor(leader, "/jsz")["meta_cluster"].get("replicas", [])
+    return {leader, *(peer["name"] for peer in peers if peer["current"] and not peer.get("offline"))}

@@ -12,7 +12,7 @@ from jsdoctor.collect.manifests.kustomize import patches_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.manifest import FilePosition, ManifestFile, Manifests
 from jsdoctor.parse.manifests.config_mounts import joined
-from jsdoctor.parse.manifests.read import YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
+from jsdoctor.parse.manifests.read import CONF, YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
 LARGEST = 64 * 1024 * 1024
@@ -77,7 +77,8 @@ def _text(found: ManifestPath) -> tuple[str | None, str]:
     if len(data) > LARGEST:
         return None, f"it is larger than {LARGEST >> 20} MiB"
     try:
-        return data.decode("utf-8-sig"), ""
+        # Servers do not start with a byte order mark, so that it is no mark to skip there.
+        return data.decode("utf-8" if found.path.lower().endswith(CONF) else "utf-8-sig"), ""
     except UnicodeDecodeError:
         return None, "it is not text in UTF-8"
 

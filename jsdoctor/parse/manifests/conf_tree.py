@@ -38,6 +38,9 @@ class ConfigTree:
 
 def configuration(file: str, text: str, include: Include) -> ConfigTree:
     """Read one file. Raises `ManifestError` at the first mistake, as the server does."""
+    if text.startswith("\ufeff"):
+        says = "it begins with a byte order mark, which servers take for a part of the first field"
+        raise ManifestError(f"not a configuration: {says}; save it without one", FilePosition(file))
     missing: list[tuple[str, FilePosition]] = []
     reader = _Reader(file, text, include, missing, set())
     return ConfigTree(Tree(reader.top(), FilePosition(file)), missing, frozenset(reader.used))
@@ -55,7 +58,7 @@ class _Reader:
         nesting: int = 0,
     ) -> None:
         self.used = used
-        self._file, self._text, self._include = file, text.removeprefix("\ufeff"), include
+        self._file, self._text, self._include = file, text, include
         self._missing, self._nesting = missing, nesting
         self._scopes: list[dict[str, Tree]] = []
         self._pos = 0

@@ -60,7 +60,7 @@ def server_config(
     reader.read(tree)
     if used is not None:
         told = {mistake.place for mistake in reader.mistakes}
-        reader.mistakes += [one for one in field_mistakes(tree, used) if one.place not in told]
+        reader.mistakes += [one for one in field_mistakes(tree, None if missing else used) if one.place not in told]
     if missing:
         stated = set(reader.settings)
         reader.unclear |= MAY_BE_INCLUDED - stated

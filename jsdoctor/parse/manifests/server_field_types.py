@@ -30,15 +30,16 @@ from jsdoctor.parse.manifests.server_fields import (
 from jsdoctor.parse.manifests.tree import Tree, Variable
 from jsdoctor.parse.nearest import did_you_mean
 
-_OLDEST = (2, 10)
+_OLDEST, _NEWEST = (2, 10), "2.15"
 _PORT = 65535
 _SIZES = "KMGT"
 
 
-def field_mistakes(tree: Tree, used: Collection[str]) -> Iterator[Mistake]:
+def field_mistakes(tree: Tree, used: Collection[str] | None) -> Iterator[Mistake]:
     """What is wrong with the fields of a whole configuration.
 
     `used` are names that the configuration refers to as variables: servers take such fields, whatever they are called.
+    None: parts of it are not here and may refer to any, so that unknown fields are no mistake.
     """
     yield from _block(tree, "", TOP, used)
     for key, child in tree.entries():
@@ -49,15 +50,15 @@ def field_mistakes(tree: Tree, used: Collection[str]) -> Iterator[Mistake]:
                     yield from _block(limits, "accounts.jetstream", ACCOUNT, used)
 
 
-def _block(tree: Tree, path: str, fields: dict[str, str], used: Collection[str]) -> Iterator[Mistake]:
+def _block(tree: Tree, path: str, fields: dict[str, str], used: Collection[str] | None) -> Iterator[Mistake]:
     for key, node in tree.entries():
         name = key.lower()
         kind = fields.get(name)
         inner = f"{path}.{name}" if path else name
         if kind is None:
-            if key not in used:
+            if used is not None and key not in used:
                 where = f" in {path}" if path else ""
-                says = f"no server knows the field {key[:60]!r}{where}{did_you_mean(name, fields)}"
+                says = f"no server up to {_NEWEST} knows the field {key[:60]!r}{where}{did_you_mean(name, fields)}"
                 yield Mistake(node.place, says)
             continue
         if (since := SINCE.get(_canonical(inner), _OLDEST)) > _OLDEST:
