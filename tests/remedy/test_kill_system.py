@@ -20,7 +20,7 @@ from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 Json = dict[str, Any]
 WITHOUT_PLAN = 2
-GONE = "was removed, and joins again when it is started"
+GONE = "was removed: under a new server_name and with an empty store it joins again at once"
 
 
 async def furnish(to: PlainApi) -> None:
