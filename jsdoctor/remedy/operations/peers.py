@@ -1,9 +1,9 @@
 """Removing a server from the meta group: only one that is gone.
 
 Whether one that is started again joins the group again, under its own name, differs. Seen in clusters of three: 2.12.8
-and 2.15.1 take it back 300 s after its removal (raft.go: peerRemoveTimeout), with its old store or an empty one, 2.12.8
-sometimes at once; 2.10.26 sometimes at once, and in two of four trials not in 340 s nor under another meta leader. Under
-another `server_name` and with an empty store it joins within two seconds on all of them.
+and 2.15.1 take it back 300 s after its removal (raft.go: peerRemoveTimeout), with its old store or an empty one, and
+2.12.8 sometimes at once. 2.10.26 did so at once in two of four trials, and in the others not in 340 s nor under another
+meta leader. Under another `server_name` and with an empty store it joins within two seconds on all of them.
 """
 
 from __future__ import annotations
