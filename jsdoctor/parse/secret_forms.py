@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 
+# No pattern may search on from every place of a long word: a line of 64 KB would take minutes.
 LOGIN = re.compile(
     # Azure names a container before the @, and our own hints show where a login goes.
     # A path of a file system has lost one slash.
     rb"://?(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)(?!git@|(?:USER:)?(?:PASSWORD|TOKEN)@)"
     rb"(?:(?P<user>[^\s\"/?#:@]*:)?(?P<secret>[^\s\"/?#]+)(?=@)"
     # A password with / ? or #, which should have been escaped; not a port and a path with an @ in it.
-    rb"|(?P<user_>[^\s\"/?#:@\[]*:)(?!\d{1,5}[/?#])(?P<secret_>[^\s\"]+?)(?=@))"
+    rb"|(?P<user_>[^\s\"/?#:@\[]*:)(?!\d{1,5}[/?#])(?P<secret_>[^\s\"]{1,256}?)(?=@))"
 )
 BARE_LOGIN = re.compile(
     rb"(?<![\w.:/@\[-])(?P<user>[\w.-]+:)(?P<secret>[^\s\"/:@]{6,})(?=@(?!sha)(?:[\w-]+\.)*[\w-]+(?:\.\w+|:\d{2,5}\b))"
@@ -66,11 +67,13 @@ _BESIDE_A_NAME = (
         + _NAME
         + rb"(?:"
         + _IS
-        + rb"(?:(?:bearer|basic|digest)\s+)?+|\s+\\?\"))"
+        + rb"(?:(?:bearer|basic|digest)\s+)?+|\s+\\?\"(?![\w.-]{1,64}\\?\"\s*[:=])))"
         + _MARKED
         + _VALUE
     ),
-    re.compile(rb"((?i:\b(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE),
+    re.compile(
+        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE
+    ),
     re.compile(rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _WORD + _VALUE),
     re.compile(rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
     re.compile(
@@ -80,7 +83,7 @@ _BESIDE_A_NAME = (
     re.compile(rb"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{16,}"),
     re.compile(rb"(?i)(\bauth" + _IS + rb")[a-z0-9+/]{16,}={0,2}"),
     re.compile(rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _IS + rb")[a-z0-9+/%_=-]{16,}"),
-    re.compile(rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]+=[^\"\\\r\n]+"),
+    re.compile(rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]{1,256}=[^\"\\\r\n]+"),
 )
 
 

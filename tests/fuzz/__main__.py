@@ -37,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     _say(f"seed {options.seed}, {options.seconds:g} s")
     outcome = fuzz(targets, options.seed, seconds=options.seconds)
     for name in targets:
-        done = f"{outcome.inputs[name]:>7,} inputs, {outcome.refused[name]:,} refused"
+        slowest = outcome.slowest_s.get(name, 0.0)
+        done = f"{outcome.inputs[name]:>9,} inputs, {outcome.refused[name]:,} refused, slowest {slowest:.2f} s"
         _say(f"  {name:<14} {done if outcome.inputs[name] else 'has no corpus'}")
     for crash in outcome.crashes.values():
         _show(crash)

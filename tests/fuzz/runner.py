@@ -49,11 +49,12 @@ class Crash:
 
 @dataclass
 class Outcome:
-    """How many inputs each target had, how many of them it refused, and the first crash at each place."""
+    """Inputs of each target, how many it refused, the longest that one took, and the first crash at each place."""
 
     inputs: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     crashes: dict[tuple[str, str], Crash] = field(default_factory=dict)
+    slowest_s: dict[str, float] = field(default_factory=dict)
 
 
 def fuzz(targets: Mapping[str, Target], seed: int, seconds: float | None = None, rounds: int = 0) -> Outcome:
@@ -79,7 +80,9 @@ def _one(target: Target, name: str, corpus: Sequence[bytes], seed: int, outcome:
     random = Random(f"{seed}/{name}/{number}")  # noqa: S311 - it is to be foreseen
     data = target.mutate(random, random.choice(corpus), corpus)
     outcome.inputs[name] += 1
+    started = time.monotonic()
     refused, error = attempt(target, data)
+    outcome.slowest_s[name] = max(outcome.slowest_s.get(name, 0.0), time.monotonic() - started)
     outcome.refused[name] += refused
     if error is not None:
         place = _place(error)

@@ -46,6 +46,7 @@ from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 from tests.evidence import FIXTURES, base_names, samples_of
+from tests.fuzz import clipboard
 from tests.fuzz.manifests import check_manifest, manifests, mutate_manifest
 from tests.fuzz.mutation import Mutate, mutate_bytes, mutate_json, mutate_text, mutate_zip, pack
 from tests.logs.shapes import SHAPES, dressed
@@ -283,5 +284,9 @@ TARGETS: dict[str, Target] = {
     "setting": Target(lambda: words("settings.txt"), mutate_text, check_setting, (ValueError,)),
     "redaction": Target(secrets, mutate_json, check_redaction),
     "manifest": Target(manifests, mutate_manifest, check_manifest, (ManifestError,)),
+    "clip line": Target(clipboard.lines, clipboard.mutate_with_plants, clipboard.check_line),
+    "clip page": Target(clipboard.pages, clipboard.mutate_with_plants, clipboard.check_page),
+    "clip question": Target(clipboard.questions, clipboard.mutate_with_plants, clipboard.check_question),
+    "clip shown": Target(clipboard.pages, clipboard.mutate_with_plants, clipboard.check_shown),
     "capture": Target(captures, mutate_bytes, check_capture, (Damaged, Foreign)),
 }

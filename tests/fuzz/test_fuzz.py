@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import pytest
 
 from jsdoctor.parse import duration
 from jsdoctor.parse.redact import Redacted
+from jsdoctor.render.formats import FORMATS
 from tests.fuzz import __main__ as program
-from tests.fuzz import runner, targets
+from tests.fuzz import clipboard, runner, targets
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.runner import attempt, fuzz, keep
 from tests.fuzz.targets import TARGETS, Target
 from tests.ruleset import checks
 
 SEED = 20261121
+_NIGHTLY_S = 600.0
 ROUNDS = {
     "pasted log": 40,
     "manifest": 300,
@@ -28,6 +31,9 @@ ROUNDS = {
     "page": 300,
     "configuration": 300,
     "paste": 100,
+    "clip page": 200,
+    "clip question": 200,
+    "clip shown": 10,
 }
 
 
@@ -131,3 +137,38 @@ def test_an_input_that_hangs_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None
     outcome = fuzz({"hangs": Target(lambda: [b"x"], mutate_bytes, hangs)}, SEED, rounds=1)
     (crash,) = outcome.crashes.values()
     assert "HangError" in crash.error
+
+
+@pytest.mark.parametrize(
+    "unit", ["a-", "a.", "://", "://a:b", "cookie:", "password ", "token=", "eyJ", "sk-a-", "--a-"]
+)
+def test_a_long_word_is_cleaned_in_a_time_that_grows_with_its_length(unit: str) -> None:
+    line = (f"[7] {unit * (48_000 // len(unit))} password=x\n").encode()
+    assert attempt(TARGETS["clip line"], line) == (False, None)
+
+
+def test_an_echoed_secret_or_escape_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clipboard, "scrub_line", str)
+    outcome = fuzz({"clip line": TARGETS["clip line"]}, SEED, rounds=10)
+    assert any("still there" in crash.error for crash in outcome.crashes.values())
+    monkeypatch.setattr(clipboard, "scrubbed", lambda report: report)
+    monkeypatch.setattr(clipboard, "FORMATS", {name: lambda *_: "\x1b[31m" for name in FORMATS})
+    outcome = fuzz({"clip shown": TARGETS["clip shown"]}, SEED, rounds=1)
+    assert any("repeats a secret" in crash.error for crash in outcome.crashes.values())
+
+
+@pytest.mark.nightly
+def test_the_readers_of_the_clipboard_for_minutes() -> None:
+    """What was found before is tried first; what is found now is kept for the next night."""
+    chosen = {name: target for name, target in TARGETS.items() if name.startswith("clip ")}
+    again = [
+        (path.name, error)
+        for name, target in chosen.items()
+        for path in sorted(program.FOUND.glob(f"{name}-*"))
+        if (error := attempt(target, path.read_bytes())[1]) is not None
+    ]
+    assert again == []
+    outcome = fuzz(chosen, int(time.time()), seconds=_NIGHTLY_S)
+    kept = [keep(crash, program.FOUND) for crash in outcome.crashes.values()]
+    assert [(path.name, crash.error) for path, crash in zip(kept, outcome.crashes.values(), strict=True)] == []
+    assert max(outcome.slowest_s.values()) < runner.LONGEST_S

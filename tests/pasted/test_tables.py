@@ -161,3 +161,15 @@ def test_versions_and_slow_consumers_of_a_server_list_are_judged(version: str, t
 def test_no_check_fails_on_what_tools_print(path: Path) -> None:
     report = judged(path)
     assert [result for result in report.results if result.finding.outcome is Outcome.ERROR] == []
+
+
+def test_a_column_that_a_version_does_not_have_is_an_empty_cell() -> None:
+    """Whoever copies a table may leave columns out; a reader asks for all of them."""
+    for path in sorted(PASTED.glob("*/*.txt")):
+        lines = path.read_text("utf-8").splitlines()
+        for table in boxed_tables(lines):
+            for left_out in range(1, len(table.columns)):
+                kept = [name for number, name in enumerate(table.columns) if number != left_out]
+                drawn = [f"| {table.title} |", f"| {' | '.join(kept)} |"]
+                drawn += [f"| {' | '.join(row[name] for name in kept)} |" for row in table.rows]
+                replies("\n".join(drawn))

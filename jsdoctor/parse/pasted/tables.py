@@ -6,7 +6,7 @@ One reader for all of them. What a table is, its columns say; see `cli_tables` a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -18,12 +18,19 @@ _MAX_COLUMNS = 60
 _MAX_ROWS = 20_000
 
 
+class Row(dict[str, str]):
+    """The cells of a row by column. A column that the table does not have is an empty cell: versions differ."""
+
+    def __missing__(self, column: str) -> str:
+        return ""
+
+
 class Table(msgspec.Struct, frozen=True):
-    """One table: its title, if it has one, the names of its columns in lower case, and its rows by column."""
+    """One table: its title, if it has one, the names of its columns in lower case, and its rows."""
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Mapping[str, str], ...]
+    rows: tuple[Row, ...]
 
     def has(self, *columns: str) -> bool:
         """Whether it has all of these columns."""
@@ -34,7 +41,7 @@ def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
     """Tables whose cells have sides. A row that does not fit the columns ends its table."""
     title = ""
     columns: tuple[str, ...] = ()
-    rows: list[Mapping[str, str]] = []
+    rows: list[Row] = []
     for line in lines:
         if _BORDER.match(line):
             continue
@@ -43,7 +50,7 @@ def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
             columns = _names(cells)
         elif columns and len(cells) == len(columns):
             if len(rows) < _MAX_ROWS:
-                rows.append(dict(zip(columns, cells, strict=True)))
+                rows.append(Row(zip(columns, cells, strict=True)))
         else:
             if columns:
                 yield Table(title, columns, tuple(rows))
@@ -79,7 +86,7 @@ def _names(cells: Iterable[str]) -> tuple[str, ...]:
 def spaced_tables(lines: Iterable[str]) -> Iterator[Table]:
     """Tables as `kubectl get` prints them: capitals name the columns, and cells begin below their names."""
     header: list[tuple[int, str]] = []
-    rows: list[Mapping[str, str]] = []
+    rows: list[Row] = []
     for line in lines:
         names = _header(line)
         if names or (header and not line.strip()):
@@ -111,14 +118,14 @@ def _header(line: str) -> list[tuple[int, str]]:
     return found if 3 <= len(found) <= _MAX_COLUMNS else []
 
 
-def _row(line: str, header: list[tuple[int, str]]) -> Mapping[str, str] | None:
+def _row(line: str, header: list[tuple[int, str]]) -> Row | None:
     """The cells of a line: below their columns where it is aligned, else in order; None where neither holds."""
     starts = [start for start, _ in header]
     if all(len(line) < start or line[start - 1].isspace() for start in starts[1:]):
         ends = [*starts[1:], len(line)]
         cells = [line[begin:end].strip() for begin, end in zip(starts, ends, strict=True)]
-        return {name: cell for (_, name), cell in zip(header, cells, strict=True)} if cells[0] else None
+        return Row((name, cell) for (_, name), cell in zip(header, cells, strict=True)) if cells[0] else None
     cells = _GAP.split(line.strip())
     if len(cells) != len(header):
         return None
-    return {name: cell for (_, name), cell in zip(header, cells, strict=True)}
+    return Row((name, cell) for (_, name), cell in zip(header, cells, strict=True))
