@@ -14,7 +14,8 @@ ANSWER_S = 15.0
 
 _QUERY = re.compile(r"\?(?=\w+=)[^*\[\]]*$")
 _NEEDS = {
-    "s3": "check the endpoint, the region and the credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE)",
+    "s3": "check the endpoint (with scheme=http where it has no TLS), the region and the credentials"
+    " (AWS_ACCESS_KEY_ID, AWS_PROFILE)",
     "gs": "check the network and the credentials (GOOGLE_APPLICATION_CREDENTIALS)",
     "gcs": "check the network and the credentials (GOOGLE_APPLICATION_CREDENTIALS)",
     "abfs": "give the account's credentials (AZURE_STORAGE_KEY, az login) and write abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
@@ -22,6 +23,7 @@ _NEEDS = {
     "hdfs": "it needs Hadoop's native library: set HADOOP_HOME, JAVA_HOME and CLASSPATH (hadoop classpath --glob)",
     "viewfs": "it needs Hadoop's native library: set HADOOP_HOME, JAVA_HOME and CLASSPATH (hadoop classpath --glob)",
 }
+_UNKNOWN = "stores are s3://, gs://, abfs://, hdfs:// and file://; copy the logs to this machine from any other"
 _LONGEST = 200
 _T = TypeVar("_T")
 
@@ -84,7 +86,7 @@ def _system(uri: str) -> tuple[Any, str]:
 def _answered(uri: str, ask: Callable[[], _T]) -> _T:
     """What a store answers. Raises `OSError` with one sentence, also when it does not answer at all."""
     scheme = uri.partition("://")[0]
-    needs = _NEEDS.get(scheme, "check the address and the credentials")
+    needs = _NEEDS.get(scheme, _UNKNOWN)
     answer: list[_T] = []
     problem: list[Exception] = []
 
