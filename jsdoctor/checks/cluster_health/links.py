@@ -47,7 +47,8 @@ def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, s
     """Pairs of servers of this cluster that have no route to each other, though both are known to run.
 
     A server runs if it answered, or if another has a route to it. Servers do not pass on what comes through a route, so
-    two without one do not hear each other at all (server: route.go).
+    two without one do not hear each other at all (server: route.go). Of a route that is in use both ends tell: a server
+    that is cut off lists the connections that it keeps trying to make.
     """
     told = by_server(links)
     routes = {
@@ -57,9 +58,9 @@ def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, s
     }
     running = {server.name for server in group.servers} | {name for known in routes.values() for name in known}
     for one, other in combinations(sorted(running), 2):
-        if one not in routes and other not in routes:
-            continue
-        if other not in routes.get(one, ()) and one not in routes.get(other, ()):
+        ends = [far in routes[near] for near, far in ((one, other), (other, one)) if routes.get(near)]
+        nameless = [near for near in (one, other) if near in routes and not routes[near]]
+        if (ends and not all(ends)) or (nameless and not any(ends)):
             yield one, other
 
 
