@@ -67,7 +67,7 @@ _BESIDE_A_NAME = (
         + _NAME
         + rb"(?:"
         + _IS
-        + rb"(?:(?:bearer|basic|digest)\s+)?+|\s+\\?\"(?![\w.-]{1,64}\\?\"\s*[:=])))"
+        + rb"(?:(?:bearer|basic|digest)\s+)?+|\s+\\?\"))"
         + _MARKED
         + _VALUE
     ),

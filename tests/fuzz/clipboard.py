@@ -29,7 +29,7 @@ from tests.ruleset import checks, rules
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECRET = "c0rrect-H0rse_Battery"
-PLANTED = (f" nats://u:{SECRET}@h:4222 ", f" --password {SECRET} ", f' "token": "{SECRET}" ')
+PLANTED = (f" nats://u:{SECRET}@h:4222 ", f" --password {SECRET} ", f' {{"token": "{SECRET}"}} ')
 ESCAPES = ("\x1b]0;owned\x07", "\x1b[2J\x1b[31m", "\x9b31m", "\u202e", "\x08\x08")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SERVERS = re.compile(r"\[\d+\] \d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[[A-Z]{3}\] ")
