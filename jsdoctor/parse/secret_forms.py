@@ -63,14 +63,10 @@ _WORD = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
 _BESIDE_A_NAME = (
     re.compile(
-        rb"(?i)(?<![a-z0-9_.-])("
-        + _NAME
-        + rb"(?:"
-        + _IS
-        + rb"(?:(?:bearer|basic|digest)\s+)?+|\s+\\?\"))"
-        + _MARKED
-        + _VALUE
+        rb"(?i)(?<![a-z0-9_.-])(" + _NAME + _IS + rb"(?:(?:bearer|basic|digest)\s+)?+)" + _MARKED + _VALUE,
     ),
+    # After the form with a colon: of `JWT "token": "VALUE"` both names are followed by something in quotes.
+    re.compile(rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _MARKED + _VALUE),
     re.compile(
         rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE
     ),

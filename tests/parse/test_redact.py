@@ -17,6 +17,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.redact import Redacted, Secret, redact, scrub_line
+from jsdoctor.parse.secret_forms import without_named
 from tests.collect.operator_mode import Key
 from tests.evidence import base_names, samples_of
 
@@ -236,3 +237,12 @@ def test_secrets_in_lines_of_logs(line: str) -> None:
 )
 def test_other_lines_of_logs_stay(line: str) -> None:
     assert scrub_line(line) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['JWT "token": "{}"', 'Token "{}": No such file', 'token: "{}"', 'password "{}"', '{{"jwt": "{}", "name": "x"}}'],
+)
+def test_values_in_quotes_behind_a_name(line: str) -> None:
+    secret = "c0rrect-H0rse_Battery"
+    assert secret.encode() not in without_named(line.format(secret).encode(), b"[redacted]")

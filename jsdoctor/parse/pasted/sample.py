@@ -26,7 +26,7 @@ NOT_GIVEN = tuple(
             "servers",
             "add /varz, /jsz and /healthz of each server, or look at the deployment: --context NAME",
         ),
-        ("accounts", "usage of an account", "add nats account info --json, or /jsz?accounts=1"),
+        ("accounts", "usage of an account", "add the reply to nats request '$JS.API.INFO' '', or /jsz?accounts=1"),
         ("raft", "Raft groups", "add /raftz of each server"),
         ("connections", "connections", "add /connz of each server"),
         ("links", "gateways and leaf nodes", "add /gatewayz and /leafz of each server"),
