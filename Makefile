@@ -45,11 +45,11 @@ demo: setup ## start a real nats-server with faults planted in it and run `jsdoc
 # The nats command takes Go. Without it, the tests that want it are skipped and say so; where CI is set, they fail.
 test: setup servers ## run the tests on real servers
 	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
-	$(BIN)/pytest -m 'not nightly' -n $(JOBS) --dist loadfile --durations 12 $(ARGS)
+	$(BIN)/pytest -m 'not nightly' -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 12 $(ARGS)
 
 # What a change of a rule, a parser or a text needs while it is being made: no server, no Java, no Go.
 quick: setup ## run the tests of rules, parsers and engine alone, which take about a minute
-	$(BIN)/pytest -q -m 'not nightly and not real' -n auto --dist loadfile $(ARGS) tests/checks tests/engine tests/model tests/parse \
+	$(BIN)/pytest -q -m 'not nightly and not real' -n auto --dist loadfile --no-loadscope-reorder $(ARGS) tests/checks tests/engine tests/model tests/parse \
 	  tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_log_rules.py tests/test_manifest_rules.py \
 	  tests/test_packet_rules.py tests/test_architecture.py tests/test_subjects.py
 

@@ -18,7 +18,7 @@ _MAX_COLUMNS = 60
 _MAX_ROWS = 20_000
 
 
-class Row(dict[str, str]):
+class TableRow(dict[str, str]):
     """The cells of a row by column. A column that the table does not have is an empty cell: versions differ."""
 
     def __missing__(self, column: str) -> str:
@@ -30,7 +30,7 @@ class Table(msgspec.Struct, frozen=True):
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     def has(self, *columns: str) -> bool:
         """Whether it has all of these columns."""
@@ -41,7 +41,7 @@ def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
     """Tables whose cells have sides. A row that does not fit the columns ends its table."""
     title = ""
     columns: tuple[str, ...] = ()
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for line in lines:
         if _BORDER.match(line):
             continue
@@ -50,7 +50,7 @@ def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
             columns = _names(cells)
         elif columns and len(cells) == len(columns):
             if len(rows) < _MAX_ROWS:
-                rows.append(Row(zip(columns, cells, strict=True)))
+                rows.append(TableRow(zip(columns, cells, strict=True)))
         else:
             if columns:
                 yield Table(title, columns, tuple(rows))
@@ -86,7 +86,7 @@ def _names(cells: Iterable[str]) -> tuple[str, ...]:
 def spaced_tables(lines: Iterable[str]) -> Iterator[Table]:
     """Tables as `kubectl get` prints them: capitals name the columns, and cells begin below their names."""
     header: list[tuple[int, str]] = []
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for line in lines:
         names = _header(line)
         if names or (header and not line.strip()):
@@ -118,14 +118,14 @@ def _header(line: str) -> list[tuple[int, str]]:
     return found if 3 <= len(found) <= _MAX_COLUMNS else []
 
 
-def _row(line: str, header: list[tuple[int, str]]) -> Row | None:
+def _row(line: str, header: list[tuple[int, str]]) -> TableRow | None:
     """The cells of a line: below their columns where it is aligned, else in order; None where neither holds."""
     starts = [start for start, _ in header]
     if all(len(line) < start or line[start - 1].isspace() for start in starts[1:]):
         ends = [*starts[1:], len(line)]
         cells = [line[begin:end].strip() for begin, end in zip(starts, ends, strict=True)]
-        return Row((name, cell) for (_, name), cell in zip(header, cells, strict=True)) if cells[0] else None
+        return TableRow((name, cell) for (_, name), cell in zip(header, cells, strict=True)) if cells[0] else None
     cells = _GAP.split(line.strip())
     if len(cells) != len(header):
         return None
-    return Row((name, cell) for (_, name), cell in zip(header, cells, strict=True))
+    return TableRow((name, cell) for (_, name), cell in zip(header, cells, strict=True))
