@@ -25,7 +25,7 @@ _REDACTED = "[redacted:key]"
 
 def scrubbed(value: _T) -> _T:
     """The value, its strings without what shows itself as a secret; the same object where nothing is to be removed."""
-    return cast(_T, _clean(value))
+    return cast(_T, _Cleaner().clean(value))
 
 
 def scrubbed_fields(
@@ -42,45 +42,61 @@ def _secret(value: str) -> str:
     return cleaned if cleaned != value else _REDACTED
 
 
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        cleaned = scrub_line(value) if type(value) is str and may_hold_a_secret(value) else value
-        return value if cleaned == value else cleaned
-    if isinstance(value, _OURS):
+class _Cleaner:
+    """One walk over a value. A report names each result several times (in its list and in incidents): each is cleaned
+    once, and is one object afterwards as well.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._objects: dict[int, Any] = {}
+
+    def clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value) if type(value) is str else value
+        if isinstance(value, _OURS):
+            return value
+        if isinstance(value, msgspec.Struct):
+            return self._once(value, value.__struct_fields__, msgspec.structs.replace)
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._once(value, tuple(one.name for one in fields(value) if one.init), replace)
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if isinstance(value, list | tuple) and type(value) in (list, tuple):
+            parts = [self.clean(one) for one in value]
+            same = all(one is other for one, other in zip(parts, value, strict=True))
+            return value if same else type(value)(parts)
         return value
-    if isinstance(value, msgspec.Struct):
-        return _changed(value, value.__struct_fields__, msgspec.structs.replace)
-    if is_dataclass(value) and not isinstance(value, type):
-        return _changed(value, tuple(one.name for one in fields(value) if one.init), replace)
-    if isinstance(value, Mapping):
-        return _mapping(value)
-    if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        parts = [_clean(one) for one in value]
-        same = all(one is other for one, other in zip(parts, value, strict=True))
-        return value if same else type(value)(parts)
-    return value
 
+    def _text(self, text: str) -> str:
+        known = self._texts.get(text)
+        if known is None:
+            cleaned = scrub_line(text) if may_hold_a_secret(text) else text
+            known = self._texts[text] = text if cleaned == text else cleaned
+        return text if known == text else known
 
-def _changed(value: Any, names: tuple[str, ...], with_changes: Any) -> Any:
-    changes = {}
-    for name in names:
-        before = getattr(value, name)
-        after = _clean(before)
-        if after is not before:
-            changes[name] = after
-    return with_changes(value, **changes) if changes else value
+    def _once(self, value: Any, names: tuple[str, ...], with_changes: Any) -> Any:
+        """Objects are known by their place in memory: what is walked stays alive until the walk ends."""
+        if id(value) not in self._objects:
+            changes = {}
+            for name in names:
+                before = getattr(value, name)
+                after = self.clean(before)
+                if after is not before:
+                    changes[name] = after
+            self._objects[id(value)] = with_changes(value, **changes) if changes else value
+        return self._objects[id(value)]
 
-
-def _mapping(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """A secret under a key that says so shows itself only together with the key."""
-    cleaned = {}
-    for key, before in value.items():
-        after = _clean(before)
-        if isinstance(key, str) and isinstance(before, str) and after == before and _is_called(key, before):
-            after = _REDACTED
-        cleaned[_clean(key)] = after
-    same = len(cleaned) == len(value) and all(cleaned.get(key) is one for key, one in value.items())
-    return value if same else cleaned
+    def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """A secret under a key that says so shows itself only together with the key."""
+        cleaned = {}
+        for key, before in value.items():
+            after = self.clean(before)
+            if isinstance(key, str) and isinstance(before, str) and after == before and _is_called(key, before):
+                after = _REDACTED
+            cleaned[self.clean(key)] = after
+        same = len(cleaned) == len(value) and all(cleaned.get(key) is one for key, one in value.items())
+        return value if same else cleaned
 
 
 def _is_called(key: str, value: str) -> bool:
