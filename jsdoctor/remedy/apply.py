@@ -26,7 +26,8 @@ from jsdoctor.remedy.preconditions import unmet
 from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
 from jsdoctor.remedy.undo import Undoer
 
-_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, JournalEvent.UNPROVED, JournalEvent.FAILED, JournalEvent.UNDO)
+_TAKING_BACK = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
+_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, JournalEvent.UNPROVED, JournalEvent.FAILED, *_TAKING_BACK)
 
 
 class Applier:
@@ -55,9 +56,11 @@ class Applier:
             if stopped and not step.is_manual:
                 outcomes[step.id] = StepOutcome(step, Ending.BLOCKED, f"step {stopped} failed")
                 continue
+            was_over = self._journal.past(step).is_over
             outcome = self._not_taken(step, allowed, gone, outcomes) or await self._take(step)
             outcomes[step.id] = outcome
-            stopped = stopped or (step.id if outcome.is_bad else "")
+            if outcome.is_bad and not was_over:  # what an earlier run took back stops nothing that is resumed
+                stopped = stopped or step.id
         return list(outcomes.values())
 
     async def _gone(self, steps: Sequence[Step], allowed: Collection[str]) -> dict[str, str]:
@@ -87,9 +90,8 @@ class Applier:
             return StepOutcome(step, Ending.MANUAL, "; then ".join(step.commands))
         if past.is_over:
             ending = Ending.ALREADY if past.last is JournalEvent.VERIFIED else Ending.UNDONE
-            return StepOutcome(step, ending, past.text or "an earlier run has done it")
-        if past.last is JournalEvent.NOT_UNDONE:
-            return StepOutcome(step, Ending.NOT_UNDONE, past.text)
+            failure = past.failure if ending is Ending.UNDONE else ""
+            return StepOutcome(step, ending, past.text or "an earlier run has done it", failure)
         if step.risk not in allowed:
             return StepOutcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
         if step.operation not in self._operations:
@@ -111,10 +113,10 @@ class Applier:
         operation, past = self._operations[step.operation], self._journal.past(step)
         if past.last is JournalEvent.UNPROVED:
             return await self._prove(operation, step)  # whoever can judge it may do so, whatever the account
-        if past.last is JournalEvent.UNDO or (
+        if past.last in _TAKING_BACK or (
             past.last is JournalEvent.FAILED and past.before is not None and operation.reversible
         ):
-            return await self._undo(step, past.text or "an earlier run did not prove it")
+            return await self._undo(step, past.failure or past.text or "an earlier run did not prove it")
         try:
             written = (
                 await self._write(operation, step, past) if past.last is not JournalEvent.WRITTEN else past.before or {}

@@ -72,12 +72,16 @@ class JournalEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
 
 class Past(msgspec.Struct, frozen=True):
-    """What the journal tells of one step. `before` is the state before its first write; None: it was never begun."""
+    """What the journal tells of one step. `before` is the state before its first write; None: it was never begun.
+
+    `failure` is why it failed the last time that it was begun.
+    """
 
     last: JournalEvent | None = None
     before: Json | None = None
     notes: tuple[JournalNote, ...] = ()
     text: str = ""
+    failure: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -195,7 +199,8 @@ class Journal:
             # A step that was undone and is begun again starts from what is there then.
             keep = past.before if past.last is not JournalEvent.UNDONE else None
             before = entry.before if entry.event is JournalEvent.BEGIN and keep is None else past.before
-            past = msgspec.structs.replace(past, last=entry.event, text=entry.text, before=before)
+            failure = {JournalEvent.BEGIN: "", JournalEvent.FAILED: entry.text}.get(entry.event, past.failure)
+            past = msgspec.structs.replace(past, last=entry.event, text=entry.text, before=before, failure=failure)
         return past
 
     def close(self) -> None:

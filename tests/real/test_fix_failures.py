@@ -81,6 +81,10 @@ def test_what_does_not_help_is_taken_back(cluster: Cluster, tmp_path: Path) -> N
     assert [event for event, _ in events(tmp_path / "j.jsonl")] == [
         *("plan", "begin", "written", "failed", "undo", "undone")
     ]
+    again = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl", "--format", "json")
+    assert again.returncode == 1, "what was taken back because it failed is not mended"
+    first = json.loads(again.stdout)["steps"][0]
+    assert (first["ending"], first["failure"]) == ("taken back", ended[0]["failure"])
 
 
 @contextmanager
