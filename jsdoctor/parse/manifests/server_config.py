@@ -14,7 +14,8 @@ from typing import Any
 
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.fields import NS_PER_S, go_duration
-from jsdoctor.parse.manifests.server_field_types import field_mistakes
+from jsdoctor.parse.manifests.server_field_mistakes import field_mistakes
+from jsdoctor.parse.manifests.server_references import reference_mistakes
 from jsdoctor.parse.manifests.tree import Tree, Variable
 
 _TELLING = {
@@ -60,7 +61,8 @@ def server_config(
     reader.read(tree)
     if used is not None:
         told = {mistake.place for mistake in reader.mistakes}
-        reader.mistakes += [one for one in field_mistakes(tree, None if missing else used) if one.place not in told]
+        found = [*field_mistakes(tree, None if missing else used), *(() if missing else reference_mistakes(tree))]
+        reader.mistakes += [one for one in found if one.place not in told]
     if missing:
         stated = set(reader.settings)
         reader.unclear |= MAY_BE_INCLUDED - stated

@@ -1,86 +1,34 @@
-"""Fields of a server's configuration that no server knows, or whose values have the wrong type: it does not start."""
+"""Whether a value of a configuration of nats-server has the type that its field takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from base64 import b32decode
+from binascii import crc_hqx
+from collections.abc import Callable
 
-from jsdoctor.model.manifest import Mistake
+from jsdoctor.model.subjects import is_subject
+from jsdoctor.parse.manifests import server_fields as kinds
 from jsdoctor.parse.manifests.fields import go_duration
-from jsdoctor.parse.manifests.server_fields import (
-    ACCOUNT,
-    ADDRESS,
-    BLOCKS,
-    BOOLEAN,
-    COUNT,
-    DURATION,
-    INTEGER,
-    LIMITED,
-    LISTED,
-    MAPPING,
-    PARTS,
-    PERIOD,
-    SINCE,
-    SIZE,
-    SMALL,
-    SWITCH,
-    TEXT,
-    TEXTS,
-    TOP,
-)
+from jsdoctor.parse.manifests.go_url import url_error, url_scheme
 from jsdoctor.parse.manifests.tree import Tree, Variable
-from jsdoctor.parse.nearest import did_you_mean
 
-_OLDEST, _NEWEST = (2, 10), "2.15"
 _PORT = 65535
 _SIZES = "KMGT"
 
 
-def field_mistakes(tree: Tree, used: Collection[str] | None) -> Iterator[Mistake]:
-    """What is wrong with the fields of a whole configuration.
-
-    `used` are names that the configuration refers to as variables: servers take such fields, whatever they are called.
-    None: parts of it are not here and may refer to any, so that unknown fields are no mistake.
+def wrong_value(kind: str, node: Tree) -> str:
+    """What is expected instead, for a field of that kind (see `server_fields`); empty where the value is right, comes
+    from a variable, or is of a kind that is not judged.
     """
-    yield from _block(tree, "", TOP, used)
-    for key, child in tree.entries():
-        if key.lower() == "accounts":
-            for _, account in child.entries():
-                limits = account.get("jetstream")
-                if limits is not None and isinstance(limits.value, dict):
-                    yield from _block(limits, "accounts.jetstream", ACCOUNT, used)
-
-
-def _block(tree: Tree, path: str, fields: dict[str, str], used: Collection[str] | None) -> Iterator[Mistake]:
-    for key, node in tree.entries():
-        name = key.lower()
-        kind = fields.get(name)
-        inner = f"{path}.{name}" if path else name
-        if kind is None:
-            if used is not None and key not in used:
-                where = f" in {path}" if path else ""
-                says = f"no server up to {_NEWEST} knows the field {key[:60]!r}{where}{did_you_mean(name, fields)}"
-                yield Mistake(node.place, says)
-            continue
-        if (since := SINCE.get(_canonical(inner), _OLDEST)) > _OLDEST:
-            says = f"servers before {since[0]}.{since[1]} refuse the field {key!r}, which they do not know"
-            yield Mistake(node.place, says, ignored=True, unsure=True)
-        if not isinstance(node.value, Variable) and (expected := _wrong(kind, node)):
-            yield Mistake(node.place, f"{key}: {expected}")
-        elif inner in BLOCKS and isinstance(node.value, dict):
-            yield from _block(node, inner, BLOCKS[inner], used)
-
-
-def _canonical(path: str) -> str:
-    for alias, name in (("leaf.", "leafnodes."), ("ws.", "websocket.")):
-        if path.startswith(alias):
-            return name + path.removeprefix(alias)
-    return path
-
-
-def _wrong(kind: str, node: Tree) -> str:
-    """What is expected instead; empty where the value is right, or of a kind that is not judged."""
+    if isinstance(node.value, Variable):
+        return ""
     expects = _EXPECTED.get(kind)
-    return "" if expects is None or expects[0](node) else expects[1]
+    if expects is None or not expects[0](node):
+        return "" if expects is None else expects[1]
+    if kind in _URLS:
+        return next((f"Go takes this for no URL: {error}" for one in _written(node) if (error := url_error(one))), "")
+    return ""
 
 
 def _integer(node: Tree) -> bool:
@@ -131,20 +79,196 @@ def _switch(node: Tree) -> bool:
     return isinstance(node.value, bool | dict)
 
 
+def _timeout(node: Tree) -> bool:
+    """A number of seconds, or a duration."""
+    if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return True
+    return _text(node) and node.value != "" and _duration(node)
+
+
+def _text_list(node: Tree) -> bool:
+    return isinstance(node.value, list) and all(_text(item) or _unknown(item) for item in node.items())
+
+
+def _blocks(node: Tree) -> bool:
+    return isinstance(node.value, list) and all(isinstance(item.value, dict) or _unknown(item) for item in node.items())
+
+
+def _unknown(node: Tree) -> bool:
+    return isinstance(node.value, Variable)
+
+
+def _written(node: Tree) -> list[str]:
+    """The texts of a value that is a text or a list of them, without those that variables give."""
+    items = list(node.items()) if isinstance(node.value, list) else [node]
+    return [item.value for item in items if isinstance(item.value, str)]
+
+
+def _subjects(node: Tree) -> bool:
+    return _texts(node) and all(map(is_subject, _written(node)))
+
+
+def _queue_subjects(node: Tree) -> bool:
+    """A subject, or a subject and the name of a queue group."""
+    return _texts(node) and all(
+        is_subject(text) or (len(parts := text.split()) == 2 and all(map(is_subject, parts))) for text in _written(node)
+    )
+
+
+def _block_or(test: Callable[[Tree], bool]) -> Callable[[Tree], bool]:
+    return lambda node: isinstance(node.value, dict) or test(node)
+
+
+def _boolean(node: Tree) -> bool:
+    return isinstance(node.value, bool)
+
+
+def _word(*words: str, fold: bool = True) -> Callable[[Tree], bool]:
+    return lambda node: isinstance(node.value, str) and (node.value.lower() if fold else node.value) in words
+
+
+def _words(words: frozenset[str]) -> Callable[[Tree], bool]:
+    """A list that is not empty, of these words."""
+    return lambda node: _text_list(node) and node.value != [] and words.issuperset(_written(node))
+
+
+def _connections(node: Tree) -> bool:
+    return _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _written(node)))
+
+
+def _proxy_url(node: Tree) -> bool:
+    return node.value == "" or (isinstance(node.value, str) and url_scheme(node.value) in ("http", "https"))
+
+
+def _durations(node: Tree) -> bool:
+    return _text_list(node) and all(_unknown(item) or (item.value != "" and _duration(item)) for item in node.items())
+
+
+def _pins(node: Tree) -> bool:
+    return _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _written(node)))
+
+
+def _handshake(node: Tree) -> bool:
+    if _boolean(node):
+        return True
+    return _word("true", "on", "false", "off", "auto", "auto_fallback")(node) or (
+        _text(node) and node.value != "" and _duration(node)
+    )
+
+
+def _weight(node: Tree) -> bool:
+    value = node.value
+    if isinstance(value, str):
+        return bool(re.fullmatch(r"[+-]?[0-9]{1,3}%?", value)) and 0 <= int(value.rstrip("%")) <= 100
+    return _within(0, 100)(node)
+
+
+def _key(*prefixes: int) -> Callable[[Tree], bool]:
+    """A public nkey: a prefix, 32 bytes and their CRC-16, in base 32 (nkeys: strkey.go)."""
+
+    def is_key(node: Tree) -> bool:
+        raw = _decoded(node)
+        return len(raw) == 33 and raw[0] in prefixes
+
+    return is_key
+
+
+def _user_seed(node: Tree) -> bool:
+    raw = _decoded(node)
+    return len(raw) > 1 and raw[0] & 0xF8 == _SEED and (raw[0] & 7) << 5 | (raw[1] & 0xF8) >> 3 == _USER
+
+
+def _decoded(node: Tree) -> bytes:
+    """What an nkey encodes, without its check sum; nothing where the check sum is wrong."""
+    if not isinstance(node.value, str):
+        return b""
+    try:
+        raw = b32decode(node.value + "=" * (-len(node.value) % 8))
+    except ValueError:
+        return b""
+    return raw[:-2] if crc_hqx(raw[:-2], 0) == int.from_bytes(raw[-2:], "little") else b""
+
+
+_USER, _ACCOUNT, _CURVE, _SEED = 20 << 3, 0, 23 << 3, 18 << 3
+_PUBLIC = (_USER, _ACCOUNT, _CURVE, 13 << 3, 2 << 3, 14 << 3)
+"""First bytes of keys of users, accounts, curves, servers, clusters and operators."""
+_CONNECTIONS = frozenset({"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS"})
+_URLS = (kinds.URL, kinds.URLS, kinds.URL_LIST, kinds.PROXY_URL)
+_CIPHERS = frozenset(
+    {
+        *("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"),
+        *("TLS_RSA_WITH_RC4_128_SHA", "TLS_RSA_WITH_3DES_EDE_CBC_SHA"),
+        *(
+            f"TLS_{exchange}_WITH_AES_{mode}"
+            for exchange in ("RSA", "ECDHE_RSA", "ECDHE_ECDSA")
+            for mode in ("128_CBC_SHA", "256_CBC_SHA", "128_CBC_SHA256", "128_GCM_SHA256", "256_GCM_SHA384")
+        ),
+        *("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
+        *("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"),
+        *("TLS_ECDHE_RSA_WITH_RC4_128_SHA", "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA"),
+        "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+    }
+)
+"""Names of crypto/tls; which of them a server refuses as insecure depends on the Go that built it."""
+_CURVES = frozenset({"X25519", "CurveP256", "CurveP384", "CurveP521"})
+
 _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
-    INTEGER: (_integer, "a whole number without quotes is expected"),
-    SMALL: (_within(-(1 << 63), (1 << 31) - 1), "a number of bytes below 2 GiB without quotes is expected"),
-    COUNT: (_within(0, 255), "a whole number from 0 to 255 is expected"),
-    LIMITED: (_within(0, _PORT), f"a whole number from 0 to {_PORT} is expected"),
-    TEXT: (_text, "a text is expected"),
-    BOOLEAN: (lambda node: isinstance(node.value, bool), "true or false without quotes is expected"),
-    MAPPING: (lambda node: isinstance(node.value, dict), "a block in braces is expected"),
-    LISTED: (lambda node: isinstance(node.value, list), "a list in brackets is expected"),
-    DURATION: (_duration, "a duration such as 10s or 2m is expected"),
-    PERIOD: (lambda node: _text(node) and _duration(node), "a duration such as 10s or 2m is expected"),
-    SIZE: (_size, "a number such as 10GB without quotes, or a text ending in K, M, G or T, is expected"),
-    ADDRESS: (_address, "a port, or a host and a port, is expected"),
-    TEXTS: (_texts, "a text or a list of texts is expected"),
-    SWITCH: (_switch, "true, false, enabled, disabled or a block is expected"),
-    PARTS: (lambda node: isinstance(node.value, bool | dict), "true, false or a block is expected"),
+    kinds.INTEGER: (_integer, "a whole number without quotes is expected"),
+    kinds.SMALL: (_within(-(1 << 63), (1 << 31) - 1), "a number of bytes below 2 GiB without quotes is expected"),
+    kinds.COUNT: (_within(0, 255), "a whole number from 0 to 255 is expected"),
+    kinds.LIMITED: (_within(0, _PORT), f"a whole number from 0 to {_PORT} is expected"),
+    kinds.TEXT: (_text, "a text is expected"),
+    kinds.BOOLEAN: (lambda node: isinstance(node.value, bool), "true or false without quotes is expected"),
+    kinds.MAPPING: (lambda node: isinstance(node.value, dict), "a block in braces is expected"),
+    kinds.LISTED: (_blocks, "a list of blocks in braces is expected"),
+    kinds.DURATION: (_duration, "a duration such as 10s or 2m is expected"),
+    kinds.PERIOD: (lambda node: _text(node) and _duration(node), "a duration such as 10s or 2m is expected"),
+    kinds.SIZE: (_size, "a number such as 10GB without quotes, or a text ending in K, M, G or T, is expected"),
+    kinds.ADDRESS: (_address, "a port, or a host and a port, is expected"),
+    kinds.TEXTS: (_texts, "a text or a list of texts is expected"),
+    kinds.SWITCH: (_switch, "true, false, enabled, disabled or a block is expected"),
+    kinds.PARTS: (lambda node: isinstance(node.value, bool | dict), "true, false or a block is expected"),
+    kinds.TIMEOUT: (_timeout, "a number of seconds or a duration such as 2s is expected"),
+    kinds.TEXT_LIST: (_text_list, "a list of texts is expected"),
+    kinds.URLS: (_texts, "a URL or a list of URLs is expected"),
+    kinds.WRITE_POLICY: (_word("default", "close", "retry", fold=False), "default, close or retry is expected"),
+    kinds.COMPRESSION: (_block_or(lambda node: _text(node) or _boolean(node)), "a mode such as s2_auto is expected"),
+    kinds.CIPHER: (_word("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
+    kinds.FILE: (_text, "the path of a file is expected"),
+    kinds.CURVES: (_words(_CURVES), f"a list of {', '.join(sorted(_CURVES))} is expected"),
+    kinds.CIPHERS: (_words(_CIPHERS), "a list of cipher suites such as TLS_AES_128_GCM_SHA256 is expected"),
+    kinds.PINS: (_pins, "a list of SHA-256 digests, of 64 hexadecimal digits each, is expected"),
+    kinds.TLS_VERSION: (_word("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
+    kinds.HANDSHAKE: (_handshake, "true, false, auto or a duration is expected"),
+    kinds.SUBJECTS: (_subjects, "a subject or a list of subjects is expected"),
+    kinds.QUEUE_SUBJECTS: (_queue_subjects, "a subject, alone or with a queue group, or a list of them is expected"),
+    kinds.RULES: (_block_or(_subjects), "a subject, a list of subjects, or a block with allow and deny is expected"),
+    kinds.QUEUE_RULES: (
+        _block_or(_queue_subjects),
+        "a subject, a list of subjects, or a block with allow and deny is expected",
+    ),
+    kinds.USER_KEY: (_key(_USER), "the public nkey of a user (U…) is expected"),
+    kinds.ACCOUNT_KEY: (_key(_ACCOUNT), "the public nkey of an account (A…) is expected"),
+    kinds.CURVE_KEY: (_key(_CURVE), "a public curve key (X…) is expected"),
+    kinds.PUBLIC_KEY: (_key(*_PUBLIC), "a public nkey is expected"),
+    kinds.USER_SEED: (_user_seed, "the seed of a user (SU…) is expected"),
+    kinds.CONNECTIONS: (_connections, f"kinds of connections are expected: {', '.join(sorted(_CONNECTIONS))}"),
+    kinds.RESPONSE: (
+        _word("single", "singleton", "stream", "chunk", "chunked"),
+        "singleton, stream or chunked is expected",
+    ),
+    kinds.WEIGHT: (_weight, "a whole number from 0 to 100, or a percentage, is expected"),
+    kinds.BLOCK_OR_BOOLEAN: (_block_or(_boolean), "true, false or a block is expected"),
+    kinds.URL: (_text, "a URL is expected"),
+    kinds.URL_LIST: (_text_list, "a list of URLs is expected"),
+    kinds.PROXY_URL: (_proxy_url, "a URL that begins with http:// or https:// is expected"),
+    kinds.MAPPED: (_block_or(lambda node: _text(node) or _blocks(node)), "a subject, or a block with one, is expected"),
+    kinds.NAMES: (_text_list, "a list of names of accounts is expected"),
+    kinds.DURATIONS: (_durations, "a list of durations such as 10ms is expected"),
+    kinds.PEERS_ONLY: (
+        lambda node: node.value is False,
+        "servers take it only in the tls block of a cluster or gateway",
+    ),
+    kinds.NO_USERS: (lambda _: False, "servers take one user here, and no list of users"),
+    kinds.NO_TOKEN: (lambda node: node.value == "", "servers take no token here"),
 }
