@@ -39,6 +39,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from jsdoctor.collect.logs.discover import discover
+from jsdoctor.collect.logs.selected import selected_logs
 from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
@@ -80,15 +82,18 @@ def log_cases(code: str) -> list[Json]:
     return tomllib.loads(path.read_text())["case"] if path.exists() else []
 
 
-def log_evidence_of(code: str, case: Json) -> EvidenceSet:
-    """What a run with `--logs` alone has. Many rules look at the same logs: each reading is kept."""
+def log_evidence_of(code: str, case: Json, selected: bool = False) -> EvidenceSet:
+    """What a run with `--logs` alone has. Many rules look at the same logs: each reading is kept.
+
+    `selected`: only the lines that a bundle keeps are there.
+    """
     said = {key: value for key, value in case.items() if key not in ("kind", "about", "expect", "params")}
     own = any((FIXTURES / code / "logs").glob(pattern) for pattern in case.get("files", []))
-    return _evidence_of(code if own else "", json.dumps(said, sort_keys=True))
+    return _evidence_of(code if own else "", json.dumps(said, sort_keys=True), selected)
 
 
 @cache
-def _evidence_of(code: str, said: str) -> EvidenceSet:
+def _evidence_of(code: str, said: str, selected: bool) -> EvidenceSet:
     case: Json = json.loads(said)
     with TemporaryDirectory(prefix="jsdoctor-case-") as directory:
         for name, original in _files(code, case).items():
@@ -99,6 +104,8 @@ def _evidence_of(code: str, said: str) -> EvidenceSet:
             (Path(directory) / name).write_text("".join(f"{line}\n" for line in lines), errors="surrogateescape")
         if case.get("beside"):
             (Path(directory) / "beside.log").write_bytes(BESIDE.read_bytes())
+        if selected:
+            select_lines(Path(directory))
         return only_logs(
             evidence(
                 [directory],
@@ -107,6 +114,14 @@ def _evidence_of(code: str, said: str) -> EvidenceSet:
                 servers=[(f"*{name}", server) for name, server in case.get("servers", {}).items()],
             )
         )
+
+
+def select_lines(directory: Path) -> int:
+    """Leave only the lines that a bundle keeps; how many lines are gone."""
+    logs = selected_logs(settings(), discover([str(directory)]), lambda _: None)
+    for log in logs:
+        (directory / log.path).write_bytes(log.text)
+    return sum(log.lines - log.kept for log in logs)
 
 
 def evidence_of_files(*paths: Path) -> EvidenceSet:

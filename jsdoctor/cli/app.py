@@ -155,17 +155,19 @@ def compare(
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.connection, groups.live, groups.configuration)
+@takes(groups.connection, groups.live, groups.kept_logs, groups.configuration)
 def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quiet: opt.QuietCapture = False) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.capture_run import CaptureRequest, run_capture
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.evidence_request import evidence_options
+    from jsdoctor.cli.logs.captured import log_selection
 
     def work() -> ExitCode:
         return run_capture(
             CaptureRequest(
-                wanted=evidence_options(given),
+                wanted=evidence_options({**given, "logs": None, "since": None, "until": None}),
+                logs=log_selection(given),
                 output=output,
                 force=force,
                 quiet=quiet,

@@ -15,9 +15,11 @@ from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import gather_live
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
+from jsdoctor.cli.logs.captured import LogSelection, log_gaps, log_members, select_logs
 from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
+from jsdoctor.collect.logs.selected import SelectedLog
 from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.engine.verdict import ExitCode
@@ -43,6 +45,7 @@ class CaptureRequest:
     quiet: bool = False
     config: Path | None = None
     isolated: bool = False
+    logs: LogSelection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,10 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
     gathered = gather_live(logins, monitor, plan, show)
     if not any(sample.exchanges for sample in gathered.samples):
         return CaptureOutcome(problem=gathered.problem)
+    selected = select_logs(request.logs, show) if request.logs else []
     show("taking secrets out")
-    clean = redact(gathered.samples, secrets)
+    clean = redact(gathered.samples, secrets, [log.text for log in selected])
+    logs = log_members(selected, clean.texts)
     evidence = assemble(clean.samples)
     show("writing the bundle")
     members = encode_bundle(
@@ -105,16 +110,26 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         version=__version__,
         servers=_servers(evidence),
         redactions=clean.counts,
+        logs=logs,
     )
     size = write_bundle(request.output, members, request.force)
-    missing = tuple(gap for gap in evidence.gaps if gap.requested)
+    missing = (*(gap for gap in evidence.gaps if gap.requested), *log_gaps([log.note for log in logs]))
     parts = [
         headline(evidence, clean.samples),
+        _log_words(selected),
         f"{sum(clean.counts.values())} secrets taken out",
         counted(len(missing), "gap"),
     ]
     summary = printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}")
     return CaptureOutcome(summary, missing, gathered.problem, tuple(clean.too_short))
+
+
+def _log_words(selected: Sequence[SelectedLog]) -> str:
+    """How much is kept of logs; empty where none were read."""
+    if not selected:
+        return ""
+    kept, lines = sum(log.kept for log in selected), sum(log.lines for log in selected)
+    return f"{kept:,} of {lines:,} lines of {counted(len(selected), 'log')}"
 
 
 def _servers(evidence: EvidenceSet) -> list[ServerNote]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 
 import msgspec
@@ -13,6 +14,7 @@ from jsdoctor.cli.evidence import BesideRead, Gathered, gather_bundle, gather_li
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.judging import Judging
+from jsdoctor.cli.logs.options import LogRequest
 from jsdoctor.cli.pasted_reading import gather_pasted, with_gaps
 from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.problems import Problem, UsageProblem
@@ -23,6 +25,7 @@ from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.bundle import CapturedLog
 from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import Pasted
 
@@ -48,12 +51,14 @@ class Collected:
 
 def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
-    if request.window is not None and request.logs is None and request.history is None:
+    captured: tuple[CapturedLog, ...] = ()
+    if request.window is not None and not (request.logs or request.history or request.bundle):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
         collected = _in_metrics(request, judging)
     elif request.names_a_deployment:
         gathered, pasted = _gathered(request, judging)
+        captured = gathered.logs
         evidence = assemble(gathered.samples)
         evidence = with_unseen(evidence, [pasted]) if pasted else evidence
         seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
@@ -62,7 +67,10 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     else:
         collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
     collected = replace(collected, evidence=with_gaps(collected.evidence, request.unrecognised))
-    with progress(judging.request.quiet) as show:
+    with progress(judging.request.quiet) as show, _with_logs(request, captured) as logs_to_read:
+        if request.window is not None and request.bundle is not None and logs_to_read is None and not request.history:
+            raise UsageProblem(f"--since and --until narrow logs, and {request.bundle} has none", "leave them out")
+        request = replace(request, logs=logs_to_read)
         for read in (*_before(request, collected, show), *_beside(request, judging, show)):
             evidence = collected.evidence.joined(read.evidence, read.gaps)
             evidence = evidence.without(*read.absent) if read.absent else evidence
@@ -76,6 +84,17 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
             counted = with_subject_counts(collected.evidence, request, judging.config)
             collected = replace(collected, evidence=counted)
     return collected
+
+
+def _with_logs(
+    request: EvidenceRequest, captured: tuple[CapturedLog, ...]
+) -> AbstractContextManager[LogRequest | None]:
+    """The logs that were given and those of the bundle, which are files while the context lasts."""
+    if not captured:
+        return nullcontext(request.logs)
+    from jsdoctor.cli.logs.captured import with_captured_logs
+
+    return with_captured_logs(request.logs, captured, str(request.bundle))
 
 
 def _in_metrics(request: EvidenceRequest, judging: Judging) -> Collected:

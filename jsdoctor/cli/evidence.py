@@ -21,6 +21,7 @@ from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
+from jsdoctor.parse.bundle import CapturedLog
 from jsdoctor.parse.logins import of_several_logins
 
 
@@ -28,13 +29,14 @@ from jsdoctor.parse.logins import of_several_logins
 class Gathered:
     """Raw samples, where they came from, and the problem that kept us from them, if there was one.
 
-    `captured_at` is when they were captured, None when it was just now.
+    `captured_at` is when they were captured, None when it was just now. `logs` are those of a bundle.
     """
 
     samples: tuple[Sample, ...]
     sources: tuple[Source, ...]
     problem: Problem | None = None
     captured_at: datetime | None = None
+    logs: tuple[CapturedLog, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +114,12 @@ def _shown(monitor: Sequence[str]) -> list[str]:
 def gather_bundle(path: Path) -> Gathered:
     """Read what was captured. Raises UsageProblem where there is no such file."""
     try:
-        created, samples = read_bundle(path)
+        created, samples, logs = read_bundle(path)
     except BundleProblem as problem:
         now = datetime.now(UTC)
         unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
         return Gathered((unread,), (Source("bundle", str(path), now),), problem)
-    return Gathered(samples, (Source("bundle", str(path), created),), captured_at=samples[0].taken_at)
+    return Gathered(samples, (Source("bundle", str(path), created),), captured_at=samples[0].taken_at, logs=logs)
 
 
 def _gap(kind: str, problem: Problem) -> Gap:

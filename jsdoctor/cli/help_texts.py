@@ -48,6 +48,7 @@ Reads only, but for the consumer that a --scan makes and deletes. Secrets are ta
 Examples:
   jsdoctor capture -o prod.zip                   the selected nats context
   jsdoctor capture -o prod.zip --context sys     system account: sees everything
+  jsdoctor capture -o prod.zip --logs /var/log/nats --since 2h     with the telling lines of logs
   jsdoctor check --bundle prod.zip               then, anywhere
 """
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from jsdoctor.cli import options as opt
+from jsdoctor.cli.capture_options import KeptLogs, KeptSince, KeptUntil
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.logs.engine import Engine
 
@@ -49,6 +50,10 @@ def live(
     interval: opt.Interval = None,
 ) -> None:
     """What to collect of a live deployment, and how often."""
+
+
+def kept_logs(logs: KeptLogs = None, since: KeptSince = None, until: KeptUntil = None) -> None:
+    """Logs of which a capture keeps lines."""
 
 
 def captured(bundle: opt.Bundle = None, history: opt.History = None) -> None:

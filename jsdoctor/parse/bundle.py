@@ -59,6 +59,31 @@ class SampleHeader(msgspec.Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()
 
 
+class LogNote(msgspec.Struct, frozen=True):
+    """The selected lines of a log: the member with them, where the log was, and how many lines it has in all.
+
+    `kept` lines are in the member; `left_out` are those for which there was no room. `written_us` is when the log was
+    last written, in microseconds of Unix time. `problem`: what could not be read of it.
+    """
+
+    name: str
+    sha256: str
+    size: _Count
+    path: str
+    lines: _Count
+    kept: _Count
+    left_out: _Count = 0
+    written_us: _Count = 0
+    problem: str = ""
+
+
+class CapturedLog(msgspec.Struct, frozen=True):
+    """A log of a bundle with its text."""
+
+    note: LogNote
+    text: bytes
+
+
 class ServerNote(msgspec.Struct, frozen=True):
     """A server that told of itself."""
 
@@ -77,6 +102,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     redactions: dict[str, int]
     samples: tuple[SampleHeader, ...]
     members: tuple[Member, ...]
+    logs: tuple[LogNote, ...] = ()
 
 
 class _Header(msgspec.Struct):
@@ -93,6 +119,7 @@ def encode_bundle(
     version: str,
     servers: Sequence[ServerNote] = (),
     redactions: Mapping[str, int] | None = None,
+    logs: Sequence[CapturedLog] = (),
 ) -> list[tuple[str, bytes]]:
     """The members of a bundle by name, the manifest first. `version` is that of the jsdoctor that writes."""
     members: list[Member] = []
@@ -110,8 +137,35 @@ def encode_bundle(
         redactions=dict(redactions or {}),
         samples=tuple(SampleHeader(sample.taken_at, sample.gaps) for sample in samples),
         members=tuple(members),
+        logs=tuple(log.note for log in logs),
     )
+    bodies += [(log.note.name, log.text) for log in logs]
     return [(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1)), *bodies]
+
+
+def captured_log(number: int, text: bytes, note: LogNote) -> CapturedLog:
+    """The member for a log: its name tells the number and the last part of its path."""
+    last = re.sub(r"[^A-Za-z0-9._-]", "_", note.path.replace("\\", "/").rpartition("/")[2])[-60:].lstrip(".")
+    name = f"logs/{number:04}-{last or 'log'}"
+    digest = sha256(text).hexdigest()
+    return CapturedLog(msgspec.structs.replace(note, name=name, sha256=digest, size=len(text)), text)
+
+
+def decode_logs(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[CapturedLog, ...]:
+    """The logs of a bundle. A member that is not there has the problem in its note. Raises `BundleError` for one that
+    is not what was written.
+    """
+    found = []
+    for note in manifest.logs:
+        text = bodies.get(note.name)
+        if text is None:
+            missing = msgspec.structs.replace(note, problem=f"{note.name[:80]} is missing from the bundle")
+            found.append(CapturedLog(missing, b""))
+        elif len(text) != note.size or sha256(text).hexdigest() != note.sha256:
+            raise BundleError(f"{note.name[:80]} is not what was written: it does not have the digest in {MANIFEST}")
+        else:
+            found.append(CapturedLog(note, text))
+    return tuple(found)
 
 
 def decode_manifest(raw: bytes) -> Manifest:
@@ -123,7 +177,7 @@ def decode_manifest(raw: bytes) -> Manifest:
     if int(found[1]) > MAJOR:
         raise NewerFormatError(f"its format {header.format} is newer than {FORMAT}, the newest that can be read here")
     manifest = _decode(raw, Manifest)
-    names = [member.name for member in manifest.members]
+    names = [*(member.name for member in manifest.members), *(log.name for log in manifest.logs)]
     if len(set(names)) < len(names):
         raise BundleError(f"{MANIFEST} lists a member twice")
     if not manifest.samples or any(member.sample > len(manifest.samples) for member in manifest.members):

@@ -63,18 +63,23 @@ class Redacted(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...]
     counts: dict[str, int]
     too_short: tuple[str, ...] = ()
+    texts: tuple[bytes, ...] = ()
 
 
-def redact(samples: Sequence[Sample], known: Iterable[Secret] = ()) -> Redacted:
-    """The samples without the known secrets and without those that show themselves, in replies, targets and gaps."""
+def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Iterable[bytes] = ()) -> Redacted:
+    """The samples without the known secrets and without those that show themselves, in replies, targets and gaps; and
+    the texts, which have lines, likewise.
+    """
     samples, shown = hide_shown_tokens(samples)
     given = [secret for secret in known if secret.text]
     long = [secret for secret in given if len(secret.text) >= SHORTEST_GIVEN]
     learnt = [secret for sample in samples for exchange in sample.exchanges for secret in _learn(exchange.body)]
     learnt += [secret for text in _texts(samples) for secret in _learn(text)]
     scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
+    clean = tuple(b"\n".join(map(scrubber.line, text.split(b"\n"))) for text in texts)
     return Redacted(
         samples=tuple(_sample(sample, scrubber) for sample in samples),
+        texts=clean,
         counts=dict(sorted((+scrubber.counts + Counter(login=shown)).items())),
         too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < SHORTEST_GIVEN})),
     )

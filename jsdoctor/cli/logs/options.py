@@ -10,6 +10,7 @@ from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.window import window_of
 from jsdoctor.collect.logs.spark.session import SparkChoice
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.window import Window
 
 _NOT_WITH_STATE = {
@@ -22,7 +23,10 @@ _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
-    """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit."""
+    """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit.
+
+    `names` is what reports call paths that are not the user's; `gaps` is what is known to be missing in them.
+    """
 
     paths: tuple[str, ...]
     engine: Engine = Engine.AUTO
@@ -33,6 +37,8 @@ class LogRequest:
     state: str | None = None
     window: Window | None = None
     batch: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = ()
 
 
 def log_options(params: Mapping[str, Any]) -> LogRequest | None:

@@ -27,16 +27,17 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     """Read them all. What cannot be read becomes a gap; raises problems with Spark, and usage problems."""
     started = datetime.now(UTC)
     show("looking for logs")
-    plan = discover(request.paths, request.zones, request.servers)
+    shown = [request.names.get(path, path) for path in request.paths]
+    plan = discover(request.paths, request.zones, request.servers, request.names)
     cut = narrowed(plan, request.window) if request.window else None
     plan = cut.plan if cut else plan
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, how = scan_logs(request, settings, plan, show)
-    gaps = (*(_gap(file) for file in evidence.files if file.problem), *_window_gaps(request, cut))
-    sources = tuple(Source("logs", path, started) for path in request.paths)
+    gaps = (*request.gaps, *(_gap(file) for file in evidence.files if file.problem), *_window_gaps(shown, request, cut))
+    sources = tuple(Source("logs", path, started) for path in shown)
     headline = _headline(evidence, how) + (_window_words(request.window, cut) if cut else "")
     if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
-        nothing = _no_log_lines(request.paths, evidence)
+        nothing = _no_log_lines(shown, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
     return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
 
@@ -100,12 +101,12 @@ def _window_words(window: Window | None, cut: Narrowed) -> str:
     return f"; only {window.words}, log times without a zone taken as {window.local_zone}{left}{whole}"
 
 
-def _window_gaps(request: LogRequest, cut: Narrowed | None) -> Iterator[Gap]:
+def _window_gaps(shown: Sequence[str], request: LogRequest, cut: Narrowed | None) -> Iterator[Gap]:
     """A window without any line is no evidence of health."""
     if cut is not None and not cut.plan.files and request.window is not None:
         yield Gap(
             kind="log",
-            subject=Subject(kind="file", name=request.paths[0]),
+            subject=Subject(kind="file", name=shown[0]),
             reason=f"no log line lies in the time window, {request.window.words}",
             how_to_get="widen --since and --until; --timezone sets the zone of log times without one",
         )

@@ -14,7 +14,15 @@ from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.exchange import Sample
 from jsdoctor.parse.audit_archive import decode_archive
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
-from jsdoctor.parse.bundle import MANIFEST, BundleError, NewerFormatError, decode_manifest, decode_samples
+from jsdoctor.parse.bundle import (
+    MANIFEST,
+    BundleError,
+    CapturedLog,
+    NewerFormatError,
+    decode_logs,
+    decode_manifest,
+    decode_samples,
+)
 
 MAX_MANIFEST_BYTES = 64 << 20
 
@@ -28,6 +36,7 @@ class Captured(NamedTuple):
 
     created: datetime
     samples: tuple[Sample, ...]
+    logs: tuple[CapturedLog, ...] = ()
 
 
 def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> Captured:
@@ -64,8 +73,9 @@ def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> Captured:
 def _bundle(container: Container) -> Captured:
     container.expect(container)
     manifest = decode_manifest(container.content(MANIFEST, MAX_MANIFEST_BYTES))
-    wanted = [member.name for member in manifest.members if member.name in container and member.name != MANIFEST]
-    return Captured(manifest.created, decode_samples(manifest, {name: container.content(name) for name in wanted}))
+    listed = [*(member.name for member in manifest.members), *(log.name for log in manifest.logs)]
+    bodies = {name: container.content(name) for name in listed if name in container and name != MANIFEST}
+    return Captured(manifest.created, decode_samples(manifest, bodies), decode_logs(manifest, bodies))
 
 
 def _archive(container: Container) -> Captured:

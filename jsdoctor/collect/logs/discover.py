@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from glob import has_magic
 
@@ -45,11 +45,12 @@ def discover(
     inputs: Sequence[str],
     zones: Sequence[tuple[str, str]] = (),
     servers: Sequence[tuple[str, str]] = (),
+    names: Mapping[str, str] | None = None,
 ) -> ReadPlan:
     """Find every file that the inputs name. `zones` and `servers` are (pattern, value); the first that fits counts.
 
     A pattern is matched against the name in the report, its last component and the path. What cannot be opened is a
-    file with a `problem`: nothing that was named is lost.
+    file with a `problem`: nothing that was named is lost. `names` is what reports call some of the paths.
     """
     found = [(given, stored) for given in inputs for stored in stored_at(given)]
     repeated = Counter(stored.name for _, stored in found)
@@ -57,6 +58,7 @@ def discover(
     for given, stored in found:
         many = repeated[stored.name] > 1 and stored.path != stored.name
         name = f"{given.rstrip('/')}/{stored.name}" if many else stored.name
+        name = (names or {}).get(stored.path, name)
         if stored.path not in parts:
             named = stored.path == given or stored.name == STDIN or (stored.problem != "" and not has_magic(given))
             part = _whole(stored, name, named or bool(stored.problem))

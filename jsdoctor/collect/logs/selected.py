@@ -1,0 +1,76 @@
+"""Reads logs as an audit does, archives and pasted texts included, and keeps their telling lines for a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from jsdoctor.collect.logs.discover import ReadPlan
+from jsdoctor.collect.logs.part import Scanner
+from jsdoctor.model.log_scan import Part, Row, ScanSettings
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.scan import PartScan
+from jsdoctor.parse.logs.selection import LineSelection
+
+
+class SelectedLog(msgspec.Struct, frozen=True):
+    """One file: its telling lines, how many it has in all, and when it was written. `problem`: what was not read."""
+
+    path: str
+    text: bytes
+    lines: int
+    kept: int
+    left_out: int = 0
+    mtime_us: int = 0
+    problem: str = ""
+
+
+def selected_logs(settings: ScanSettings, plan: ReadPlan, progress: Callable[[int], None]) -> list[SelectedLog]:
+    """What is kept of each file. Nothing is raised: what could not be read is told of the file."""
+    scanner = _Selecting(Matcher(settings.signatures))
+    for part in plan.files:
+        for _ in scanner.rows(part, progress):
+            pass  # a selection has no rows
+    return scanner.logs
+
+
+class _Selecting(Scanner):
+    """Walks files like the scan, with a selection of lines where the scan would be."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        super().__init__(matcher, native=False)
+        self.logs: list[SelectedLog] = []
+
+    def _scan(self, part: Part, context: bytes = b"") -> PartScan:
+        del context  # only the scan needs what stands before a part
+        return _Selection(part, self._matcher, self.logs)  # type: ignore[return-value]  # it takes the same calls
+
+
+class _Selection:
+    """Takes the calls that the scan of a part takes."""
+
+    def __init__(self, part: Part, matcher: Matcher, logs: list[SelectedLog]) -> None:
+        self._part, self._logs, self._selection = part, logs, LineSelection(matcher)
+
+    def feed(self, block: bytes, _base: int) -> Iterator[Row]:
+        """Take a block."""
+        self._selection.feed(block)
+        return iter(())
+
+    def finish(self, *, problem: str = "", **_: object) -> Iterator[Row]:
+        """The part ends here."""
+        chosen = self._selection
+        chosen.finish()
+        self._logs.append(
+            SelectedLog(
+                path=self._part.name,
+                text=chosen.text,
+                lines=chosen.lines,
+                kept=chosen.kept,
+                left_out=chosen.left_out,
+                mtime_us=self._part.mtime_us,
+                problem=problem,
+            )
+        )
+        return iter(())

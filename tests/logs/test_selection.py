@@ -1,0 +1,113 @@
+"""The lines that a bundle keeps of a log: rules find in them what they find in the whole log."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.selection import MAX_KEPT_BYTES, LineSelection
+from tests.log_cases import (
+    evidence_of_files,
+    healthy_logs,
+    log_cases,
+    log_evidence_of,
+    logged_rules,
+    select_lines,
+    settings,
+)
+from tests.ruleset import run_all, run_rule
+
+UNREAD = "JSD903"
+"""Tells of files that cannot be read: of these a bundle has the reason, and no lines."""
+CASES = [
+    pytest.param(code, case, id=f"{code}-{case['kind']}-{number}")
+    for code in logged_rules()
+    if code != UNREAD
+    for number, case in enumerate(log_cases(code), 1)
+]
+
+
+def failures(code: str, case: dict[str, Any], *, selected: bool) -> list[tuple[str, str]]:
+    results = run_rule(code, log_evidence_of(code, case, selected), case.get("params")).results
+    return sorted(
+        (result.finding.subject.label, result.severity.name)
+        for result in results
+        if result.finding.outcome is Outcome.FAIL
+    )
+
+
+@pytest.mark.parametrize(("code", "case"), CASES)
+def test_findings_are_those_of_the_whole_log(code: str, case: dict[str, Any]) -> None:
+    assert failures(code, case, selected=True) == failures(code, case, selected=False)
+
+
+@pytest.mark.parametrize("directory", healthy_logs(), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_healthy_logs_stay_silent(directory: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "logs"
+    shutil.copytree(directory, copy)
+    select_lines(copy)
+    found = [result for result in run_all(evidence_of_files(copy)).results if result.finding.outcome is Outcome.FAIL]
+    assert [result.rule.code for result in found if result.severity > Severity.INFO] == []
+
+
+def kept(*lines: str) -> list[str]:
+    selection = LineSelection(Matcher(settings().signatures))
+    selection.feed("".join(f"{line}\n" for line in lines).encode())
+    selection.finish()
+    assert selection.lines == len(lines)
+    assert selection.kept == selection.text.count(b"\n")
+    return selection.text.decode().splitlines()
+
+
+def plain(second: float, text: str = "Trace is on", minute: int = 0) -> str:
+    return f"[1] 2026/11/20 10:{minute:02}:{second:09.6f} [INF] {text}"
+
+
+def test_what_tells_nothing_is_left_out() -> None:
+    lines = [plain(number / 10) for number in range(500)]
+    assert kept(*lines) == [lines[0], lines[-1]]
+
+
+def test_both_sides_of_a_minute_and_of_a_step_back_are_kept() -> None:
+    lines = [
+        plain(1),
+        plain(2),
+        plain(59),
+        plain(1, minute=1),
+        plain(30, minute=1),
+        plain(20, minute=1),
+        plain(21, minute=1),
+    ]
+    assert kept(*lines) == [lines[0], *lines[2:]]
+
+
+def test_a_minute_that_changes_between_two_blocks() -> None:
+    selection = LineSelection(Matcher(settings().signatures))
+    lines = [plain(1), plain(59), plain(1, minute=1), plain(2, minute=1), plain(3, minute=1)]
+    for line in lines:
+        selection.feed(f"{line}\n".encode())
+    selection.finish()
+    assert selection.text.decode().splitlines() == [*lines[:3], lines[-1]]
+
+
+def test_lines_of_a_stack_trace_stay_with_their_error() -> None:
+    trace = [
+        "Traceback (most recent call last):",
+        *(f"  File {number}" for number in range(3)),
+        "nats.errors.TimeoutError",
+    ]
+    assert kept("begin", "nothing", *trace, "nothing", "nothing", "end")[1:-1] == trace[:4]
+
+
+def test_what_has_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jsdoctor.parse.logs.selection.MAX_KEPT_BYTES", 200)
+    selection = LineSelection(Matcher(settings().signatures))
+    selection.feed(b"".join(f"{plain(number)[:-5]} [ERR] bad\n".encode() for number in range(20)))
+    selection.finish()
+    assert len(selection.text) <= 200 < MAX_KEPT_BYTES
+    assert selection.kept + selection.left_out == 20
