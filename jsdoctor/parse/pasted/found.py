@@ -169,6 +169,12 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
         )
     elif _is_jsz(keys):
         yield from _jsz(value, cut, server)
+    elif (
+        {"config", "stats"} <= keys
+        and isinstance(stats := value["stats"], dict)
+        and {"memory", "storage"} <= set(stats)
+    ):
+        yield _jetstream_of_varz(value, stats, cut, server)
     elif known := next(((one, what) for one, what, fits in _WHOLE_REPLIES if fits(value)), None):
         endpoint, what = known
         yield (
@@ -181,6 +187,15 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
         yield Refused("the usage of an account", "the reply is cut short") if cut else usage
     elif refused := next((words for known, words in _REFUSED.items() if set(known) <= keys), None):
         yield Refused(*refused)
+
+
+def _jetstream_of_varz(
+    value: Mapping[str, Any], stats: Mapping[str, Any], cut: frozenset[str], server: str
+) -> RecognisedDocument:
+    """The section of /varz about JetStream, copied without what is around it; without JetStream it is empty."""
+    shown = {**stats, "disabled": False, "config": value["config"] if isinstance(value["config"], dict) else {}}
+    unseen = unseen_fields(shown, JszReply, cut | {""})
+    return RecognisedDocument(Endpoint.JSZ, Access.PASTED, shown, server, unseen=unseen)
 
 
 def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:

@@ -29,6 +29,8 @@ _CHARACTERS = str.maketrans(
     }
 )
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});")
+_ESCAPED = re.compile(r"\\+u00(?P<code>3[ce]|26|27)")
+"""What encoders of JSON write for the signs that HTML reserves; a line that was encoded twice keeps them."""
 _TAG = re.compile(
     r"</?(?:pre|code|div|p|li|ul|span|br|td|tr|table|tbody|b|i|em|strong|samp|log|message)\b[^<>]{0,200}/?>"
 )
@@ -76,7 +78,8 @@ def plain(line: str) -> str:
     if "&" in line:
         line = _ENTITY.sub(lambda found: html.unescape(found[0]), line)
     line = line.translate(_CHARACTERS) if not line.isascii() else line
-    return _TAG.sub("", line) if "<" in line else line
+    line = _TAG.sub("", line) if "<" in line else line
+    return _ESCAPED.sub(lambda found: chr(int(found["code"], 16)), line) if "\\u00" in line else line
 
 
 def begins_with_time(line: str, year: int) -> bool:

@@ -1,0 +1,28 @@
+"""JSD805: a stack trace of nats-server, as people paste it without the log around it, or one of its monitoring port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.log import LogEvidence
+
+
+@check("server_health.crash_logged")
+def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """A panic that a process of the log ends with is told with that process, so its stack is not told again."""
+    told = any(run.panic for run in logs.runs) and logs.has_server_logs
+    for burst in () if told else bursts(logs, "server-panic-frame", subjects=by_server, calm=False):
+        yield finding_of(burst, f"nats-server crashed in {_frame(burst)}", Severity.ERROR)
+    for burst in bursts(logs, "monitoring-panic", subjects=by_server, calm=False):
+        yield finding_of(
+            burst, f"a request to the monitoring port crashed: {burst.story}; the server goes on", Severity.WARNING
+        )
+
+
+def _frame(burst: Burst) -> str:
+    """The function that is named first: the one that crashed."""
+    return next((frame for one in burst.found if (frame := one.value("frame"))), "one of its functions")

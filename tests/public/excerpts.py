@@ -1,0 +1,69 @@
+"""Short excerpts of public issues with the cause declared for each, and what `check` and `diagnose` name for one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.evidence import FIXTURES
+
+PUBLIC = FIXTURES / "public"
+_SHOWN_FIRST = 3
+_GRAVITY = ("critical", "error", "warning")
+
+Run = Callable[..., str]
+"""Runs `jsdoctor` with these arguments and returns what it writes to standard output."""
+
+
+class Excerpt(NamedTuple):
+    """A pasted text. One of `any_of`, rules and symptom pages, must be named; none of them: the text is benign."""
+
+    kind: str
+    link: str
+    any_of: tuple[str, ...]
+    text: str
+
+    @property
+    def kept_aside(self) -> bool:
+        """Whether it belongs to the half that is scored once and not worked on."""
+        return hashlib.sha256(self.link.encode()).digest()[0] % 2 == 1
+
+
+def excerpts() -> Iterator[Excerpt]:
+    """All excerpts, in the order of the files."""
+    for path in sorted(PUBLIC.glob("*.toml")):
+        for one in tomllib.loads(path.read_text("utf-8"))["excerpt"]:
+            yield Excerpt(path.stem, one["link"], tuple(one["any_of"]), one["text"])
+
+
+def named(excerpt: Excerpt, directory: Path, run: Run) -> list[str]:
+    """The first three faults of `check`, the first three causes that `diagnose` confirms and its first three pages."""
+    path = directory / "paste.txt"
+    path.write_text(excerpt.text, "utf-8")
+    report = json.loads(run("check", "--isolated", "--format", "json", str(path)) or "{}")
+    diagnosis = json.loads(run("diagnose", "--isolated", "--offline", "--format", "json", str(path)) or "{}")
+    confirmed = [one["code"] for one in diagnosis.get("causes", ()) if one["verdict"] == "confirmed"]
+    pages = [diagnosis.get("symptom") or "", *(one["symptom"] for one in diagnosis.get("also", ()))]
+    return [*faults(report)[:_SHOWN_FIRST], *confirmed[:_SHOWN_FIRST], *pages[:_SHOWN_FIRST]]
+
+
+def loud(excerpt: Excerpt, directory: Path, run: Run) -> list[str]:
+    """Rules that find something at warning or above in a benign excerpt."""
+    path = directory / "paste.txt"
+    path.write_text(excerpt.text, "utf-8")
+    return faults(json.loads(run("check", "--isolated", "--format", "json", str(path)) or "{}"))
+
+
+def faults(report: dict[str, Any]) -> list[str]:
+    """Codes of the rules that found something at warning or above, gravest first."""
+    # JSD901 says that nothing was read: that names no cause, and is no false alarm either.
+    failed = [
+        one
+        for one in report.get("results", ())
+        if one["outcome"] == "fail" and one["severity"] in _GRAVITY and one["code"] != "JSD901"
+    ]
+    return list(dict.fromkeys(one["code"] for one in sorted(failed, key=lambda one: _GRAVITY.index(one["severity"]))))

@@ -1,0 +1,57 @@
+"""Excerpts of public issues: the declared cause is named among the first three, and benign ones stay silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.cli.app import run
+from tests.public.excerpts import Excerpt, Run, excerpts, loud, named
+
+ALL = list(excerpts())
+KNOWN_MISSES = {
+    # The function names stand behind the name of a pod, where only lines of servers are recognised.
+    "https://github.com/nats-io/jetstream/issues/437",
+    # A program that embeds the server and logs through its own library.
+    "https://github.com/nats-io/nats-server/issues/5210",
+    # The section does not show what streams reserve, without which the rule about storage is not evaluated.
+    "https://github.com/nats-io/nats-server/issues/2170#varz",
+    # One look at a consumer shows no progress over time.
+    "https://github.com/nats-io/nats-server/issues/2488",
+}
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `jsdoctor` in this process, without this machine's contexts and variables."""
+    for name in ("NATS_URL", "NATS_CONTEXT", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def output(*arguments: str) -> str:
+        run(arguments)
+        return capsys.readouterr().out
+
+    return output
+
+
+def _faulty(kept_aside: bool) -> list[Excerpt]:
+    return [one for one in ALL if one.any_of and one.kept_aside is kept_aside and one.link not in KNOWN_MISSES]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("excerpt", _faulty(kept_aside=False), ids=lambda one: one.link.partition(".com/")[2])
+def test_the_cause_is_named(excerpt: Excerpt, tmp_path: Path, command: Run) -> None:
+    found = named(excerpt, tmp_path, command)
+    assert set(excerpt.any_of) & set(found), found
+
+
+@pytest.mark.parametrize("excerpt", [one for one in ALL if not one.any_of], ids=lambda one: one.link[8:])
+def test_a_benign_excerpt_is_silent(excerpt: Excerpt, tmp_path: Path, command: Run) -> None:
+    assert loud(excerpt, tmp_path, command) == []
+
+
+def test_every_excerpt_has_its_own_link() -> None:
+    links = [one.link for one in ALL]
+    assert len(links) == len(set(links)) >= 130
