@@ -37,6 +37,14 @@ REFUSED = {
     "n1_accstatz.json": "statistics of accounts",
     "n1_routez.json": "list of routes",
     "n1_subsz.json": "list of subscriptions",
+    "n1_ipqueuesz.json": "internal queues",
+    "n1_stacksz.txt": "goroutine stacks",
+    "stream_subjects_ORDERS_json.txt": "subjects of a stream",
+    "account_report_statistics.txt": "statistics of an account",
+    "server_report_cpu.txt": "processor report",
+    "server_report_mem.txt": "memory report",
+    "rtt_failed.txt": "nats rtt",
+    "rtt.txt": "nats rtt",
 }
 TOP = """NATS server version 2.12.8 (uptime: 1h2m3s)
 Server: n1
@@ -181,3 +189,17 @@ def test_a_bare_reply_of_the_leader_is_judged_as_its_own() -> None:
     report = judged(PASTED / "stuck" / "n1_jsz.json")
     assert faults(report) == {"JSD403"}
     assert "()" not in report.headline
+
+
+@pytest.mark.parametrize("name", ["n1_stacksz.txt", "0.5.0_rtt_failed.txt"])
+def test_what_no_rule_judges_is_no_fault_and_no_pass(name: str) -> None:
+    report = judged(PAGES / name)
+    assert faults(report) <= {"JSD901"}
+
+
+def test_a_crash_is_told_from_the_stacks_of_a_server(tmp_path: Path) -> None:
+    stacks = (PAGES / "n1_stacksz.txt").read_text("utf-8")
+    crash = tmp_path / "crash.txt"
+    crash.write_text("panic: runtime error: invalid memory address or nil pointer dereference\n\n" + stacks, "utf-8")
+    assert "JSD805" in faults(judged(crash))
+    assert "JSD805" not in faults(judged(PAGES / "n1_stacksz.txt"))

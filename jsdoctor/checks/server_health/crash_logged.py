@@ -13,9 +13,9 @@ from jsdoctor.model.log import LogEvidence
 
 @check("server_health.crash_logged")
 def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A panic that a process of the log ends with is told with that process, so its stack is not told again."""
-    told = any(run.panic for run in logs.runs) and logs.has_server_logs
-    for burst in () if told else bursts(logs, "server-panic-frame", subjects=by_server, calm=False):
+    """A stack alone is no crash: /stacksz shows the same functions. A panic within a log is told with its process."""
+    crashed = any(run.panic for run in logs.runs) and not logs.has_server_logs
+    for burst in bursts(logs, "server-panic-frame", subjects=by_server, calm=False) if crashed else ():
         yield finding_of(burst, f"nats-server crashed in {_frame(burst)}", Severity.ERROR)
     for burst in bursts(logs, "monitoring-panic", subjects=by_server, calm=False):
         yield finding_of(

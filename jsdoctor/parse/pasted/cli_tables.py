@@ -232,6 +232,10 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...]
         _refused("the list of consumers", "it does not name their stream", "nats consumer report STREAM"),
     ),
     (
+        ("server", "version", "connections", "sent bytes", "received bytes"),
+        _refused("the statistics of an account", "no rule judges the traffic of accounts", _LOOK),
+    ),
+    (
         ("server", "cluster", "name", "account", "address", "rtt"),
         _refused("the route report", "no rule judges routes alone", _LOOK),
     ),

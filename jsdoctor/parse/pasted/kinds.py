@@ -20,6 +20,7 @@ from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
 from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
 from jsdoctor.parse.pasted.server_pages import server_pages
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
+from jsdoctor.parse.pasted.unjudged import shows_stacks, unjudged_document, unjudged_text
 from jsdoctor.parse.pasted.verdicts import kubernetes_tables, verdicts_in
 
 PEEK = 256 * 1024
@@ -63,11 +64,17 @@ def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
 
 def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
-    found = [found for document in pasted_documents(text, at) for found in found_in(document)]
+    found: list[RecognisedDocument | Refused] = []
+    for document in pasted_documents(text, at):
+        known = list(found_in(document))
+        if not known and not document.open and isinstance(document.value, dict):
+            known.extend(unjudged_document(document.value))
+        found.extend(known)
     lines = text[:LONGEST].splitlines()
     found.extend(replies_of_tables(boxed_tables(lines), text))
     found.extend(server_pages(text[:LONGEST]))
     found.extend(verdicts_in(text[:LONGEST]))
+    found.extend(unjudged_text(text[:LONGEST]))
     found.extend(kubernetes_descriptions(text[:LONGEST]))
     found.extend(kubernetes_tables(spaced_tables(lines)))
     return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
@@ -80,6 +87,8 @@ def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:
         kinds.append(FileKind.REPLY)
     if not kinds and (_MANIFEST.search(text) or _DECLARED.search(text)) and not _is_log(text, is_log):
         return (FileKind.MANIFEST,)
+    if kinds and shows_stacks(text):
+        return tuple(kinds)  # the names of functions of a server are no log
     words = without_tables(text) if kinds else text  # errors in the cells of a report are no log
     if _is_log(words, is_log, dates=not kinds):
         kinds.append(FileKind.LOG)

@@ -1,0 +1,65 @@
+"""Output that is known by its form and that no rule judges: charts and round trips of `nats`, stacks of a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jsdoctor.parse.pasted.found import Refused
+
+_CHART = re.compile(r"^[\s>]*(CPU|Memory) Usage\s*$\n(?:\s*\n)?^[\s>]*\S{1,200}: [█-▏]+ \(", re.MULTILINE)
+_RTT = re.compile(
+    r"^[\s>]*(?:[\d:]{8} )?Failed to compute rtt for \S"
+    r"|^(nats|tls|ws|wss)://\S{1,200}:\s*$\n(?:\s*\n)?^ +\1://\S{1,200}: ",
+    re.MULTILINE,
+)
+_STACKS = re.compile(r"^[\s>]*goroutine \d{1,12} \[[^\]\n]{1,80}\]:$", re.MULTILINE)
+_CRASH = re.compile(r"\bpanic: |\bfatal error: |\[signal |\[(?:ERR|FTL)\]")
+_SYSTEM = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
+
+
+def unjudged_text(text: str) -> Iterator[Refused]:
+    """Each of these outputs once, wherever it stands in a text."""
+    if chart := _CHART.search(text):
+        of, lacks = ("processor", "its cores") if chart[1] == "CPU" else ("memory", "its limit")
+        yield Refused(f"the {of} report of nats", f"it shows what each server uses, and not {lacks}", _SYSTEM)
+    if found := _RTT.search(text):
+        failed = "Failed to compute" in found[0] or re.search(r": failed\s*$", text, re.MULTILINE) is not None
+        yield Refused(
+            "the output of nats rtt",
+            "it could not connect, which says nothing of the servers" if failed else "no rule judges round trips alone",
+            "for the error of the connection: jsdoctor diagnose FILE; for latency: jsdoctor check --context NAME",
+        )
+    if shows_stacks(text):
+        yield Refused(
+            "the goroutine stacks of a server",
+            "they show what it did at one moment, and no crash",
+            "give them to the maintainers with /jsz and /raftz of the same moment",
+        )
+
+
+def shows_stacks(text: str) -> bool:
+    """Whether a text has stacks of goroutines that no crash left behind, as `/stacksz` shows them."""
+    return _STACKS.search(text) is not None and not _CRASH.search(text)
+
+
+def unjudged_document(value: Mapping[str, Any]) -> Iterator[Refused]:
+    """Documents whose keys are names, so that only the form of their values tells what they are."""
+    if not value:
+        return
+    if all(isinstance(one, dict) and {"pending"} <= one.keys() <= {"pending", "in_progress"} for one in value.values()):
+        waiting = {name: one["pending"] for name, one in value.items() if isinstance(one["pending"], int)}
+        most = max(waiting, key=lambda name: waiting[name], default="")
+        shown = f"the longest, {most!r}, has {waiting[most]:,} entries" if most and waiting[most] else "all are empty"
+        yield Refused(
+            "the internal queues of a server", f"no rule judges them; {shown}", "give /varz, /jsz, /healthz and /raftz"
+        )
+    elif all(type(one) is int and one > 0 for one in value.values()) and sum("." in name for name in value) * 2 > len(
+        value
+    ):
+        yield Refused(
+            "the subjects of a stream",
+            "it does not name the stream",
+            "nats stream info STREAM --json, or nats stream subjects STREAM without --json",
+        )
