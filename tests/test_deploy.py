@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -107,3 +110,75 @@ def test_the_gitlab_job_writes_its_report(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "JSD702" in (tmp_path / template["jsdoctor"]["artifacts"]["reports"]["codequality"]).read_text()
+
+
+class _GitHub(BaseHTTPRequestHandler):
+    """Comments of one pull request, as GitHub's API has them: a quoting person first."""
+
+    comments: ClassVar[list[dict[str, Any]]] = []
+
+    def do_GET(self) -> None:
+        self._reply(self.comments if self.path.endswith("page=1") else [])
+
+    def do_POST(self) -> None:
+        self.comments.append(self._sent() | {"id": len(self.comments) + 1, "user": {"type": "Bot"}})
+        self._reply({})
+
+    def do_PATCH(self) -> None:
+        self.comments[int(self.path.rsplit("/", 1)[1]) - 1].update(self._sent())
+        self._reply({})
+
+    def _sent(self) -> dict[str, Any]:
+        assert self.headers["Authorization"] == "Bearer t0ken"
+        return dict(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+    def _reply(self, content: object) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(content).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the test's output is its own."""
+
+
+def test_the_action_posts_one_comment_and_replaces_it(tmp_path: Path) -> None:
+    (tmp_path / "n1.log").write_text(LOG)
+    code, _, _ = run_action(tmp_path, "--isolated --logs n1.log", COMMENT="true", UPLOAD="true")
+    assert code == 1
+    assert "JSD702" in (tmp_path / "jsdoctor.sarif").read_text()
+    _GitHub.comments[:] = [{"id": 1, "body": "<!-- jsdoctor --> says a person", "user": {"type": "User"}}]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _GitHub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    event = tmp_path / "event.json"
+    event.write_text('{"pull_request": {"number": 7}}')
+    given = {
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_TOKEN": "t0ken",
+        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
+        "PYTHON": sys.executable,
+        "PLACE": str(tmp_path / "a place"),
+        "SOURCE": str(ROOT),
+    }
+
+    def post() -> subprocess.CompletedProcess[str]:
+        bash = ["bash", "-eo", "pipefail", "-c", step("Comment")]
+        return subprocess.run(bash, env=os.environ | given, capture_output=True, text=True, check=False, timeout=60)
+
+    try:
+        assert post().returncode == 0
+        comment = tmp_path / "a place" / "comment.md"
+        comment.write_text("a later run\n" * 10_000)
+        assert post().returncode == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    person, ours = _GitHub.comments
+    assert person["body"].endswith("says a person")
+    assert ours["body"].startswith("<!-- jsdoctor -->\na later run")
+    assert len(ours["body"]) < 65_536
+    refused = post()
+    assert refused.returncode == 1
+    assert refused.stdout.startswith("::error::the comment on pull request 7 was not posted")
+    event.write_text("{}")
+    assert post().returncode == 0, "a push has no pull request"

@@ -22,6 +22,7 @@ from jsdoctor.cli.targets import STDOUT, OutputTarget, resolve, writes_nagios
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
+from jsdoctor.engine.manifest_change import manifest_change
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
@@ -120,7 +121,8 @@ class Judging:
             topology=_topology(evidence),
         )
         seen_at = max((source.collected_at for source in sources), default=report.started)
-        report = replace(report, incidents=incidents(report.failures(), evidence, seen_at))
+        change = manifest_change(evidence, report.results, report.verdicts, report.gaps)
+        report = replace(report, change=change, incidents=incidents(report.failures(), evidence, seen_at))
         if not any(target.format == "html" for target in self.request.outputs):
             return report
         from jsdoctor.engine.picture.draw import picture

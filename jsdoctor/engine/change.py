@@ -73,7 +73,7 @@ def _stream_changes(declared: DeclaredStream, deployed: Deployed) -> bool:
     if current is None or declared.fate is not Fate.KEPT or declared.mistakes or declared.unknown:
         return True
     wanted = declared.after_update(current.config)
-    return _comparable(wanted) != _comparable(current.config)
+    return comparable(wanted) != comparable(current.config)
 
 
 def _consumer_changes(declared: DeclaredConsumer, deployed: Deployed) -> bool:
@@ -81,10 +81,10 @@ def _consumer_changes(declared: DeclaredConsumer, deployed: Deployed) -> bool:
     if current is None or declared.fate is not Fate.KEPT or declared.mistakes or declared.unknown:
         return True
     names = {"name": current.config.name, "durable_name": current.config.durable_name}
-    return _comparable(replace(declared.stored, **names)) != _comparable(current.config)
+    return comparable(replace(declared.stored, **names)) != comparable(current.config)
 
 
-def _comparable(config: Config) -> Config:
+def comparable(config: Config) -> Config:
     """Without the labels that servers add of themselves."""
     own = {name: value for name, value in config.metadata.items() if not name.startswith("_nats.")}
     return replace(config, metadata=own)

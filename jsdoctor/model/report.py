@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from jsdoctor.model.change import ManifestChange
 from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.picture import Picture
@@ -118,6 +119,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     `incidents` groups the findings that count, each in exactly one incident, the worst impact first.
     `topology` is the deployment that was looked at; None where nothing shows it.
+    `change` is what manifests change in the deployment beside them; None without either.
     `picture` is there when a format asked for it that draws.
     """
 
@@ -133,6 +135,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     incidents: tuple[Incident, ...] = ()
     topology: Topology | None = None
     picture: Picture | None = None
+    change: ManifestChange | None = None
 
     def failures(self) -> tuple[Result, ...]:
         """Findings that count: failed and not suppressed."""

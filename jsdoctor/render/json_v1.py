@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 
+from jsdoctor.model.change import ManifestChange
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import SCHEMA, Incident, Report, Result, RuleVerdict, Source
@@ -40,6 +41,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
             "finished": rfc3339(report.finished),
             "sources": [raw(source_document(source)) for source in report.sources],
             "deployment": raw(_deployment(report.topology)),
+            "change": raw(_change(report.change)),
             "incidents": [raw(incident_document(incident)) for incident in report.incidents],
             "results": [raw(result_document(result)) for result in by_urgency(report.results)],
             "rules": [
@@ -70,6 +72,18 @@ def _escaped(character: str, ascii_only: bool) -> str:
     if character.isprintable() and not ascii_only:
         return character
     return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", character.encode("utf-16-be")))
+
+
+def _change(change: ManifestChange | None) -> dict[str, object] | None:
+    if change is None:
+        return None
+    steps = [msgspec.structs.asdict(step) | {"subject": _subject(step.subject)} for step in change.steps]
+    return {
+        "steps": msgspec.to_builtins(steps),
+        "unchanged": change.unchanged,
+        "undeclared": [_subject(subject) for subject in change.undeclared],
+        "incomplete": change.incomplete,
+    }
 
 
 def _deployment(topology: Topology | None) -> dict[str, object] | None:

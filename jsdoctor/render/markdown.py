@@ -9,31 +9,22 @@ from jsdoctor.model.finding import Confidence, Outcome
 from jsdoctor.model.report import Report, Result
 from jsdoctor.model.wording import counted
 from jsdoctor.render.closing import verdict_sentence
-from jsdoctor.render.escape import ascii_only, printable, shortened
+from jsdoctor.render.escape import ascii_only
 from jsdoctor.render.findings import lead, numbers
 from jsdoctor.render.incidents import without
+from jsdoctor.render.markdown_change import change_sections
+from jsdoctor.render.markdown_text import bounded, code_text, plain_text, table
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.unseen import is_command, undecided, without_gaps
 from jsdoctor.render.wording import listed, subjects, to_the_second
-
-_SPECIAL = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "*_[]~$#`!"},
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-        "|": "&#124;",
-        "\\": "&#92;",
-    }
-)
-_LINKED = ((re.compile("://"), "&#58;//"), (re.compile(r"(?i)(www)\."), r"\1&#46;"), (re.compile("@"), "@<!-- -->"))
 
 
 def render_markdown(report: Report, options: RenderOptions) -> str:
     """A heading with the verdict, a section for each rule with findings, then what could not be seen or judged."""
     sections = [
         *_heading(report, options),
+        *change_sections(report.change, options),
         *_findings(report, options),
         *_crashes(report, options),
         *_gaps(report, options),
@@ -42,14 +33,6 @@ def render_markdown(report: Report, options: RenderOptions) -> str:
     ]
     text = "\n\n".join(sections) + "\n"
     return ascii_only(text) if options.ascii_only else text
-
-
-def plain_text(text: str) -> str:
-    """Text that no Markdown reader takes for markup, a link, a mention, a formula or the end of a table cell."""
-    escaped = printable(shortened(text)).translate(_SPECIAL)
-    for pattern, instead in _LINKED:
-        escaped = pattern.sub(instead, escaped)
-    return escaped
 
 
 def _heading(report: Report, options: RenderOptions) -> Iterator[str]:
@@ -119,7 +102,7 @@ def _crashes(report: Report, options: RenderOptions) -> Iterator[str]:
             (result.rule.code, code_text(result.finding.subject.label), plain_text(result.finding.message))
             for result in crashes
         ]
-        yield from _bounded(("Rule", "Subject", "What happened"), rows, options)
+        yield from bounded(("Rule", "Subject", "What happened"), rows, options)
 
 
 def _gaps(report: Report, options: RenderOptions) -> Iterator[str]:
@@ -127,7 +110,7 @@ def _gaps(report: Report, options: RenderOptions) -> Iterator[str]:
     if missing:
         yield f"### Not seen · {counted(len(missing), 'gap')}"
         rows = [(code_text(gap.subject.label), plain_text(gap.reason), _way(gap.how_to_get)) for gap in missing]
-        yield from _bounded(("What", "Why", "How to get it"), rows, options)
+        yield from bounded(("What", "Why", "How to get it"), rows, options)
 
 
 def _undecided(report: Report, options: RenderOptions) -> Iterator[str]:
@@ -143,7 +126,7 @@ def _undecided(report: Report, options: RenderOptions) -> Iterator[str]:
             )
             for group in groups
         ]
-        yield from _bounded(("Rules", "Why", "How to change that"), rows, options)
+        yield from bounded(("Rules", "Why", "How to change that"), rows, options)
 
 
 def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
@@ -155,26 +138,8 @@ def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
             for result in results
             if result.suppressed
         ]
-        yield from _bounded(("Rule", "Subject", "Why it does not count"), rows, options)
-
-
-def _bounded(heads: Sequence[str], rows: Sequence[Sequence[str]], options: RenderOptions) -> Iterator[str]:
-    shown = rows[: options.max_examples or None]
-    yield table(heads, shown)
-    if len(shown) < len(rows):
-        yield f"and {len(rows) - len(shown):,} more"
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table. The cells are Markdown already."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(cell or ' ' for cell in line)} |" for line in lines)
+        yield from bounded(("Rule", "Subject", "Why it does not count"), rows, options)
 
 
 def _way(how_to_get: str) -> str:
     return code_text(how_to_get) if is_command(how_to_get) else plain_text(how_to_get)
-
-
-def code_text(text: str) -> str:
-    """A name or a command in the font of code, as HTML: between backticks, a bar would end the table cell."""
-    return f"<code>{plain_text(text)}</code>" if text else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.render.escape import ascii_only
-from jsdoctor.render.markdown import plain_text
+from jsdoctor.render.markdown_text import plain_text
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import headline, value
 from jsdoctor.render.wording import to_the_second

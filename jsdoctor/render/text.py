@@ -77,6 +77,8 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
         page.line(f"Deployment: {report.topology.words()}")
         for line in report.topology.lines() if options.verbose else ():
             page.line(line, indent=2)
+    if report.change:
+        page.line(f"Change: {report.change.words()}")
 
 
 def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:

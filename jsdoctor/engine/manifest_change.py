@@ -1,0 +1,198 @@
+"""What manifests would change in the deployment beside them: fields before and after, messages at stake, drift."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from jsdoctor.checks.declared.deployed import Deployed, consumer_of
+from jsdoctor.engine.apply_order import Planned, apply_order
+from jsdoctor.engine.change import Config, comparable
+from jsdoctor.model.change import Action, FieldChange, ManifestChange, Step
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.manifest import DeclaredAsset, DeclaredConsumer, DeclaredStream, Fate, Manifests
+from jsdoctor.model.report import Result, RuleVerdict
+from jsdoctor.model.server import ConnectedServer
+from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import span
+
+_DELETES = "stream_limits.change_deletes_declared"
+"""The check that tells which stored messages a change deletes."""
+_ABSENCE_UNSURE = frozenset({"connection", "server", "stream", "endpoint", "reply"})
+"""Kinds of gaps that may hide a stream."""
+_FATES = {Fate.REPLACED: Action.REPLACE, Fate.DELETED: Action.DELETE}
+_NAMES = ("name", "durable_name")
+_BLIND = "not all of the deployment was seen"
+
+
+class _Draft(NamedTuple):
+    """A step before it has its place, and what decides that place. `same`: nothing changes."""
+
+    step: Step
+    before: StreamConfig | None = None
+    after: StreamConfig | None = None
+    same: bool = False
+
+
+def manifest_change(
+    evidence: EvidenceSet, results: Sequence[Result], verdicts: Sequence[RuleVerdict], gaps: Sequence[Gap]
+) -> ManifestChange | None:
+    """The change of this run's manifests; None where there are no manifests, or no deployment beside them."""
+    manifests, snapshots = evidence.get(Manifests), evidence.get(SnapshotSeries)
+    if not isinstance(manifests, Manifests) or not isinstance(snapshots, SnapshotSeries):
+        return None
+    deployed = Deployed(snapshots)
+    blind = _blind(evidence, gaps)
+    drafts = [_stream(one, deployed, blind) for one in manifests.streams]
+    drafts += [_consumer(one, deployed, blind) for one in manifests.consumers]
+    changing = [draft for draft in drafts if not draft.same]
+    places = apply_order([Planned(one.step.subject, one.step.action, one.before, one.after) for one in changing])
+    stakes = _Stakes(results, verdicts)
+    unseen, incomplete = _undeclared(manifests, deployed, snapshots, blind)
+    return ManifestChange(
+        steps=tuple(stakes.onto(changing[place].step, why) for place, why in places),
+        unchanged=len(drafts) - len(changing),
+        undeclared=tuple(unseen),
+        incomplete=incomplete,
+    )
+
+
+def _blind(evidence: EvidenceSet, gaps: Sequence[Gap]) -> bool:
+    """Whether a stream may be there that nobody showed. A plain account lists all of its own."""
+    own = isinstance(evidence.get(ConnectedServer), ConnectedServer)
+    return any(gap.kind in _ABSENCE_UNSURE and (gap.requested or not own) for gap in gaps)
+
+
+def _stream(declared: DeclaredStream, deployed: Deployed, blind: bool) -> _Draft:
+    current = deployed.stream(declared.name)
+    doubt = deployed.doubt(declared, declared.name)
+    unclear = doubt.message if doubt else _BLIND if blind and current is None else ""
+    before = current.config if current else None
+    after = declared.after_update(before) if before and declared.fate is Fate.KEPT else declared.stored
+    base = before or stream_as_stored(StreamConfig(name=declared.name))
+    deletes = declared.fate is Fate.DELETED
+    fields = () if deletes or unclear else _fields(base, after, bool(before))
+    step = _step(declared, _action(declared, bool(before), unclear), fields, unclear)
+    step = msgspec.structs.replace(step, messages=current.state.messages if current else None)
+    same = bool(before) and not fields and not unclear and _settled(declared)
+    return _Draft(step, before, None if deletes else after, same)
+
+
+def _consumer(declared: DeclaredConsumer, deployed: Deployed, blind: bool) -> _Draft:
+    stream = deployed.stream(declared.stream)
+    current = consumer_of(stream, declared.name)
+    doubt = deployed.doubt(declared, declared.stream)
+    unlisted = current is None and (not stream.consumers_seen if stream else blind)
+    unclear = doubt.message if doubt else _BLIND if unlisted else ""
+    before = current.config if current else consumer_as_stored(ConsumerConfig())
+    fields = () if declared.fate is Fate.DELETED or unclear else _fields(before, declared.stored, bool(current))
+    step = _step(declared, _action(declared, bool(current), unclear), fields, unclear)
+    return _Draft(step, same=bool(current) and not fields and not unclear and _settled(declared))
+
+
+def _settled(declared: DeclaredAsset) -> bool:
+    return declared.fate is Fate.KEPT and not declared.mistakes and not declared.unknown
+
+
+def _action(declared: DeclaredAsset, there: bool, unclear: str) -> Action:
+    if declared.fate is not Fate.KEPT:
+        return _FATES[declared.fate]
+    if unclear:
+        return Action.UNCLEAR
+    return Action.UPDATE if there else Action.CREATE
+
+
+def _step(
+    declared: DeclaredStream | DeclaredConsumer, action: Action, fields: tuple[FieldChange, ...], unclear: str
+) -> Step:
+    reasons = [unclear] if unclear else []
+    if declared.unknown:
+        reasons.append(f"known after the tool has run: {', '.join(sorted(declared.unknown))}")
+    if declared.mistakes:
+        reasons.append("its manifest has mistakes: see the findings")
+    if action is Action.UPDATE and not declared.may_update:
+        reasons.append(f"{declared.tool} is told not to update it")
+    return Step(
+        subject=declared.subject,
+        action=action,
+        file=declared.place.file,
+        line=declared.place.line,
+        fields=fields,
+        reason="; ".join(reasons),
+    )
+
+
+def _fields(before: Config, after: Config, there: bool) -> tuple[FieldChange, ...]:
+    """The fields that differ. Of what is created: those that differ from a default, without a value before."""
+    old, new = comparable(before), comparable(after)
+    return tuple(
+        FieldChange(field.encode_name, _text(field.name, was) if there else "", _text(field.name, becomes))
+        for field in msgspec.structs.fields(new)
+        if field.name not in _NAMES and (was := getattr(old, field.name)) != (becomes := getattr(new, field.name))
+    )
+
+
+def _text(name: str, value: object) -> str:
+    if name.endswith("_ns"):
+        times = value if isinstance(value, tuple) else (value,)
+        return ", ".join(span(int(time)) for time in times)
+    plain = msgspec.to_builtins(value)
+    if isinstance(plain, list | tuple) and all(isinstance(one, str) for one in plain):
+        return ", ".join(plain)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+class _Stakes:
+    """Which messages are at stake, as the rule on deletions found it in this run."""
+
+    def __init__(self, results: Iterable[Result], verdicts: Iterable[RuleVerdict]) -> None:
+        self._judged = any(
+            _DELETES in one.rule.checks and one.outcome not in (Outcome.NOT_EVALUATED, Outcome.ERROR)
+            for one in verdicts
+        )
+        self._found = {one.finding.subject: one.finding for one in results if _DELETES in one.rule.checks}
+
+    def onto(self, step: Step, why: str) -> Step:
+        """The step with what it deletes, and the reason for its place."""
+        reason = "; ".join(part for part in (step.reason, why) if part)
+        return msgspec.structs.replace(step, at_stake=self._of(step), reason=reason)
+
+    def _of(self, step: Step) -> str:
+        if step.action is Action.CREATE:
+            return ""
+        found = self._found.get(step.subject)
+        if found is None:
+            return "" if self._judged and step.action is not Action.UNCLEAR else "not known"
+        return found.message if found.outcome is Outcome.FAIL else f"not known: {found.message}"
+
+
+def _undeclared(
+    manifests: Manifests, deployed: Deployed, snapshots: SnapshotSeries, blind: bool
+) -> tuple[list[Subject], str]:
+    """What is deployed and in no manifest, in the account that the manifests are for, and why that may not be all."""
+    names = {stream.name for stream in manifests.streams}
+    account = deployed.account_of(names | {one.stream for one in manifests.consumers})
+    if account is None:
+        return [], "several accounts have streams, and the manifests do not say which is meant"
+    streams = [one for one in snapshots.last.streams if one.account == account and not one.is_mqtt]
+    consumers = {(one.stream, one.name) for one in manifests.consumers}
+    found = [one.subject for one in streams if one.name not in names]
+    for stream in streams:
+        if stream.name in names:
+            found += _undeclared_consumers(stream, consumers)
+    unlisted = any(stream.name in names and not stream.consumers_seen for stream in streams)
+    return sorted(found, key=lambda one: one.label), _BLIND if blind or unlisted else ""
+
+
+def _undeclared_consumers(stream: Stream, declared: set[tuple[str, str]]) -> Iterator[Subject]:
+    """Durable ones: clients make ephemeral consumers for themselves."""
+    for consumer in stream.consumers:
+        if consumer.config.durable_name and (stream.name, consumer.name) not in declared:
+            yield consumer.subject

@@ -1,0 +1,100 @@
+"""What a change of manifests does to a deployment: steps in order, before and after, messages at stake, drift."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.invoke import jsdoctor
+from tests.deployment import HOUR_NS, add_consumer, add_stream
+from tests.real.outage import check, with_client
+from tests.servers import ClusterFactory
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
+
+Json = dict[str, Any]
+
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs/schema/report-v1.json").read_text())
+SAME: Json = {"name": "SAME", "subjects": ["same"], "storage": "file"}
+OLD: Json = {"name": "OLD", "subjects": ["orders.>", "bills.>"], "storage": "file"}
+EVENTS: Json = {"name": "EVENTS", "subjects": ["events"], "storage": "file"}
+READER: Json = {"stream_name": "EVENTS", "config": {"durable_name": "reader", "ack_policy": "explicit"}}
+
+
+def test_the_change_of_manifests(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory(nodes=1)
+
+    async def plant(client: Any) -> None:
+        for stream in (SAME, OLD, EVENTS, {"name": "FORGOTTEN", "subjects": ["f"]}):
+            await add_stream(client, **stream)
+        await add_consumer(client, "SAME", "by-hand")
+        for number in range(10):
+            await client.jetstream().publish("orders.new", str(number).encode())
+
+    with_client(cluster, plant)
+    deploy = tmp_path / "deploy"
+    deploy.mkdir()
+    declared = {
+        "1-copy": {"name": "COPY", "storage": "file", "sources": [{"name": "BILLS"}]},
+        "2-bills": {"name": "BILLS", "subjects": ["bills.>"], "storage": "file"},
+        "3-old": OLD | {"subjects": ["orders.>"], "max_msgs": 4, "max_age": HOUR_NS},
+        "4-same": SAME,
+        "5-events": EVENTS | {"retention": "interest"},
+        "6-reader": READER,
+    }
+    for name, content in declared.items():
+        (deploy / f"{name}.json").write_text(json.dumps(content))
+
+    asked = ("-s", cluster.url("app"), "--samples", "1", "--manifest", str(deploy))
+    _, report = check(*asked)
+    jsonschema.validate(report, SCHEMA)
+    change = report["change"]
+    order = [(step["action"], step["subject"]["name"]) for step in change["steps"]]
+    assert sorted(order) == [
+        ("create", "BILLS"),
+        ("create", "COPY"),
+        ("create", "reader"),
+        ("update", "EVENTS"),
+        ("update", "OLD"),
+    ]
+    place = {name: number for number, (_, name) in enumerate(order)}
+    assert place["OLD"] < place["BILLS"] < place["COPY"], "a subject is given up before it is taken, then copied"
+    assert place["reader"] < place["EVENTS"], "interest retention needs the consumer first"
+    old = change["steps"][place["OLD"]]
+    assert old["messages"] == 10
+    assert "the oldest 6 are deleted" in old["at_stake"]
+    assert {one["field"]: (one["before"], one["after"]) for one in old["fields"]} == {
+        "subjects": ("orders.>, bills.>", "orders.>"),
+        "max_msgs": ("-1", "4"),
+        "max_age": ("0s", "1h"),
+    }
+    assert change["steps"][place["BILLS"]]["at_stake"] == ""
+    assert change["unchanged"] == 1
+    names = {(one["kind"], one["name"]) for one in change["undeclared"]}
+    assert names == {("stream", "FORGOTTEN"), ("consumer", "by-hand")}
+
+    text = jsdoctor("check", *asked, "--format", "markdown", "--max-examples", "0", cwd=tmp_path).stdout
+    assert "### Change · 2 create, 3 update" not in text
+    assert "### Change · 3 create, 2 update, 1 unchanged, 2 deployed and in no manifest" in text
+    assert (
+        "| <code>OLD</code> | <code>max&#95;msgs</code>" in text or "<code>max\\_msgs</code> | <code>-1</code>" in text
+    )
+    assert "Change: 3 create, 2 update" in jsdoctor("check", *asked, cwd=tmp_path).stdout
+
+    _, report = check("-s", cluster.url("sys"), *asked[2:])
+    assert [(step["action"], step["subject"]["name"]) for step in report["change"]["steps"]] == order
+    assert report["change"]["incomplete"] == ""
+
+    _, report = check(*asked, "--ignore", "JSD615")
+    [old] = [step for step in report["change"]["steps"] if step["subject"]["name"] == "OLD"]
+    assert old["at_stake"] == "not known", "a rule that did not run found nothing out"
+
+
+def test_without_a_deployment_there_is_no_change(tmp_path: Path) -> None:
+    (tmp_path / "same.json").write_text(json.dumps(SAME))
+    _, report = check("--manifest", str(tmp_path))
+    assert report["change"] is None
