@@ -5,6 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 NATS_CLI := .cache/bin/nats
 LOCKER := .cache/locker
+AXE := .cache/axe/node_modules/axe-core/axe.min.js
 
 # More arguments for pytest: make test ARGS="-k consumer -x"
 ARGS ?=
@@ -18,7 +19,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots axe lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,7 @@ quick: setup ## run the tests of rules, parsers and engine alone, which take abo
 	  tests/test_packet_rules.py tests/test_architecture.py tests/test_subjects.py
 
 nightly: setup servers natscli ## run the slow matrix
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe || echo 'no axe-core: see above'; fi
 	$(BIN)/pytest -m nightly $(ARGS)
 
 coverage: setup servers ## run the tests and report which lines of jsdoctor/ they reach
@@ -113,6 +115,13 @@ screenshots: setup ## write pictures of the HTML report: make screenshots SHOTS=
 	$(BIN)/python -m tests.html.screenshots $(SHOTS)
 
 SHOTS ?= /tmp/jsdoctor-screenshots
+
+axe: $(AXE) ## install axe-core, which tests/html/test_accessibility.py needs (needs npm)
+
+$(AXE): tests/html/axe/package-lock.json
+	@mkdir -p .cache/axe && cp tests/html/axe/package.json tests/html/axe/package-lock.json .cache/axe/
+	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix .cache/axe
+	@touch $@
 
 # The lock is resolved for every platform and every Python from 3.11 on.
 lock: ## resolve requirements/*.txt anew

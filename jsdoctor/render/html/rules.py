@@ -42,7 +42,7 @@ def pages_of(found: Mapping[str, Rule]) -> list[RulePage]:
 def _page(rule: Rule, known: frozenset[str]) -> RulePage:
     text = "\n".join(printable(line) for line in rule.body.strip().split("\n"))
     written = _CODE.sub(lambda code: _link(code[0], known), _markdown().render(text))
-    body = Markup(written.replace("<h2>", "<h4>").replace("</h2>", "</h4>"))  # noqa: S704 - escaped by markdown-it
+    body = Markup(written.replace("<h2>", "<h3>").replace("</h2>", "</h3>"))  # noqa: S704 - escaped by markdown-it
     return RulePage(rule.code, rule.slug, rule.title, rule.severity.value, body)
 
 

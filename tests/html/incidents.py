@@ -1,0 +1,56 @@
+"""Six incidents as the report shows them, from real logs, recordings, captures and manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.cli.targets import OutputTarget
+from jsdoctor.model.evidence import EvidenceSet
+from tests.cli.invoke import jsdoctor
+from tests.evidence import cases, evidence_of
+from tests.html.pages import html, report_of_logs
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "fixtures"
+
+
+def _logs(where: Path) -> Callable[[Path], None]:
+    def write(file: Path) -> None:
+        file.write_text(html(report_of_logs(where)), encoding="utf-8")
+
+    return write
+
+
+def _recording(code: str, about: str | None) -> Callable[[Path], None]:
+    """The first case of a rule that fires, judged by all rules; None: its recording without the edits."""
+
+    def write(file: Path) -> None:
+        case = next(one for one in cases(code) if one["kind"] == "fires" and (about is None or about in one["about"]))
+        if about is None:
+            case = {**case, "edit": []}
+        judging = open_judging(JudgeRequest(isolated=True, outputs=(OutputTarget("html", file),)))
+        evidence: EvidenceSet = evidence_of(case)
+        file.write_text(html(judging.report(evidence, (), "")), encoding="utf-8")
+
+    return write
+
+
+def _checked(option: str, path: Path) -> Callable[[Path], None]:
+    def write(file: Path) -> None:
+        done = jsdoctor("check", "--isolated", option, str(path), "-o", str(file), cwd=file.parent)
+        assert done.returncode in (0, 1), done.stderr
+
+    return write
+
+
+INCIDENTS: dict[str, Callable[[Path], None]] = {
+    "lost-quorum": _logs(FIXTURES / "JSD106" / "logs"),
+    "lag": _recording("JSD402", ""),
+    "storm": _logs(FIXTURES / "logs" / "2.12.8"),
+    "packets": _checked("--pcap", FIXTURES / "captures" / "own-slow-consumer.pcap.gz"),
+    "manifests": _checked("--manifest", FIXTURES / "manifests" / "nack"),
+    "healthy": _recording("JSD402", None),
+}
+"""The name of each incident, with what writes its page to a file."""
