@@ -15,7 +15,7 @@ from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.evidence import gather_live
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
-from jsdoctor.cli.logs.captured import LogSelection, log_gaps, log_members, select_logs
+from jsdoctor.cli.logs.captured import LogSelection, log_gaps, log_members, searched_for, select_logs
 from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
@@ -111,6 +111,7 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         servers=_servers(evidence),
         redactions=clean.counts,
         logs=logs,
+        signatures=searched_for() if logs else (),
     )
     size = write_bundle(request.output, members, request.force)
     missing = (*(gap for gap in evidence.gaps if gap.requested), *log_gaps([log.note for log in logs]))

@@ -52,13 +52,14 @@ class Collected:
 def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
     captured: tuple[CapturedLog, ...] = ()
+    searched: tuple[str, ...] = ()
     if request.window is not None and not (request.logs or request.history or request.bundle):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
         collected = _in_metrics(request, judging)
     elif request.names_a_deployment:
         gathered, pasted = _gathered(request, judging)
-        captured = gathered.logs
+        captured, searched = gathered.logs, gathered.signatures
         evidence = assemble(gathered.samples)
         evidence = with_unseen(evidence, [pasted]) if pasted else evidence
         seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
@@ -67,7 +68,7 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     else:
         collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
     collected = replace(collected, evidence=with_gaps(collected.evidence, request.unrecognised))
-    with progress(judging.request.quiet) as show, _with_logs(request, captured) as logs_to_read:
+    with progress(judging.request.quiet) as show, _with_logs(request, captured, searched) as logs_to_read:
         if request.window is not None and request.bundle is not None and logs_to_read is None and not request.history:
             raise UsageProblem(f"--since and --until narrow logs, and {request.bundle} has none", "leave them out")
         request = replace(request, logs=logs_to_read)
@@ -87,14 +88,14 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
 
 
 def _with_logs(
-    request: EvidenceRequest, captured: tuple[CapturedLog, ...]
+    request: EvidenceRequest, captured: tuple[CapturedLog, ...], searched: tuple[str, ...]
 ) -> AbstractContextManager[LogRequest | None]:
     """The logs that were given and those of the bundle, which are files while the context lasts."""
     if not captured:
         return nullcontext(request.logs)
     from jsdoctor.cli.logs.captured import with_captured_logs
 
-    return with_captured_logs(request.logs, captured, str(request.bundle))
+    return with_captured_logs(request.logs, captured, str(request.bundle), searched)
 
 
 def _in_metrics(request: EvidenceRequest, judging: Judging) -> Collected:

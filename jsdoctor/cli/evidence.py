@@ -29,7 +29,8 @@ from jsdoctor.parse.logins import of_several_logins
 class Gathered:
     """Raw samples, where they came from, and the problem that kept us from them, if there was one.
 
-    `captured_at` is when they were captured, None when it was just now. `logs` are those of a bundle.
+    `captured_at` is when they were captured, None when it was just now. `logs` are those of a bundle, and
+    `signatures` what they were searched for.
     """
 
     samples: tuple[Sample, ...]
@@ -37,6 +38,7 @@ class Gathered:
     problem: Problem | None = None
     captured_at: datetime | None = None
     logs: tuple[CapturedLog, ...] = ()
+    signatures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +116,13 @@ def _shown(monitor: Sequence[str]) -> list[str]:
 def gather_bundle(path: Path) -> Gathered:
     """Read what was captured. Raises UsageProblem where there is no such file."""
     try:
-        created, samples, logs = read_bundle(path)
+        created, samples, logs, signatures = read_bundle(path)
     except BundleProblem as problem:
         now = datetime.now(UTC)
         unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
         return Gathered((unread,), (Source("bundle", str(path), now),), problem)
-    return Gathered(samples, (Source("bundle", str(path), created),), captured_at=samples[0].taken_at, logs=logs)
+    sources, at = (Source("bundle", str(path), created),), samples[0].taken_at
+    return Gathered(samples, sources, captured_at=at, logs=logs, signatures=signatures)
 
 
 def _gap(kind: str, problem: Problem) -> Gap:

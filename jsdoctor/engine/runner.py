@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from jsdoctor.checks.logs.undecided import is_short, not_cleared, undecided
+from jsdoctor.checks.logs.undecided import clears_nothing, not_cleared, undecided
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.shown import findings_of_shown
@@ -86,14 +86,14 @@ def _run(
     for check in able:
         try:
             said = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
-            found.extend(_without_short_passes(said, check, logs))
+            found.extend(_without_short_passes(said, rule, check, logs))
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
     if of_logs and isinstance(logs, LogEvidence):
         found.extend(undecided(rule, found, logs))
-        if not found and is_short(logs):
-            found.append(not_cleared(logs))
+        if not found and clears_nothing(rule, logs):
+            found.append(not_cleared(rule, logs))
     # Manifests may declare one stream several times, for several environments.
     if len(able) > 1 or Manifests in able[0].kinds:
         found = _one_per_subject(rule, found)
@@ -102,9 +102,11 @@ def _run(
     return [Result(rule, finding) for finding in kept], counts
 
 
-def _without_short_passes(said: Iterable[Finding], check: Check, logs: Evidence | None) -> Iterable[Finding]:
-    """Without what a check of logs passes on a log that is too short to pass anything."""
-    if isinstance(logs, LogEvidence) and LogEvidence in check.required.values() and is_short(logs):
+def _without_short_passes(
+    said: Iterable[Finding], rule: Rule, check: Check, logs: Evidence | None
+) -> Iterable[Finding]:
+    """Without what a check of logs passes on a log that is too short to pass anything, or that misses its lines."""
+    if isinstance(logs, LogEvidence) and LogEvidence in check.required.values() and clears_nothing(rule, logs):
         return [finding for finding in said if finding.outcome is not Outcome.PASS]
     return said
 

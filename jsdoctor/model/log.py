@@ -187,7 +187,11 @@ class LogServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was read from logs: bounded, ordered, equal whatever engine read it."""
+    """Everything that was read from logs: bounded, ordered, equal whatever engine read it.
+
+    `unsearched` names signatures of which lines may be missing, because the lines were selected into a bundle by a
+    release that did not know them, or there were too many: their absence shows nothing.
+    """
 
     files: tuple[LogFile, ...]
     servers: tuple[LogServer, ...] = ()
@@ -203,6 +207,7 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
     offsets: tuple[ServerOffset, ...] = ()
     spells: tuple[Spell, ...] = ()
     omitted: tuple[tuple[str, int], ...] = ()
+    unsearched: tuple[str, ...] = ()
 
     def occurrences(self, *signatures: str) -> tuple[Occurrence, ...]:
         """Occurrences of any of these signatures, in their order here, most lines first."""

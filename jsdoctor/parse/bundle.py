@@ -92,7 +92,7 @@ class ServerNote(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bundle holds. `redactions` counts what was taken out, by kind."""
+    """What a bundle holds. `redactions` counts what was taken out, by kind. `signatures`: looked for in logs."""
 
     format: str
     jsdoctor: str
@@ -103,6 +103,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     samples: tuple[SampleHeader, ...]
     members: tuple[Member, ...]
     logs: tuple[LogNote, ...] = ()
+    signatures: tuple[str, ...] = ()
 
 
 class _Header(msgspec.Struct):
@@ -120,6 +121,7 @@ def encode_bundle(
     servers: Sequence[ServerNote] = (),
     redactions: Mapping[str, int] | None = None,
     logs: Sequence[CapturedLog] = (),
+    signatures: Sequence[str] = (),
 ) -> list[tuple[str, bytes]]:
     """The members of a bundle by name, the manifest first. `version` is that of the jsdoctor that writes."""
     members: list[Member] = []
@@ -138,6 +140,7 @@ def encode_bundle(
         samples=tuple(SampleHeader(sample.taken_at, sample.gaps) for sample in samples),
         members=tuple(members),
         logs=tuple(log.note for log in logs),
+        signatures=tuple(signatures),
     )
     bodies += [(log.note.name, log.text) for log in logs]
     return [(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1)), *bodies]

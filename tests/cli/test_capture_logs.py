@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,52 @@ def test_a_window_keeps_what_lies_in_it(site: tuple[Path, str]) -> None:
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(top / "b.zip") as archive:
         assert json.loads(archive.read("manifest.json"))["logs"] == []
+
+
+def outcomes(report: Json) -> dict[str, str]:
+    return {rule["code"]: rule["outcome"] for rule in report["rules"]}
+
+
+def repacked(bundle: Path, change: Callable[[Json], None]) -> None:
+    """The bundle with another manifest, as `c.zip`."""
+    with zipfile.ZipFile(bundle) as archive, zipfile.ZipFile(bundle.with_name("c.zip"), "w") as changed:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "manifest.json":
+                manifest = json.loads(content)
+                change(manifest)
+                content = json.dumps(manifest).encode()
+            changed.writestr(name, content)
+
+
+def test_rules_pass_on_a_bundle_as_on_its_logs_and_not_where_lines_are_missing(site: tuple[Path, str]) -> None:
+    """A long log of which few lines are kept is no short log; lines that nobody searched for are no absence."""
+    top, url = site
+    quiet = [f"[1] 2026/11/20 10:00:{second:02}.000000 [INF] Trace is on\n" for second in range(50)]
+    (top / "quiet.log").write_text("".join(quiet))
+    words = ("-s", url, "--samples", "1", "--logs", "quiet.log")
+    assert jsdoctor("capture", "-o", "b.zip", *words, cwd=top).returncode == 0
+    whole, bundle = outcomes(checked(top, "--logs", "quiet.log")), top / "b.zip"
+    passed = {code for code, outcome in whole.items() if outcome == "pass"}
+    assert len(passed) > 10
+    kept = outcomes(checked(top, "--bundle", "b.zip"))
+    assert {code for code in passed if kept[code] != "pass"} == set()
+    repacked(bundle, lambda manifest: manifest.update(signatures=[]))
+    unknown = outcomes(checked(top, "--bundle", "c.zip"))
+    undecided = {code for code in passed if unknown[code] == "not_evaluated"}
+    assert len(undecided) > 10
+    repacked(bundle, lambda manifest: manifest["logs"][0].update(left_out=3))
+    cut = outcomes(checked(top, "--bundle", "c.zip"))
+    assert {cut[code] for code in undecided} == {"not_evaluated"}
+
+
+def test_lines_that_repeat_very_often_can_be_read_again(site: tuple[Path, str]) -> None:
+    """They shrink to less than readers of archives take for honest."""
+    top, url = site
+    (top / "same.log").write_text("[1] 2026/11/20 10:00:00.000000 [ERR] the same words again and again\n" * 20_000)
+    words = ("-s", url, "--samples", "1", "--logs", "same.log")
+    assert jsdoctor("capture", "-o", "b.zip", *words, cwd=top).returncode == 0
+    assert [gap for gap in checked(top, "--bundle", "b.zip")["gaps"] if gap["kind"] == "bundle"] == []
 
 
 @pytest.mark.parametrize("change", ["text", "gone"])

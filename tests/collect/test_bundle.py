@@ -88,14 +88,14 @@ def test_what_was_written_is_read(name: str, tmp_path: Path) -> None:
     samples = samples_of(name)
     path = tmp_path / "b.zip"
     size = write_bundle(path, encode_bundle(samples, created=NOW, version="0.1.0", redactions={"jwt": 2}))
-    assert read_bundle(path) == (NOW, samples, ())
+    assert read_bundle(path) == (NOW, samples, (), ())
     assert path.stat().st_size == size
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read(MANIFEST))["redactions"] == {"jwt": 2}
 
 
 def test_gaps_travel(bundle: Callable[[bytes], Path]) -> None:
-    _, samples, _ = read_bundle(bundle(zipped(members_of())))
+    _, samples, *_ = read_bundle(bundle(zipped(members_of())))
     assert samples[0].gaps == (GAP,)
 
 
@@ -317,7 +317,7 @@ def test_a_long_list_of_members_is_not_read(bundle: Callable[[bytes], Path], mon
 def test_a_missing_member_is_a_gap(bundle: Callable[[bytes], Path]) -> None:
     members = members_of()
     del members[MEMBER]
-    _, samples, _ = read_bundle(bundle(zipped(members)))
+    _, samples, *_ = read_bundle(bundle(zipped(members)))
     (gap,) = samples[1].gaps
     assert gap.requested
     assert MEMBER in gap.reason
@@ -325,7 +325,7 @@ def test_a_missing_member_is_a_gap(bundle: Callable[[bytes], Path]) -> None:
 
 
 def test_what_a_later_version_may_ask_is_a_gap(bundle: Callable[[bytes], Path]) -> None:
-    _, samples, _ = read_bundle(bundle(with_manifest(_set("members.0.endpoint", "TOMORROWZ"))))
+    _, samples, *_ = read_bundle(bundle(with_manifest(_set("members.0.endpoint", "TOMORROWZ"))))
     (gap,) = [gap for gap in samples[0].gaps if gap != GAP]
     assert "TOMORROWZ" in gap.reason
 
@@ -356,7 +356,7 @@ def test_hostile_replies_are_gaps(body: bytes, bundle: Callable[[bytes], Path]) 
     manifest = json.loads(members[MANIFEST])
     entry = next(member for member in manifest["members"] if member["name"] == MEMBER)
     entry["size"], entry["sha256"] = len(body), sha256(body).hexdigest()
-    _, samples, _ = read_bundle(bundle(zipped(members | {MANIFEST: json.dumps(manifest).encode(), MEMBER: body})))
+    _, samples, *_ = read_bundle(bundle(zipped(members | {MANIFEST: json.dumps(manifest).encode(), MEMBER: body})))
     assert any(gap.requested for gap in assemble(samples).gaps)
 
 
@@ -384,7 +384,7 @@ def test_damaged_archives(data: st.DataObject, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     path.write_bytes(content)
     try:
-        _, samples, _ = read_bundle(path)
+        _, samples, *_ = read_bundle(path)
     except BundleProblem:
         return
     assemble(samples)

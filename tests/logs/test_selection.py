@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.selection import MAX_KEPT_BYTES, LineSelection
+from jsdoctor.parse.logs.selection import MAX_KEPT_BYTES, LineSelection, signature_identity, unsearched
 from tests.log_cases import (
     evidence_of_files,
     healthy_logs,
@@ -111,3 +112,33 @@ def test_what_has_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     selection.finish()
     assert len(selection.text) <= 200 < MAX_KEPT_BYTES
     assert selection.kept + selection.left_out == 20
+
+
+def test_texts_of_trace_lines_are_left_out() -> None:
+    """They quote payloads and logins. Such a line can be the first, the last, stand beside a minute, or quote ERR."""
+    payload = 'cid:5 - <<- MSG_PAYLOAD: ["planted [ERR] Slow Consumer Detected"]'
+    lines = [plain(number, payload, minute=number).replace("[INF]", "[TRC]") for number in range(4)]
+    found = kept(*lines)
+    assert len(found) == 4
+    assert all(line.endswith("[TRC] [text left out]") for line in found)
+
+
+def test_texts_of_wrapped_trace_lines_are_left_out() -> None:
+    inner = plain(1, "<<- MSG_PAYLOAD: planted").replace("[INF]", "[TRC]")
+    wrapped = json.dumps({"log": f"{inner}\n", "stream": "stderr", "time": "2026-11-20T10:00:01Z"})
+    assert "planted" not in "".join(kept(wrapped, '{"level":"debug","ts":"2026-11-20T10:00:01Z","msg":"planted"}'))
+
+
+def test_lines_that_a_rule_wants_of_debug_stay() -> None:
+    wanted = next(
+        line for one in settings().signatures if "DBG" in one.levels for line in one.examples if "[DBG]" in line
+    )
+    assert kept(wanted) == [wanted]
+
+
+def test_what_was_not_searched_for_is_known() -> None:
+    signatures = settings().signatures
+    every = [signature_identity(one) for one in signatures]
+    assert unsearched(every, signatures, left_out=False) == ()
+    assert unsearched(every[1:], signatures, left_out=False) == (signatures[0].name,)
+    assert len(unsearched(every, signatures, left_out=True)) == len(signatures)

@@ -26,8 +26,24 @@ def is_short(logs: LogEvidence) -> bool:
     return lines < SHORT_LOG_LINES and not any(run.started and run.ready for run in logs.runs)
 
 
-def not_cleared(logs: LogEvidence) -> Finding:
-    """What a rule ends with that finds nothing in a short log."""
+def clears_nothing(rule: Rule, logs: LogEvidence) -> bool:
+    """Whether a rule that finds nothing in these logs has not been answered: too short, or lines may be missing."""
+    return is_short(logs) or bool(_missing(rule, logs))
+
+
+def _missing(rule: Rule, logs: LogEvidence) -> list[str]:
+    return [signature.name for signature in rule.signatures if signature.name in logs.unsearched]
+
+
+def not_cleared(rule: Rule, logs: LogEvidence) -> Finding:
+    """What a rule ends with that finds nothing in logs that clear nothing."""
+    missing = _missing(rule, logs)
+    if missing:
+        return unknown(
+            CLUSTER,
+            f"nothing about it is in the log lines of the bundle, which do not have every line of {missing[0]}",
+            "capture again with this version and a shorter --since, or give the logs themselves: --logs PATH",
+        )
     lines = sum(file.server_lines + file.client_lines for file in logs.files)
     return unknown(
         CLUSTER,

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jsdoctor.cli.logs.options import LogRequest
+from jsdoctor.cli.logs.options import LogRequest, Selected
 from jsdoctor.cli.logs.progress import LogProgress
 from jsdoctor.cli.rulebook import open_rulebook
 from jsdoctor.cli.window import window_of
@@ -21,8 +21,10 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log_scan import ScanSettings
+from jsdoctor.model.rule import Signature
 from jsdoctor.model.window import Window
 from jsdoctor.parse.bundle import CapturedLog, LogNote, captured_log
+from jsdoctor.parse.logs.selection import signature_identity
 
 _NS_PER_US = 1000
 
@@ -49,9 +51,17 @@ def select_logs(wanted: LogSelection, show: Callable[[str], None]) -> list[Selec
     show("looking for logs")
     plan = discover(wanted.paths)
     plan = narrowed(plan, wanted.window).plan if wanted.window else plan
-    rules = open_rulebook().rules
-    settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
+    settings = ScanSettings(signatures=_signatures())
     return selected_logs(settings, plan, LogProgress(show, sum(part.size for part in plan.files)))
+
+
+def searched_for() -> tuple[str, ...]:
+    """The identities of all signatures: a reader with others knows that their absence shows nothing."""
+    return tuple(map(signature_identity, _signatures()))
+
+
+def _signatures() -> tuple[Signature, ...]:
+    return tuple(signature for rule in open_rulebook().rules for signature in rule.signatures)
 
 
 def log_members(selected: Sequence[SelectedLog], texts: Sequence[bytes]) -> list[CapturedLog]:
@@ -88,7 +98,7 @@ def log_gaps(notes: Sequence[LogNote]) -> Iterator[Gap]:
 
 @contextmanager
 def with_captured_logs(
-    request: LogRequest | None, logs: Sequence[CapturedLog], bundle: str
+    request: LogRequest | None, logs: Sequence[CapturedLog], bundle: str, searched: Sequence[str] = ()
 ) -> Iterator[LogRequest | None]:
     """The request with the logs of a bundle added to it. They are files while the context lasts."""
     if not logs:
@@ -96,12 +106,15 @@ def with_captured_logs(
         return
     with TemporaryDirectory(prefix="jsdoctor-logs-") as directory:
         names: dict[str, str] = {}
+        unkept: dict[str, int] = {}
         for number, log in enumerate(logs, 1):
             path = Path(directory) / f"{number:05}.log"  # never a name that the bundle gives
             path.write_bytes(log.text)
             written_ns = min(log.note.written_us, 1 << 52) * _NS_PER_US
             os.utime(path, ns=(written_ns, written_ns))
             names[str(path)] = f"{bundle}!{log.note.path[:200].lstrip('/')}"
+            unkept[names[str(path)]] = max(log.note.lines - log.note.kept, 0)
         given = request or LogRequest(paths=())
         gaps = tuple(log_gaps([log.note for log in logs]))
-        yield replace(given, paths=(*given.paths, *names), names=names, gaps=gaps)
+        selected = Selected(tuple(searched), any(log.note.left_out or not log.text for log in logs), unkept)
+        yield replace(given, paths=(*given.paths, *names), names=names, gaps=gaps, selected=selected)

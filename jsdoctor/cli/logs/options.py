@@ -21,6 +21,19 @@ _NOT_WITH_STATE = {
 _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
 
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What is known of logs of which only selected lines are read.
+
+    `signatures` are identities of those they were searched for, `incomplete` tells that such lines are missing as well,
+    `unkept` how many other lines each log has, by its name in reports.
+    """
+
+    signatures: tuple[str, ...]
+    incomplete: bool
+    unkept: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
     """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit.
@@ -39,6 +52,7 @@ class LogRequest:
     batch: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
+    selected: Selected | None = None
 
 
 def log_options(params: Mapping[str, Any]) -> LogRequest | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.logs.options import LogRequest
+from jsdoctor.cli.logs.options import LogRequest, Selected
 from jsdoctor.cli.logs.scanning import scan_logs
 from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
@@ -19,6 +21,7 @@ from jsdoctor.model.report import Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
+from jsdoctor.parse.logs.selection import unsearched
 from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import listed
 
@@ -33,6 +36,7 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     plan = cut.plan if cut else plan
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, how = scan_logs(request, settings, plan, show)
+    evidence = _of_selected(evidence, request.selected, settings) if request.selected else evidence
     gaps = (*request.gaps, *(_gap(file) for file in evidence.files if file.problem), *_window_gaps(shown, request, cut))
     sources = tuple(Source("logs", path, started) for path in shown)
     headline = _headline(evidence, how) + (_window_words(request.window, cut) if cut else "")
@@ -40,6 +44,22 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
         nothing = _no_log_lines(shown, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
     return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
+
+
+def _of_selected(evidence: LogEvidence, selected: Selected, settings: ScanSettings) -> LogEvidence:
+    """The evidence with the lines that were searched and not kept, and the signatures whose absence shows nothing."""
+    return replace(
+        evidence,
+        files=tuple(_with_unkept(file, selected.unkept.get(file.path, 0)) for file in evidence.files),
+        unsearched=unsearched(selected.signatures, settings.signatures, selected.incomplete),
+    )
+
+
+def _with_unkept(file: LogFile, lines: int) -> LogFile:
+    """Lines that were not kept count as those that were: as a server's, or as a client's where no server's is known."""
+    if file.server_lines:
+        return replace(file, server_lines=file.server_lines + lines)
+    return replace(file, client_lines=file.client_lines + lines) if file.client_lines else file
 
 
 def _gap(file: LogFile) -> Gap:

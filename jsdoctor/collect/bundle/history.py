@@ -36,7 +36,7 @@ def read_history(directory: Path, before: datetime) -> tuple[list[Earlier], list
     gaps: list[Gap] = []
     for path in thinned(paths):
         try:
-            _, samples, _ = read_bundle(path)
+            samples = read_bundle(path).samples
         except (BundleProblem, UsageProblem) as problem:
             gaps.append(Gap("history", CLUSTER, problem.message, problem.hint))
             continue

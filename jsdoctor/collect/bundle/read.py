@@ -37,6 +37,7 @@ class Captured(NamedTuple):
     created: datetime
     samples: tuple[Sample, ...]
     logs: tuple[CapturedLog, ...] = ()
+    signatures: tuple[str, ...] = ()
 
 
 def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> Captured:
@@ -75,7 +76,8 @@ def _bundle(container: Container) -> Captured:
     manifest = decode_manifest(container.content(MANIFEST, MAX_MANIFEST_BYTES))
     listed = [*(member.name for member in manifest.members), *(log.name for log in manifest.logs)]
     bodies = {name: container.content(name) for name in listed if name in container and name != MANIFEST}
-    return Captured(manifest.created, decode_samples(manifest, bodies), decode_logs(manifest, bodies))
+    samples, logs = decode_samples(manifest, bodies), decode_logs(manifest, bodies)
+    return Captured(manifest.created, samples, logs, manifest.signatures)
 
 
 def _archive(container: Container) -> Captured:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from jsdoctor.collect.bundle.container import MAX_RATIO
 from jsdoctor.collect.problems import UsageProblem
 
+_LARGE_BYTES = 1 << 20
 _PLACE = "choose another place with -o"
 
 
@@ -51,7 +54,12 @@ def write_bundle(path: Path, members: Iterable[tuple[str, bytes]], force: bool =
 def _write_zip(file: object, members: Iterable[tuple[str, bytes]]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
         for name, content in members:
-            archive.writestr(name, content)
+            archive.writestr(name, content, zipfile.ZIP_STORED if _shrinks_too_much(content) else None)
+
+
+def _shrinks_too_much(content: bytes) -> bool:
+    """Whether readers would take the packed member for an attack: a log may repeat one line very often."""
+    return len(content) > _LARGE_BYTES and len(zlib.compress(content, 1)) * (MAX_RATIO // 2) < len(content)
 
 
 def _sync_directory(directory: Path) -> None:

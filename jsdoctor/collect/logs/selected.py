@@ -11,7 +11,8 @@ from jsdoctor.collect.logs.part import Scanner
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.scan import PartScan
-from jsdoctor.parse.logs.selection import LineSelection
+from jsdoctor.parse.logs.selection import MAX_KEPT_IN_ALL_BYTES, LineSelection
+from jsdoctor.parse.logs.stamp import year_of
 
 
 class SelectedLog(msgspec.Struct, frozen=True):
@@ -44,14 +45,15 @@ class _Selecting(Scanner):
 
     def _scan(self, part: Part, context: bytes = b"") -> PartScan:
         del context  # only the scan needs what stands before a part
-        return _Selection(part, self._matcher, self.logs)  # type: ignore[return-value]  # it takes the same calls
+        room = MAX_KEPT_IN_ALL_BYTES - sum(len(log.text) for log in self.logs)
+        return _Selection(part, LineSelection(self._matcher, room, year_of(part.mtime_us)), self.logs)  # type: ignore[return-value]  # it takes the same calls
 
 
 class _Selection:
     """Takes the calls that the scan of a part takes."""
 
-    def __init__(self, part: Part, matcher: Matcher, logs: list[SelectedLog]) -> None:
-        self._part, self._logs, self._selection = part, logs, LineSelection(matcher)
+    def __init__(self, part: Part, selection: LineSelection, logs: list[SelectedLog]) -> None:
+        self._part, self._logs, self._selection = part, logs, selection
 
     def feed(self, block: bytes, _base: int) -> Iterator[Row]:
         """Take a block."""

@@ -8,15 +8,24 @@ quiet minute would look like a gap in the log.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from hashlib import sha256
 
+from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.candidates import begins_at_once
+from jsdoctor.parse.logs.line import read_line
 from jsdoctor.parse.logs.matcher import Matcher
 
 MAX_KEPT_BYTES = 32 << 20
 """Of one file no more is kept; further lines are counted."""
 
+MAX_KEPT_IN_ALL_BYTES = 192 << 20
+"""Of all files together. A bundle may unpack to 512 MiB."""
+
 _CONTINUED = 50
+_QUIET = re.compile(rb"\[(?:TRC|DBG)\] |\"(?:level|severity|lvl)\" ?: ?\"(?:trace|debug)", re.IGNORECASE)
+_QUIET_WITHIN = 400
+_LEFT_OUT = b"[text left out]"
 _LOUD = re.compile(
     rb"\b(?:WRN|ERR|FTL|WARN|WARNING|ERROR|FATAL|PANIC|CRITICAL)\b|^panic: |^goroutine |^Traceback "
     rb"|(?:level|severity|lvl)\"? ?[:=] ?\"?(?:warn|err|fatal|panic|crit)",
@@ -28,8 +37,9 @@ _TIME = re.compile(rb"^[^\n]{0,80}?(\d\d:\d\d):(\d\d)", re.MULTILINE)
 class LineSelection:
     """Takes a file block by block, each of whole lines, and keeps what is worth it in `text`."""
 
-    def __init__(self, matcher: Matcher) -> None:
-        self._matcher = matcher
+    def __init__(self, matcher: Matcher, room: int | None = None, year: int = 1970) -> None:
+        self._matcher, self._year = matcher, year
+        self._room = MAX_KEPT_BYTES if room is None else min(room, MAX_KEPT_BYTES)
         self._text = bytearray()
         self._dated = self._last = b""
         self._minute = self._second = b""
@@ -61,12 +71,26 @@ class LineSelection:
             self._last = b""
 
     def _keep(self, line: bytes) -> None:
-        line = line.rstrip(b"\r\n") + b"\n"
-        if len(self._text) + len(line) > MAX_KEPT_BYTES:
+        line = self._without_payload(line.rstrip(b"\r\n")) + b"\n"
+        if len(self._text) + len(line) > self._room:
             self.left_out += 1
             return
         self._text += line
         self.kept += 1
+
+    def _without_payload(self, line: bytes) -> bytes:
+        """The line without the text of debug and trace, which quotes payloads and logins of clients.
+
+        The text stays where it is one that a rule wants.
+        """
+        if not _QUIET.search(line, 0, _QUIET_WITHIN):
+            return line
+        told = read_line(line, self._year)
+        if told.level not in ("", "TRC", "DBG") or self._matcher.match(told.server, told.level, told.text):
+            return line
+        if told.text and line.endswith(told.text):
+            return line[: -len(told.text)] + _LEFT_OUT
+        return _LEFT_OUT
 
     def _known(self, block: bytes) -> Iterator[int]:
         """Where lines begin that have the words of a signature."""
@@ -95,6 +119,18 @@ class LineSelection:
             before = found.start()
         if before >= 0:
             self._dated = block[before : _line_end(block, before)]
+
+
+def signature_identity(signature: Signature) -> str:
+    """The name of a signature and a digest of what it matches: a changed pattern is another signature."""
+    parts = (signature.contains, signature.pattern, signature.source.value, *signature.levels)
+    return f"{signature.name}:{sha256('|'.join(parts).encode()).hexdigest()[:8]}"
+
+
+def unsearched(searched: Collection[str], signatures: Collection[Signature], left_out: bool) -> tuple[str, ...]:
+    """Names of the signatures whose lines may be missing among selected ones."""
+    known = {*searched}
+    return tuple(one.name for one in signatures if left_out or signature_identity(one) not in known)
 
 
 def _line_start(block: bytes, offset: int) -> int:
