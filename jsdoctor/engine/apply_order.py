@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jsdoctor.model.change import Action
+from jsdoctor.model.change import ChangeAction
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.subjects import subjects_overlap
@@ -15,7 +15,7 @@ class Planned(NamedTuple):
     """What the order needs of a step. `before` and `after` are configurations of a stream, None where there is none."""
 
     subject: Subject
-    action: Action
+    action: ChangeAction
     before: StreamConfig | None = None
     after: StreamConfig | None = None
 
@@ -54,7 +54,11 @@ def _reason(step: Planned, other: Planned) -> str:
 
 
 def _consumer_waits(step: Planned, other: Planned) -> str:
-    if other.subject.kind != "stream" or other.subject.name != step.subject.stream or step.action is Action.DELETE:
+    if (
+        other.subject.kind != "stream"
+        or other.subject.name != step.subject.stream
+        or step.action is ChangeAction.DELETE
+    ):
         return ""
     return "" if _becomes_interest(other) else f"after its stream {other.subject.name}"
 
@@ -62,7 +66,7 @@ def _consumer_waits(step: Planned, other: Planned) -> str:
 def _stream_waits_for_consumer(step: Planned, other: Planned) -> str:
     if other.subject.stream != step.subject.name:
         return ""
-    if other.action is Action.DELETE:
+    if other.action is ChangeAction.DELETE:
         return f"after the deletion of its consumer {other.subject.name}"
     if _becomes_interest(step):
         return f"after consumer {other.subject.name}: interest retention drops what no consumer asks for"

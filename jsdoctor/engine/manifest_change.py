@@ -11,7 +11,7 @@ import msgspec
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.engine.apply_order import Planned, apply_order
 from jsdoctor.engine.change import Config, comparable
-from jsdoctor.model.change import Action, FieldChange, ManifestChange, Step
+from jsdoctor.model.change import ChangeAction, ChangeStep, FieldChange, ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
@@ -27,7 +27,7 @@ _DELETES = "stream_limits.change_deletes_declared"
 """The check that tells which stored messages a change deletes."""
 _ABSENCE_UNSURE = frozenset({"connection", "server", "stream", "endpoint", "reply"})
 """Kinds of gaps that may hide a stream."""
-_FATES = {Fate.REPLACED: Action.REPLACE, Fate.DELETED: Action.DELETE}
+_FATES = {Fate.REPLACED: ChangeAction.REPLACE, Fate.DELETED: ChangeAction.DELETE}
 _NAMES = ("name", "durable_name")
 _BLIND = "not all of the deployment was seen"
 
@@ -35,7 +35,7 @@ _BLIND = "not all of the deployment was seen"
 class _Draft(NamedTuple):
     """A step before it has its place, and what decides that place. `same`: nothing changes."""
 
-    step: Step
+    step: ChangeStep
     before: StreamConfig | None = None
     after: StreamConfig | None = None
     same: bool = False
@@ -101,25 +101,25 @@ def _settled(declared: DeclaredAsset) -> bool:
     return declared.fate is Fate.KEPT and not declared.mistakes and not declared.unknown
 
 
-def _action(declared: DeclaredAsset, there: bool, unclear: str) -> Action:
+def _action(declared: DeclaredAsset, there: bool, unclear: str) -> ChangeAction:
     if declared.fate is not Fate.KEPT:
         return _FATES[declared.fate]
     if unclear:
-        return Action.UNCLEAR
-    return Action.UPDATE if there else Action.CREATE
+        return ChangeAction.UNCLEAR
+    return ChangeAction.UPDATE if there else ChangeAction.CREATE
 
 
 def _step(
-    declared: DeclaredStream | DeclaredConsumer, action: Action, fields: tuple[FieldChange, ...], unclear: str
-) -> Step:
+    declared: DeclaredStream | DeclaredConsumer, action: ChangeAction, fields: tuple[FieldChange, ...], unclear: str
+) -> ChangeStep:
     reasons = [unclear] if unclear else []
     if declared.unknown:
         reasons.append(f"known after the tool has run: {', '.join(sorted(declared.unknown))}")
     if declared.mistakes:
         reasons.append("its manifest has mistakes: see the findings")
-    if action is Action.UPDATE and not declared.may_update:
+    if action is ChangeAction.UPDATE and not declared.may_update:
         reasons.append(f"{declared.tool} is told not to update it")
-    return Step(
+    return ChangeStep(
         subject=declared.subject,
         action=action,
         file=declared.place.file,
@@ -159,17 +159,17 @@ class _Stakes:
         )
         self._found = {one.finding.subject: one.finding for one in results if _DELETES in one.rule.checks}
 
-    def onto(self, step: Step, why: str) -> Step:
+    def onto(self, step: ChangeStep, why: str) -> ChangeStep:
         """The step with what it deletes, and the reason for its place."""
         reason = "; ".join(part for part in (step.reason, why) if part)
         return msgspec.structs.replace(step, at_stake=self._of(step), reason=reason)
 
-    def _of(self, step: Step) -> str:
-        if step.action is Action.CREATE:
+    def _of(self, step: ChangeStep) -> str:
+        if step.action is ChangeAction.CREATE:
             return ""
         found = self._found.get(step.subject)
         if found is None:
-            return "" if self._judged and step.action is not Action.UNCLEAR else "not known"
+            return "" if self._judged and step.action is not ChangeAction.UNCLEAR else "not known"
         return found.message if found.outcome is Outcome.FAIL else f"not known: {found.message}"
 
 

@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.model.finding import Subject
 
 
-class Action(StrEnum):
+class ChangeAction(StrEnum):
     """What happens to a stream or consumer. `UNCLEAR`: the evidence does not tell."""
 
     CREATE = "create"
@@ -28,7 +28,7 @@ class FieldChange(msgspec.Struct, frozen=True):
     after: str
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeStep(msgspec.Struct, frozen=True, kw_only=True):
     """One stream or consumer that changes, and the line of the manifest that declares it.
 
     `messages` is what the stream stores now (None: not known, or a consumer). `at_stake` says what of it is deleted;
@@ -36,7 +36,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     subject: Subject
-    action: Action
+    action: ChangeAction
     file: str
     line: int
     fields: tuple[FieldChange, ...] = ()
@@ -52,7 +52,7 @@ class ManifestChange(msgspec.Struct, frozen=True, kw_only=True):
     `incomplete` says why there may be more of them; empty: the list is complete.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     unchanged: int = 0
     undeclared: tuple[Subject, ...] = ()
     incomplete: str = ""
@@ -60,7 +60,7 @@ class ManifestChange(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The change in one line: `1 create, 2 update, 3 unchanged, 1 deployed and in no manifest`."""
         counts = Counter(step.action for step in self.steps)
-        parts = [f"{counts[action]:,} {action}" for action in Action if counts[action]]
+        parts = [f"{counts[action]:,} {action}" for action in ChangeAction if counts[action]]
         parts.append(f"{self.unchanged:,} unchanged")
         if self.undeclared or self.incomplete:
             least = "at least " if self.incomplete else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.model.change import ManifestChange, Step
+from jsdoctor.model.change import ChangeStep, ManifestChange
 from jsdoctor.model.wording import counted
 from jsdoctor.render.markdown_text import bounded, code_text, plain_text, table
 from jsdoctor.render.options import RenderOptions
@@ -19,7 +19,7 @@ def change_sections(change: ManifestChange | None, options: RenderOptions) -> It
     yield f"### Change · {plain_text(change.words())}"
     if change.steps:
         yield "Apply in this order:"
-        heads = ("", "Action", "Subject", "Declared at", "Messages at stake", "Why here")
+        heads = ("", "ChangeAction", "Subject", "Declared at", "Messages at stake", "Why here")
         yield from bounded(heads, [_row(place, step) for place, step in enumerate(change.steps, 1)], options)
         yield from _fields(change, options)
     else:
@@ -27,7 +27,7 @@ def change_sections(change: ManifestChange | None, options: RenderOptions) -> It
     yield from _undeclared(change, options)
 
 
-def _row(place: int, step: Step) -> tuple[str, ...]:
+def _row(place: int, step: ChangeStep) -> tuple[str, ...]:
     held = "" if step.messages is None else f" (of {counted(step.messages, 'message')})"
     stake = f"{step.at_stake}{held}" if step.at_stake else _NOTHING
     return (
