@@ -39,6 +39,12 @@ def _finding(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:
             " server or the network to it is too slow; leader changes and replicas that fall behind follow"
         )
         return finding_of(burst, message, Severity.ERROR if recent else Severity.WARNING)
+    if not any(one.value("kind") for one in burst.found):
+        message = (
+            f"connections were cut off for reading too slowly ({burst.story}); the lines do not tell which: a client"
+            " loses what core NATS sends it meanwhile, a route or leaf node its link"
+        )
+        return finding_of(burst, message, None if recent else Severity.INFO)
     message = (
         f"clients were cut off for reading too slowly ({burst.story}), from {burst.values('address')}{_who(burst)}:"
         " they lost what core NATS sent them meanwhile and had to connect again"
