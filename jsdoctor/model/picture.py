@@ -120,6 +120,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     timeline: Timeline = Timeline()
     rates: tuple[ChartSeries, ...] = ()
     trends: tuple[ChartSeries, ...] = ()
+    stored_rates: tuple[ChartSeries, ...] = ()
+    redeliveries: tuple[ChartSeries, ...] = ()
     usages: tuple[Usage, ...] = ()
     clocks: tuple[ClockOffset, ...] = ()
     leaders: tuple[Leader, ...] = ()

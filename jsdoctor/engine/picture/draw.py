@@ -6,7 +6,7 @@ from jsdoctor.engine.picture.charts import clock_offsets, usages
 from jsdoctor.engine.picture.rates import rates
 from jsdoctor.engine.picture.timeline import timeline
 from jsdoctor.engine.picture.topology import edges, nodes
-from jsdoctor.engine.picture.trends import leaders, trends
+from jsdoctor.engine.picture.trends import leaders, redeliveries, stored_rates, trends
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.picture import Picture
 from jsdoctor.model.report import Report
@@ -18,6 +18,8 @@ def picture(report: Report, evidence: EvidenceSet) -> Picture:
         timeline=timeline(report, evidence),
         rates=rates(report, evidence),
         trends=trends(report, evidence),
+        stored_rates=stored_rates(evidence),
+        redeliveries=redeliveries(evidence),
         usages=usages(evidence),
         clocks=clock_offsets(evidence),
         leaders=leaders(evidence),

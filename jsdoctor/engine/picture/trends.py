@@ -1,16 +1,17 @@
-"""Values over several looks at a deployment: lag with its projection, and who led which group."""
+"""Values over several snapshots of a deployment: lag with its projection, rates, redeliveries, and leaders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import pairwise
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.history import History
 from jsdoctor.model.picture import ChartSeries, Leader
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 
 _MOST = 6
 _GROUPS = 12
@@ -47,6 +48,45 @@ def _lag(history: ConsumerHistory) -> ChartSeries:
         points=points,
         limit=float(limit) if projection and limit else None,
         projection=projection,
+    )
+
+
+def stored_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
+    """Messages that each stream stored per second between snapshots; the streams with most of them."""
+    source = evidence.get(History) or evidence.get(Trend)
+    if not isinstance(source, History | Trend):
+        return ()
+    found = [history for history in source.streams() if history.last.state.last_seq > history.first.state.last_seq]
+    found.sort(key=lambda one: (one.first.state.last_seq - one.last.state.last_seq, one.last.subject.label))
+    return tuple(_rate(history) for history in found[:_MOST])
+
+
+def _rate(history: StreamHistory) -> ChartSeries:
+    """One point for each pair of snapshots, at the later one. A sequence that fell stored nothing that is known."""
+    points = tuple(
+        (
+            microseconds(after.at),
+            max(after.state.last_seq - before.state.last_seq, 0) / max((after.at - before.at).total_seconds(), 1e-3),
+        )
+        for before, after in pairwise(history.readings)
+    )
+    return ChartSeries(name=history.last.subject.label, unit="per_second", points=points)
+
+
+def redeliveries(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
+    """Messages that wait for an acknowledgement after their second delivery or a later one; the most first."""
+    source = evidence.get(History) or evidence.get(Trend)
+    if not isinstance(source, History | Trend):
+        return ()
+    found = [history for history in source.consumers() if any(one.num_redelivered for one in history.readings)]
+    found.sort(key=lambda one: (-max(reading.num_redelivered for reading in one.readings), one.last.subject.label))
+    return tuple(
+        ChartSeries(
+            name=history.last.subject.label,
+            unit="count",
+            points=tuple((microseconds(one.at), float(one.num_redelivered)) for one in history.readings),
+        )
+        for history in found[:_MOST]
     )
 
 

@@ -93,6 +93,10 @@ def charts(picture: Picture) -> Charts:
         lines.append(_lines("Log lines per minute", "by signature, those of findings first", picture.rates))
     if picture.trends:
         lines.append(_lines("Messages that wait for consumers", "dashed: where it is heading", picture.trends))
+    if picture.stored_rates:
+        lines.append(_lines("Messages stored per second", "by stream, between snapshots", picture.stored_rates))
+    if picture.redeliveries:
+        lines.append(_lines("Redelivered, not acknowledged", "messages, by consumer", picture.redeliveries))
     return Charts(
         lines=tuple(lines),
         bars=tuple(map(_bar, picture.usages)),

@@ -111,7 +111,7 @@
     const x = (us) => at.left + (us - from) * scale;
     top.replaceChildren(); body.replaceChildren();
     overview(at);
-    const step = STEPS.find((one) => one * scale >= (at.narrow ? 76 : 96)) || STEPS[STEPS.length - 1];
+    const step = STEPS.find((one) => one * scale >= (at.narrow ? 76 : 96) * (one < 1e6 ? 1.5 : 1)) || STEPS[STEPS.length - 1];
     const ticks = [];
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) ticks.push(t);
     const axis = draw(top, "svg", { height: 24, "aria-hidden": "true" });
