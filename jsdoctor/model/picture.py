@@ -68,13 +68,14 @@ class ChartSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What is used of a limit, both in `unit`."""
+    """What is used of a limit, both in `unit`. `rolls`: what is oldest makes room, so that full is no fault."""
 
     name: str
     what: str
     used: int
     limit: int
     unit: str = "bytes"
+    rolls: bool = False
 
 
 class ClockOffset(msgspec.Struct, frozen=True):

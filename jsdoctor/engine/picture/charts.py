@@ -15,8 +15,9 @@ _MOST = 12
 
 
 def usages(evidence: EvidenceSet) -> tuple[Usage, ...]:
-    """Storage of servers and streams with a limit, the fullest first."""
-    found = sorted((*_of_servers(evidence), *_of_streams(evidence)), key=lambda one: (-one.used / one.limit, one.name))
+    """Storage of servers and streams with a limit, the fullest first; those that discard old messages come last."""
+    every = (*_of_servers(evidence), *_of_streams(evidence))
+    found = sorted(every, key=lambda one: (one.rolls, -one.used / one.limit, one.name))
     return tuple(found[:_MOST])
 
 
@@ -54,7 +55,8 @@ def _of_streams(evidence: EvidenceSet) -> Iterator[Usage]:
     snapshots = evidence.get(SnapshotSeries)
     for stream in snapshots.last.led_streams() if isinstance(snapshots, SnapshotSeries) else ():
         label, config, state = stream.subject.label, stream.config, stream.state
+        rolls = config.discard == "old" and config.retention == "limits"  # others lose what nobody has had
         if config.max_bytes > 0:
-            yield Usage(label, "bytes", state.bytes, config.max_bytes)
+            yield Usage(label, "bytes", state.bytes, config.max_bytes, rolls=rolls)
         if config.max_msgs > 0:
-            yield Usage(label, "messages", state.messages, config.max_msgs, "count")
+            yield Usage(label, "messages", state.messages, config.max_msgs, "count", rolls)

@@ -159,9 +159,10 @@ def _path(places: Sequence[tuple[float, float]]) -> str:
 
 def _bar(usage: Usage) -> Bar:
     part = usage.used / usage.limit
-    grade = "full" if part >= 0.95 else "high" if part >= 0.8 else "ok"
+    grade = "ok" if usage.rolls else "full" if part >= 0.95 else "high" if part >= 0.8 else "ok"
     label = f"{share(part)} · {quantity(usage.used, usage.unit)} of {quantity(usage.limit, usage.unit)}"
-    return Bar(usage.name, usage.what, round(min(part, 1) * 100, 1), grade, label)
+    what = f"{usage.what}, discards old" if usage.rolls else usage.what
+    return Bar(usage.name, what, round(min(part, 1) * 100, 1), grade, label)
 
 
 def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:

@@ -62,7 +62,7 @@ def _head(view: ScreenView) -> list[Line]:
         if view.paused
         else f"next in {max(view.next_check_s, 0):.0f}s"
     )
-    parts = ("jsdoctor watch", view.deployment, to_the_second(view.now), looked, when)
+    parts = ("jsdoctor watch", to_the_second(view.now), looked, when, view.deployment)  # long names last: lines are cut
     lines: list[Line] = [(" · ".join(parts),)]
     if view.problem:
         lines.append((("no report: ", "bold yellow"), view.problem))

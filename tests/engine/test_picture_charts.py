@@ -1,4 +1,4 @@
-"""Charts over time: rates and redeliveries are those of the snapshots."""
+"""Charts of snapshots: rates and redeliveries over time, storage against limits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from jsdoctor.engine.picture.charts import usages
 from jsdoctor.engine.picture.trends import redeliveries, stored_rates
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.snapshot import ClusterSnapshot
+from jsdoctor.model.picture import Picture
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
+from jsdoctor.render.html.charts import charts
 from tests.evidence import evidence_of
 
 BASE = {"base": "three-nodes-2.15.1"}
@@ -64,3 +67,15 @@ def test_redeliveries_are_those_of_each_snapshot(evidence: EvidenceSet) -> None:
 def test_streams_that_stored_nothing_are_not_drawn() -> None:
     first = recorded()
     assert stored_rates(EvidenceSet({Trend: Trend((first, later(first, 10, 0, 0)))}, {})) == ()
+
+
+def test_a_full_stream_that_discards_old_messages_is_no_alarm() -> None:
+    first = recorded()
+    only = replace(first, streams=tuple(stream for stream in first.streams if stream.name == "RING"))
+    found = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((only,))}, {}))
+    [ring] = [one for one in found if one.what == "messages"]
+    assert ring.used == ring.limit
+    [bar] = charts(Picture(usages=(ring,))).bars
+    assert (bar.grade, bar.width) == ("ok", 100)
+    [refusing] = charts(Picture(usages=(replace(ring, rolls=False),))).bars
+    assert refusing.grade == "full"
