@@ -19,10 +19,11 @@ from jsdoctor.cli.option_values import split
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.cli.targets import STDOUT, OutputTarget, resolve, writes_nagios
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
-from jsdoctor.engine.manifest_change import manifest_change
+from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
@@ -44,7 +45,7 @@ from jsdoctor.render.options import RenderOptions
 DEFAULT_MAX_EXAMPLES = 5
 
 _AS_GIVEN = (
-    *("fail_on", "exit_zero", "allow_gaps", "all_findings", "max_examples"),
+    *("fail_on", "exit_zero", "allow_gaps", "all_findings", "drift", "max_examples"),
     *("quiet", "verbose", "color", "config", "isolated", "baseline"),
 )
 
@@ -65,6 +66,7 @@ class JudgeRequest:
     exit_zero: bool = False
     allow_gaps: bool = False
     all_findings: bool = False
+    drift: bool = False
     outputs: tuple[OutputTarget, ...] = STDOUT
     max_examples: int | None = None
     quiet: bool = False
@@ -78,6 +80,8 @@ class JudgeRequest:
 
 def judge_options(given: Mapping[str, Any]) -> JudgeRequest:
     """From what was given for the groups of options about rules, the report (if any) and the configuration."""
+    if given.get("drift") and not given.get("manifest"):
+        raise UsageProblem("--drift compares a deployment with manifests", "name them with --manifest PATH")
     return JudgeRequest(
         select=split(given["select"]),
         extend_select=split(given["extend_select"]),
@@ -122,7 +126,9 @@ class Judging:
         )
         seen_at = max((source.collected_at for source in sources), default=report.started)
         change = manifest_change(evidence, report.results, report.verdicts, report.gaps)
-        report = replace(report, change=change, incidents=incidents(report.failures(), evidence, seen_at))
+        unseen = drift_gaps(change) if self.request.drift else ()
+        report = replace(report, change=change, gaps=(*report.gaps, *unseen))
+        report = replace(report, incidents=incidents(report.failures(), evidence, seen_at))
         if not any(target.format == "html" for target in self.request.outputs):
             return report
         from jsdoctor.engine.picture.draw import picture
@@ -178,7 +184,11 @@ class Judging:
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
         """What the process returns: the same for every format but that of Nagios."""
         judge = nagios_state if writes_nagios(self.request.outputs, None) else exit_code
-        return judge(report, self.fail_on, self.request.exit_zero, self.request.allow_gaps)
+        code = judge(report, self.fail_on, self.request.exit_zero, self.request.allow_gaps)
+        differs = self.request.drift and not self.request.exit_zero and report.change and report.change.differs
+        if not differs or code is ExitCode.INTERNAL:
+            return code
+        return NagiosState.CRITICAL if isinstance(code, NagiosState) else ExitCode.FINDINGS
 
 
 def _topology(evidence: EvidenceSet) -> Topology | None:

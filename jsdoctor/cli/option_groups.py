@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import typer
 
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.capture_options import KeptLogs, KeptSince, KeptUntil
@@ -87,7 +89,13 @@ def logs(logs: opt.Logs = None, engine: opt.LogEngine = Engine.AUTO) -> None:
     """Logs beside other evidence, or alone."""
 
 
-def manifests(manifest: opt.Manifest = None, all_findings: opt.AllFindings = False) -> None:
+def manifests(
+    manifest: opt.Manifest = None,
+    all_findings: opt.AllFindings = False,
+    drift: Annotated[
+        bool, typer.Option("--drift", help="With --manifest, exit with 1 if the deployment differs from it.")
+    ] = False,
+) -> None:
     """What is to be deployed, beside a deployment or alone."""
 
 

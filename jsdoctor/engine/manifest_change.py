@@ -13,7 +13,7 @@ from jsdoctor.engine.apply_order import Planned, apply_order
 from jsdoctor.engine.change import Config, comparable
 from jsdoctor.model.change import ChangeAction, ChangeStep, FieldChange, ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.finding import CLUSTER, Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredAsset, DeclaredConsumer, DeclaredStream, Fate, Manifests
@@ -62,6 +62,18 @@ def manifest_change(
         undeclared=tuple(unseen),
         incomplete=incomplete,
     )
+
+
+def drift_gaps(change: ManifestChange | None) -> tuple[Gap, ...]:
+    """What a comparison with the deployment could not see; nothing where it saw everything."""
+    if change is None:
+        how = "name it: -s URL, --context NAME or --bundle FILE"
+        return (Gap("drift", CLUSTER, "no deployment was seen beside the manifests", how),)
+    unclear = [step for step in change.steps if step.action is ChangeAction.UNCLEAR]
+    gaps = [Gap("drift", step.subject, step.reason, "see the other gaps, and run again") for step in unclear]
+    if change.incomplete:
+        gaps.append(Gap("drift", CLUSTER, change.incomplete, "use a login of the account that the manifests are for"))
+    return tuple(gaps)
 
 
 def _blind(evidence: EvidenceSet, gaps: Sequence[Gap]) -> bool:

@@ -57,6 +57,11 @@ class ManifestChange(msgspec.Struct, frozen=True, kw_only=True):
     undeclared: tuple[Subject, ...] = ()
     incomplete: str = ""
 
+    @property
+    def differs(self) -> bool:
+        """Whether the deployment is certain to differ from the manifests."""
+        return bool(self.undeclared) or any(step.action is not ChangeAction.UNCLEAR for step in self.steps)
+
     def words(self) -> str:
         """The change in one line: `1 create, 2 update, 3 unchanged, 1 deployed and in no manifest`."""
         counts = Counter(step.action for step in self.steps)
@@ -66,3 +71,12 @@ class ManifestChange(msgspec.Struct, frozen=True, kw_only=True):
             least = "at least " if self.incomplete else ""
             parts.append(f"{least}{len(self.undeclared):,} deployed and in no manifest")
         return ", ".join(parts)
+
+    def lines(self) -> list[str]:
+        """Each difference in one line: the steps in their order, then what no manifest has."""
+        steps = [
+            f"{step.action} {step.subject.label}"
+            + (f" ({', '.join(one.field for one in step.fields)})" if step.action is ChangeAction.UPDATE else "")
+            for step in self.steps
+        ]
+        return [*steps, *(f"in no manifest: {subject.label}" for subject in self.undeclared)]

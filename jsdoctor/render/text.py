@@ -79,6 +79,8 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
             page.line(line, indent=2)
     if report.change:
         page.line(f"Change: {report.change.words()}")
+        for line in report.change.lines()[: options.max_examples or None]:
+            page.line(line, indent=2)
 
 
 def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:

@@ -83,7 +83,9 @@ def test_the_change_of_manifests(cluster_factory: ClusterFactory, tmp_path: Path
     assert (
         "| <code>OLD</code> | <code>max&#95;msgs</code>" in text or "<code>max\\_msgs</code> | <code>-1</code>" in text
     )
-    assert "Change: 3 create, 2 update" in jsdoctor("check", *asked, cwd=tmp_path).stdout
+    shown = jsdoctor("check", *asked, "--max-examples", "0", cwd=tmp_path).stdout
+    assert "Change: 3 create, 2 update" in shown
+    assert "in no manifest: APP > FORGOTTEN" in shown
 
     _, report = check("-s", cluster.url("sys"), *asked[2:])
     assert [(step["action"], step["subject"]["name"]) for step in report["change"]["steps"]] == order
@@ -98,3 +100,31 @@ def test_without_a_deployment_there_is_no_change(tmp_path: Path) -> None:
     (tmp_path / "same.json").write_text(json.dumps(SAME))
     _, report = check("--manifest", str(tmp_path))
     assert report["change"] is None
+
+
+def test_drift_fails_in_both_directions(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory(nodes=1)
+
+    async def plant(client: Any) -> None:
+        await add_stream(client, **SAME)
+        await add_stream(client, **EVENTS)
+
+    with_client(cluster, plant)
+    deploy = tmp_path / "deploy"
+    deploy.mkdir()
+
+    def drift(*streams: Json, server: str = cluster.url("app")) -> int:
+        for stream in (SAME, EVENTS, OLD):
+            (deploy / f"{stream['name']}.json").unlink(missing_ok=True)
+        for stream in streams:
+            (deploy / f"{stream['name']}.json").write_text(json.dumps(stream))
+        where = ("-s", server) if server else ()
+        asked = ("--samples", "1", "--fail-on", "critical", "--select", "JSD6", "--drift")
+        return check(*where, "--manifest", str(deploy), *asked)[0]
+
+    assert drift(SAME, EVENTS) == 0
+    assert drift(SAME) == 1, "deployed, and no manifest has it"
+    assert drift(SAME, EVENTS, OLD) == 1, "declared, and not deployed"
+    assert drift(SAME, EVENTS | {"max_msgs": 7}) == 1, "deployed otherwise"
+    assert drift(SAME, EVENTS, server="") == 3, "nothing to compare with"
+    assert jsdoctor("check", "--drift", cwd=tmp_path).returncode == 2
