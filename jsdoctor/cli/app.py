@@ -92,7 +92,7 @@ def main(
 
 
 @app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(*groups.EVIDENCE, *groups.JUDGING)
+@takes(*groups.EVIDENCE, groups.comparison, *groups.JUDGING)
 def check(
     given: Given, files: opt.CheckFiles = None, listen: opt.ListenAddress = None, every: opt.Every = 60.0
 ) -> None:

@@ -89,14 +89,16 @@ def logs(logs: opt.Logs = None, engine: opt.LogEngine = Engine.AUTO) -> None:
     """Logs beside other evidence, or alone."""
 
 
-def manifests(
-    manifest: opt.Manifest = None,
-    all_findings: opt.AllFindings = False,
+def manifests(manifest: opt.Manifest = None, all_findings: opt.AllFindings = False) -> None:
+    """What is to be deployed, beside a deployment or alone."""
+
+
+def comparison(
     drift: Annotated[
         bool, typer.Option("--drift", help="With --manifest, exit with 1 if the deployment differs from it.")
     ] = False,
 ) -> None:
-    """What is to be deployed, beside a deployment or alone."""
+    """What else is made of a deployment and its manifests."""
 
 
 def packets(pcap: opt.Pcap = None, sniff: opt.Sniff = None, port: opt.Port = None, seconds: opt.Seconds = None) -> None:
