@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
@@ -14,8 +14,25 @@ _LONGEST_NAME = 1 << 20
 _LONGEST_ENTRY = 256 << 20
 
 
+class ArchiveEntry(NamedTuple):
+    """One entry: a message (its sequence is above 0), `state.json`, or `consumers/NAME` with a state in JSON."""
+
+    name: bytes
+    date_ns: int
+    stream_seq: int
+    headers: bytes
+    payload: bytes
+
+
 def archived(unpacked: BinaryIO) -> Iterator[BackupMessage]:
-    """The messages of an archive. Entries without a sequence are the stream's state and its consumers.
+    """The messages of an archive. Raises BackupProblem."""
+    for entry in entries(unpacked):
+        if entry.stream_seq:
+            yield BackupMessage(entry.stream_seq, entry.date_ns, entry.name, entry.headers, entry.payload)
+
+
+def entries(unpacked: BinaryIO) -> Iterator[ArchiveEntry]:
+    """All entries: the stream's state, its consumers, then its messages.
 
     An entry of which everything is empty ends it (server `stream_backup.go` streamSnapshotV2). Raises BackupProblem.
     """
@@ -29,10 +46,9 @@ def archived(unpacked: BinaryIO) -> Iterator[BackupMessage]:
             raise BackupProblem("the backup is damaged: an entry of impossible size", "take a new backup")
         name = _exactly(unpacked, name_length)
         headers, payload = _exactly(unpacked, header_size), _exactly(unpacked, payload_size)
-        if stream_seq:
-            yield BackupMessage(stream_seq, date_ns, name, headers, payload)
-        elif not (name or date_ns or headers or payload):
+        if not (stream_seq or name or date_ns or headers or payload):
             return
+        yield ArchiveEntry(name, date_ns, stream_seq, headers, payload)
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:

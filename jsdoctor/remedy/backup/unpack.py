@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from jsdoctor.remedy.backup import s2
 from jsdoctor.remedy.backup.archive import MAGIC, archived
@@ -47,7 +48,7 @@ class Unpacked(io.RawIOBase):
 def is_archive(start: bytes) -> bool:
     """Whether the first bytes of a backup, as they came from the server, begin the archive of servers since 2.15."""
     try:
-        return io.BufferedReader(Unpacked(io.BytesIO(start))).peek(len(MAGIC)).startswith(MAGIC)
+        return starts_archive(io.BufferedReader(Unpacked(io.BytesIO(start))))
     except BackupProblem:  # a part of the first frame only
         return MAGIC in start[:64]
 
@@ -57,33 +58,48 @@ def messages(path: Path) -> Iterator[BackupMessage]:
 
     Raises BackupProblem where the file is damaged, cut off, or tells of an error of the server that wrote it.
     """
+    with opened(path) as unpacked:
+        yield from archived(unpacked) if starts_archive(unpacked) else _in_blocks(unpacked)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[io.BufferedReader[Unpacked]]:
+    """The decompressed bytes of a backup's data file."""
     with path.open("rb") as file, io.BufferedReader(Unpacked(file), 1 << 16) as unpacked:
-        if unpacked.peek(len(MAGIC)).startswith(MAGIC):
-            yield from archived(unpacked)
-        else:
-            yield from _in_blocks(unpacked)
+        yield unpacked
+
+
+def starts_archive(unpacked: io.BufferedReader[Unpacked]) -> bool:
+    """Whether what comes next is the archive of servers since 2.15; nothing is taken away."""
+    return unpacked.peek(len(MAGIC)).startswith(MAGIC)
 
 
 def _in_blocks(unpacked: BinaryIO) -> Iterator[BackupMessage]:
     last, count = 0, 0
+    for name, content in tar_files(unpacked):
+        count += 1
+        if name == _ERROR_FILE:
+            words = content.read(500).decode(errors="replace")
+            raise BackupProblem(f"the server could not read the whole stream: {words}", "see the server's log")
+        if name.endswith(".blk"):
+            for record in records(content.read(), name):
+                if record.stream_seq > last:
+                    last = record.stream_seq
+                    yield record
+    if not count:
+        raise BackupProblem("the backup is empty", "take a new backup")
+
+
+def tar_files(unpacked: BinaryIO) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and content of each file in the tar of servers before 2.15. Raises BackupProblem."""
     try:
         with tarfile.open(fileobj=unpacked, mode="r|") as tar:
             for member in tar:
-                count += 1
                 content = tar.extractfile(member)
                 if content is None:
                     continue
                 if member.size > _LARGEST_FILE:
                     raise BackupProblem(f"the backup is damaged: a file of {member.size} bytes", "take a new backup")
-                if member.name == _ERROR_FILE:
-                    words = content.read(500).decode(errors="replace")
-                    raise BackupProblem(f"the server could not read the whole stream: {words}", "see the server's log")
-                if member.name.endswith(".blk"):
-                    for record in records(content.read(), member.name):
-                        if record.stream_seq > last:
-                            last = record.stream_seq
-                            yield record
+                yield member.name, content
     except tarfile.TarError as error:
         raise BackupProblem(f"the backup is damaged: {error}", "take a new backup") from None
-    if not count:
-        raise BackupProblem("the backup is empty", "take a new backup")

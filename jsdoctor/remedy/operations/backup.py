@@ -22,8 +22,10 @@ from jsdoctor.remedy.operations.former import (
     PUTTING_BACK,
     TAKEN,
     compared,
+    consumers_are_back,
     consumers_of,
     delete_stream,
+    former_backup,
     is_putting_back,
     not_covered,
     put_back,
@@ -137,17 +139,21 @@ class Restore(Operation):
         if meta["config"]["name"] != stream:
             raise StepRefusedError(f"{directory} is a backup of another stream")
         ours = _was_deleted(run.notes)
+        replaced = _consumers_before(run)
         for attempt in range(_TRIES):
             now = await self.look(run.step, run.api)
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
-                    return _told(directory, await compared(run.api, directory))
-                if not ours and (moved := await not_covered(run, stream, now)):
+                    found = await compared(run.api, directory)
+                    if await consumers_are_back(run.api, directory, replaced):
+                        return _told(directory, found)
+                elif not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == _TRIES - 1:
                         raise StepRefusedError(
                             f"stream {stream} changes while it is backed up ({moved}): stop its clients"
                         )
                     await back_up(run, stream, again=True)
+                    replaced = _consumers_before(run)
                     continue
                 run.note(_DELETING, {"created": now.get("created")})
                 await delete_stream(run.api, stream)
@@ -187,6 +193,15 @@ class Restore(Operation):
         """Configuration, messages and consumers as they were before."""
         del step
         return unlike(before, state)
+
+
+def _consumers_before(run: StepContext) -> Json | None:
+    """Consumers of the stream that is replaced, as they were noted with its own backup; None where there was none."""
+    try:
+        found: Json | None = former_backup(run)[2].get("consumers")
+    except StepRefusedError:
+        return None
+    return found
 
 
 def _was_deleted(notes: Iterable[JournalNote]) -> bool:

@@ -26,6 +26,7 @@ from jsdoctor.remedy.operation import (
     StepContext,
     StepRefusedError,
 )
+from jsdoctor.remedy.operations.positions import all_consumers, misplaced, pair
 from jsdoctor.remedy.retry_limit import RetryLimit, is_transient
 from jsdoctor.remedy.settings import differences, told
 
@@ -49,18 +50,11 @@ async def stream_of(api: Api, stream: str) -> Json:
 
 async def consumers_of(api: Api, stream: str) -> Json:
     """Configuration and position of each durable consumer, by name (CONSUMER.LIST, all pages)."""
-    found: Json = {}
-    offset = 0
-    while True:
-        page = await api.ask(f"CONSUMER.LIST.{stream}", {"offset": offset})
-        listed = page.get("consumers") or []
-        for info in listed:
-            if (info.get("config") or {}).get("durable_name"):
-                found[info["name"]] = {"config": info["config"], "delivered": _pair(info, "delivered")}
-                found[info["name"]]["ack_floor"] = _pair(info, "ack_floor")
-        offset += len(listed)
-        if not listed or offset >= int(page.get("total") or 0):
-            return found
+    return {
+        info["name"]: {"config": info["config"], **{place: pair(info, place) for place in ("delivered", "ack_floor")}}
+        for info in await all_consumers(api, stream)
+        if (info.get("config") or {}).get("durable_name")
+    }
 
 
 def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
@@ -127,16 +121,18 @@ async def put_back(run: StepContext, stream: str) -> None:
 
     The caller has made sure that nothing is deleted that no backup holds. Raises RefusedError.
     """
-    directory, verified, noted = former_backup(run)
+    directory, verified, _ = former_backup(run)
     deleted = any(note.kind == PUTTING_BACK and note.data.get("deleted") for note in run.notes)
+    replaced: Json = {}
     try:
         for _ in range(_TRIES):
             now = await stream_of(run.api, stream)
             if not now.get("missing"):
                 if deleted and now["state"]["last_seq"]:
                     await _require_same(run.api, directory, verified)
-                    if not await _lost_positions(run.api, directory, now, noted.get("consumers")):
-                        return None
+                    if await consumers_are_back(run.api, directory, replaced):
+                        return
+                replaced = replaced or await consumers_of(run.api, stream)
                 run.note(PUTTING_BACK, {"directory": str(directory)})
                 run.say(f"stream {stream} is deleted, and restored from {directory}")
                 await delete_stream(run.api, stream)
@@ -145,12 +141,34 @@ async def put_back(run: StepContext, stream: str) -> None:
             deleted = True
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
-                return await _require_same(run.api, directory, verified)
+                await _require_same(run.api, directory, verified)
+                if await consumers_are_back(run.api, directory, replaced):
+                    return
     except BackupProblem as problem:
         raise StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
     raise StepRefusedError(
         f"the servers did not take the backup {directory}, {_TRIES} times; see the meta leader's log"
     )
+
+
+async def consumers_are_back(api: Api, directory: Path, replaced: Json | None) -> bool:
+    """Whether no consumer of a restored stream is seen elsewhere than in the backup; False: restore it once more.
+
+    That loses nothing where nothing was stored since. `replaced`: consumers of the stream that was deleted. Raises
+    RefusedError where something was stored, and BackupProblem.
+    """
+    meta = read_meta(directory)
+    stream = str(meta["config"]["name"])
+    moved = await misplaced(api, stream, directory, replaced)
+    if not moved:
+        return True
+    now = await stream_of(api, stream)
+    if "state" in now and (stored := now["state"]["last_seq"] - meta["state"].get("last_seq", 0)) > 0:
+        raise StepRefusedError(
+            f"all messages are back, but {moved}. Messages were stored since ({stored}), so the stream is not restored "
+            "once more: create the consumer again with that place as its start"
+        )
+    return False
 
 
 async def delete_stream(api: Api, stream: str) -> None:
@@ -191,23 +209,6 @@ async def _require_same(api: Api, directory: Path, verified: Verified) -> None:
         raise StepRefusedError(f"{found.messages} of the {verified.messages} messages in {directory} are in the stream")
 
 
-async def _lost_positions(api: Api, directory: Path, now: Json, before: Json | None) -> bool:
-    """Whether a restored stream is as its backup, but one of its consumers has begun anew.
-
-    Seen with three servers of 2.15.1: the position of a restored consumer was on its leader alone, and went with it
-    when another server became leader. To restore once more loses nothing: nothing was stored or delivered since.
-    """
-    meta = read_meta(directory)
-    if before is None or may_lose(meta["config"]) or _state_difference(meta["state"], now["state"], may_go=False):
-        return False
-    found = await consumers_of(api, now["config"]["name"])
-    if before.keys() != found.keys():
-        return False
-    return any(
-        before[name]["delivered"]["consumer_seq"] and not found[name]["delivered"]["consumer_seq"] for name in found
-    )
-
-
 def unlike(before: Json, now: Json) -> str:
     """What differs between two looks at a stream with `consumers`, in words; empty when nothing does."""
     if before.get("missing") or now.get("missing"):
@@ -238,10 +239,6 @@ def moved_consumers(
             if _effective(before[name][place], first) != _effective(now[name][place], first):
                 return f"consumer {name}: {place} {_shown(before[name][place])} -> {_shown(now[name][place])}"
     return ""
-
-
-def _pair(info: Json, place: str) -> Json:
-    return {key: (info.get(place) or {}).get(key, 0) for key in ("stream_seq", "consumer_seq")}
 
 
 def _first(state: Json) -> int:

@@ -1,0 +1,92 @@
+"""Consumers of a restored stream stand where the backup has them, or it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.remedy.backup.consumers import consumers_in
+from jsdoctor.remedy.backup.place import stream_dir
+from jsdoctor.remedy.backup.restore import restore
+from jsdoctor.remedy.backup.take import take
+from jsdoctor.remedy.operation import StepRefusedError
+from jsdoctor.remedy.operations.former import consumers_are_back, consumers_of
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
+from tests.deployment import add_consumer, add_stream, drain
+from tests.remedy.asking import PlainApi, with_api
+from tests.servers import Cluster, ClusterFactory
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(params=NIGHTLY_UNLESS_DEFAULT)
+def cluster(shared_cluster: ClusterFactory, request: pytest.FixtureRequest) -> Cluster:
+    return shared_cluster(request.param, extra_config="# positions\n")
+
+
+async def furnished(to: PlainApi, stream: str) -> None:
+    """Thirty messages: `worker` has acknowledged all of them, `idle` was given none."""
+    await add_stream(to.client, stream, subjects=[stream])
+    await add_consumer(to.client, stream, "worker")
+    await add_consumer(to.client, stream, "idle")
+    for _ in range(30):
+        await to.client.request(stream, b"x")
+    await drain(to.client, stream, "worker")
+
+
+async def backed_up(to: PlainApi, stream: str, parent: Path) -> Path:
+    await furnished(to, stream)
+    directory = stream_dir(parent, stream, "now")
+    await take(to, stream, directory)
+    return directory
+
+
+async def renewed(to: PlainApi, stream: str, name: str) -> None:
+    """The consumer as its server would make it if it had forgotten the position."""
+    await to.ask(f"CONSUMER.DELETE.{stream}.{name}")
+    await add_consumer(to.client, stream, name)
+
+
+def test_a_backup_says_where_its_consumers_stood(cluster: Cluster, tmp_path: Path) -> None:
+    async def run(to: PlainApi) -> None:
+        directory = await backed_up(to, "STOOD", tmp_path)
+        live = await consumers_of(to, "STOOD")
+        for name, place in (("worker", 30), ("idle", 0)):
+            pair = {"stream_seq": place, "consumer_seq": place}
+            assert live[name]["delivered"] == pair
+            assert consumers_in(directory)[name] == {"durable": True, "delivered": pair, "ack_floor": pair}
+
+    with_api(cluster.url(), run)
+
+
+def test_a_consumer_that_went_back_is_found(cluster: Cluster, tmp_path: Path) -> None:
+    async def run(to: PlainApi) -> None:
+        directory = await backed_up(to, "BACK", tmp_path)
+        await to.ask("STREAM.DELETE.BACK")
+        await restore(to, directory)
+        assert await consumers_are_back(to, directory, {})
+        await renewed(to, "BACK", "worker")
+        assert not await consumers_are_back(to, directory, {})
+        await to.client.request("BACK", b"x")
+        with pytest.raises(StepRefusedError, match=r"worker stands at 0 .*in the backup at 30 .*stored since \(1\)"):
+            await consumers_are_back(to, directory, {})
+
+    with_api(cluster.url(), run)
+
+
+def test_a_consumer_at_the_place_of_a_deleted_one_is_found(cluster: Cluster, tmp_path: Path) -> None:
+    """`idle` stands at 30 after the restore. It went on by itself, unless it stood there before the restore, too."""
+
+    async def run(to: PlainApi) -> None:
+        directory = await backed_up(to, "PLACE", tmp_path)
+        await drain(to.client, "PLACE", "idle")
+        replaced = await consumers_of(to, "PLACE")
+        await to.ask("STREAM.DELETE.PLACE")
+        await restore(to, directory)
+        assert await consumers_are_back(to, directory, replaced)
+        await drain(to.client, "PLACE", "idle")
+        assert await consumers_are_back(to, directory, {})
+        assert not await consumers_are_back(to, directory, replaced)
+
+    with_api(cluster.url(), run)
