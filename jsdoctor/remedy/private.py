@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import msgspec
@@ -23,9 +24,10 @@ class Private:
 
     def keep(self, step: str, before: Json) -> None:
         """Add the state before a step; it is on the disk when this returns. Raises OSError."""
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as file:
-            os.fchmod(file.fileno(), 0o600)
+            if sys.platform != "win32":
+                os.fchmod(file.fileno(), 0o600)
             # The line before may have been cut off by a crash.
             file.write(b"\n" + msgspec.json.encode(_Line(step, before)) + b"\n")
             file.flush()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def jsdoctor(
-    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 60
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 60, encoding: str = "utf-8"
 ) -> subprocess.CompletedProcess[str]:
     """The finished process. Fails the test when a traceback was shown."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("NATS_", "NO_COLOR", "FORCE_"))}
@@ -19,7 +19,7 @@ def jsdoctor(
         cwd=cwd,
         env={**clean, "XDG_CONFIG_HOME": str(cwd / "config"), **(env or {})},
         capture_output=True,
-        text=True,
+        encoding=encoding,
         timeout=timeout,
         check=False,
         stdin=subprocess.DEVNULL,

@@ -29,7 +29,7 @@ from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.apply import Applier
-from jsdoctor.remedy.journal import Journal, JournalError
+from jsdoctor.remedy.journal import Journal, JournalError, require_locks
 from jsdoctor.remedy.operation import DeniedError, NoResponseError, load_operations
 from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 
@@ -37,6 +37,8 @@ from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 def run_fix(request: FixRequest) -> ExitCode:
     """Plan, and on request carry it out. Raises the problems that `cli.errors` can say."""
     check_options(request)
+    if request.apply or request.resume:
+        _require_locks()
     judging = open_judging(request.judge)
     settings = resolve_only_login(request.wanted.connection, judging.config)
     look = FixCollector(judging, request.wanted, settings, judging.values, lambda _: None)
@@ -64,6 +66,14 @@ def run_fix(request: FixRequest) -> ExitCode:
     # What is resumed later is what was asked for now.
     plan = msgspec.structs.replace(plan, steps=steps)
     return _carry_out(request, look, lambda: Journal.create(path, plan, tuple(risk.value for risk in allowed)), path)
+
+
+def _require_locks() -> None:
+    """Before anything is asked of a deployment or of the user."""
+    try:
+        require_locks()
+    except JournalError as error:
+        raise UsageProblem(error.message, error.hint) from None
 
 
 def _resume(request: FixRequest, look: FixCollector) -> ExitCode:

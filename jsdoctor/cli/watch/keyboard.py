@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from enum import Enum
-from importlib.util import find_spec
 
 
 class Key(Enum):
@@ -74,7 +73,7 @@ class Keyboard:
 @contextlib.contextmanager
 def keyboard() -> Iterator[Keyboard]:
     """Keys of stdin while the block runs; the terminal is as before after it."""
-    if find_spec("termios") is None or not sys.stdin.isatty():  # Windows has no such terminals
+    if sys.platform == "win32" or not sys.stdin.isatty():
         yield Keyboard(None)
         return
     import termios

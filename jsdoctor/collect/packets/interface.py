@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import select
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +45,12 @@ _SHOW_EVERY = 5_000
 class PacketSocket:
     """A packet socket on one interface. `ins` is the socket."""
 
+    name: str
+    ins: socket.socket
+
     def __init__(self, name: str, ports: Sequence[int] = ()) -> None:
+        if sys.platform != "linux":
+            raise OSError(errno.EAFNOSUPPORT, "packet sockets need Linux")
         self.name = name
         program = packed(tcp_filter(ports))
         code = ctypes.create_string_buffer(program, len(program))
@@ -60,6 +67,8 @@ class PacketSocket:
 
     def packet(self) -> tuple[bytes, tuple[str, int, int, int, bytes], int]:
         """One packet, where it came from, and when by the clock of the kernel."""
+        if sys.platform != "linux":
+            raise AssertionError("there is no such socket")
         data, extra, _, address = self.ins.recvmsg(_LARGEST_PACKET, _EXTRA_BYTES)
         at_ns = 0
         for level, kind, value in extra:
@@ -143,7 +152,7 @@ def _dropped(sock: socket.socket) -> int:
 
 
 def _open(name: str, seconds: float, ports: Sequence[int] = ()) -> PacketSocket:
-    if not hasattr(socket, "AF_PACKET"):
+    if sys.platform != "linux":
         raise UsageProblem("--sniff needs Linux", f"capture with: {tcpdump_command(name, seconds, ports)}")
     known = [interface for _, interface in socket.if_nameindex()]
     if name not in known:

@@ -118,7 +118,10 @@ class Jvm:
         """End it at once with all its Python workers, and remove what it wrote. Nothing that counts is in there."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                if sys.platform == "win32":  # its Python workers end when it no longer answers them
+                    self._process.kill()
+                else:
+                    os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             if self._process.stdin is not None:
                 with contextlib.suppress(OSError):

@@ -62,7 +62,8 @@ def _exercise(session: Any) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(_POLITE)
+    if sys.platform != "win32":
+        os.nice(_POLITE)
     try:
         sys.exit(0 if make_archive() else 1)
     except (Problem, OSError, subprocess.SubprocessError):

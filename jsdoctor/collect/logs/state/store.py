@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,7 +108,7 @@ class AuditState:
             if index is None and any(path.name != _LOCK for path in self._directory.iterdir()):
                 raise UsageProblem(f"--state {self._given} holds other files", "name a new directory")
             lock = open_.enter_context((self._directory / _LOCK).open("ab"))
-            if fcntl is not None:
+            if sys.platform != "win32" and fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UsageProblem(f"another audit uses --state {self._given}", "wait for it, or name another") from error

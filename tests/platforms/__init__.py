@@ -1,0 +1,1 @@
+"""Platforms other than Linux: simulated for the modules of jsdoctor, and their wheels."""

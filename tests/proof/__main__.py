@@ -1,0 +1,55 @@
+"""`python -m tests.proof`: run what is left of the slices, or write the page. The manual is in `__init__.py`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tests.proof.page import PAGE, page, slice_results
+from tests.proof.results import digest_of
+from tests.proof.run import prepare, run_slice
+from tests.proof.slices import load_slices
+from tests.servers import VERSIONS
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 when nothing is left and nothing failed, 1 when something failed, 3 when something is left."""
+    slices = load_slices()
+    options = _parser([one.name for one in slices]).parse_args(arguments)
+    if options.page:
+        try:
+            text = page(slices, options.state or digest_of())
+        except OSError:
+            sys.stderr.write("there are no results for this state of the code; run: make proof\n")
+            return 2
+        PAGE.write_text(text, "utf-8")
+        return 0
+    digest = prepare()
+    chosen = [one for one in slices if options.slice in {None, one.name}]
+    complete = True
+    for one in chosen:
+        minutes = options.minutes or one.minutes
+        complete &= run_slice(slices, one, digest, minutes=minutes, version=options.version, again=options.again)
+    failed = 0
+    for results in slice_results(slices, digest):
+        if results.slice in chosen:
+            counts = results.counts
+            failed += counts["failed"]
+            sys.stdout.write(f"{results.slice.name}: {', '.join(f'{n:,} {what}' for what, n in counts.items())}\n")
+    return 1 if failed else 0 if complete else 3
+
+
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.proof", description="Run the tests in slices that resume.")
+    parser.add_argument("--slice", choices=names, help="this one alone")
+    parser.add_argument("--version", default="", choices=["", *VERSIONS], help="tests of this nats-server alone")
+    parser.add_argument("--minutes", type=float, help="how long to work on each slice")
+    parser.add_argument("--again", type=int, default=0, help="run the tests that failed so many times more")
+    parser.add_argument("--page", action="store_true", help="write docs/proof.md")
+    parser.add_argument("--state", help="with --page: digest of the state, the present one if left out")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

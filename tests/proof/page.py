@@ -1,0 +1,234 @@
+"""Writes docs/proof.md from results: what was run and what it gave; what was not run is named."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tests.proof.results import (
+    KEPT,
+    Collected,
+    Result,
+    State,
+    read_collected,
+    read_results,
+    read_state,
+    results_path,
+)
+from tests.proof.slices import Slice, modules_of
+from tests.servers import ROOT, VERSIONS
+
+PAGE = ROOT / "docs" / "proof.md"
+_SHOWN = 40
+"""Modules that are named where tests were not run; the others are counted."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of one test together. `last` is the last that ended; `runs` counts those that passed or failed."""
+
+    collected: Collected
+    last: Result | None
+    runs: int
+    failures: int
+
+    @property
+    def outcome(self) -> str:
+        """`passed`, `failed`, `flaky` (failed in some of its runs), `skipped` or `not run`."""
+        if self.last is None:
+            return "not run"
+        if self.failures and self.failures < self.runs:
+            return "flaky"
+        return self.last.outcome
+
+
+class SliceResults(msgspec.Struct, frozen=True, kw_only=True):
+    """A slice and the verdict on each of its tests."""
+
+    slice: Slice
+    verdicts: tuple[Verdict, ...]
+
+    def of(self, outcome: str) -> list[Verdict]:
+        """The tests with an outcome."""
+        return [verdict for verdict in self.verdicts if verdict.outcome == outcome]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many tests have each outcome."""
+        return Counter(verdict.outcome for verdict in self.verdicts)
+
+    @property
+    def seconds(self) -> float:
+        """What the last runs took together, in seconds."""
+        return sum(verdict.last.seconds for verdict in self.verdicts if verdict.last)
+
+
+def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> list[SliceResults]:
+    """What is known of each slice for a state of the code."""
+    of_module: defaultdict[str, list[Collected]] = defaultdict(list)
+    for test in read_collected(digest, kept):
+        of_module[test.test.partition("::")[0].removeprefix("tests/")].append(test)
+    found = []
+    for one in slices:
+        verdicts: list[Verdict] = []
+        for module in modules_of(slices)[one.name]:
+            results: defaultdict[str, list[Result]] = defaultdict(list)
+            for result in read_results(results_path(digest, one.name, module, kept)):
+                results[result.test].append(result)
+            verdicts += [
+                verdict(test, results[test.test]) for test in of_module[module] if one.nightly or not test.nightly
+            ]
+        found.append(SliceResults(slice=one, verdicts=tuple(verdicts)))
+    return found
+
+
+def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
+    """What the runs of a test say together; a run that started and did not end is a failure."""
+    ended = [result for result in results if result.outcome != "started"]
+    started = [result for result in results if result.outcome == "started"]
+    cut_off = [
+        msgspec.structs.replace(result, outcome="failed", reason="it did not end in time")
+        for result in started[len(ended) :]
+    ]
+    every = [*ended, *cut_off]
+    counted = [result for result in every if result.outcome in {"passed", "failed"}]
+    failures = sum(result.outcome == "failed" for result in counted)
+    return Verdict(collected=test, last=every[-1] if every else None, runs=len(counted), failures=failures)
+
+
+def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> str:
+    """The whole page. Raises OSError where nothing was run for the state."""
+    results = slice_results(slices, digest, kept)
+    return "\n".join([*_head(read_state(digest, kept), results), *_overview(results), *_details(results)]) + "\n"
+
+
+def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
+    ran = [verdict.last.at for one in results for verdict in one.verdicts if verdict.last]
+    when = f"{min(ran):%Y-%m-%d %H:%M} to {max(ran):%Y-%m-%d %H:%M} UTC" if ran else "not run"
+    changed = "" if state.clean else ", with changes that are in no commit"
+    yield _TEXT.format(
+        table=_table(
+            ("", ""),
+            [
+                ("Commit", f"`{state.commit[:12]}` of {state.committed}{changed}"),
+                ("Digest of the tested directories", f"`{state.digest}`"),
+                ("Run", when),
+                ("nats-server", ", ".join(VERSIONS)),
+                ("Python", state.python),
+                ("Machine", f"{state.system}, {state.processors} processors"),
+            ],
+        )
+    )
+
+
+def _overview(results: Sequence[SliceResults]) -> Iterator[str]:
+    rows = []
+    for one in results:
+        counts = one.counts
+        ran = sum(counts[outcome] for outcome in ("passed", "failed", "flaky"))
+        cells = [one.slice.name, *(f"{count:,}" for count in (len(one.verdicts), ran, *_columns(counts)))]
+        rows.append((*cells, f"{one.seconds / 60:.0f}" if ran else ""))
+    yield "## Slices\n"
+    yield _table(("slice", "tests", "run", *_OUTCOMES, "minutes"), rows)
+
+
+def _details(results: Sequence[SliceResults]) -> Iterator[str]:
+    for one in results:
+        yield f"\n## {one.slice.name.capitalize()}\n"
+        yield one.slice.shows
+        if one.counts["not run"] == len(one.verdicts):
+            yield "\nThis slice was not run."
+            continue
+        yield ""
+        yield _table(("nats-server", "tests", *_OUTCOMES), list(_by_version(one)))
+        yield from _figures(one)
+        yield from _failures(one)
+        yield from _skipped(one)
+        yield from _not_run(one)
+
+
+def _by_version(one: SliceResults) -> Iterator[Sequence[str]]:
+    of_version: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for verdict_ in one.verdicts:
+        of_version[verdict_.collected.version].append(verdict_)
+    for version in (*VERSIONS, ""):
+        if verdicts := of_version[version]:
+            counts = Counter(verdict_.outcome for verdict_ in verdicts)
+            yield (version or "no version in its name", *(f"{n:,}" for n in (len(verdicts), *_columns(counts))))
+
+
+def _figures(one: SliceResults) -> Iterator[str]:
+    measured = [(v.collected.test, v.last.figures) for v in one.verdicts if v.last and v.last.figures]
+    tables: defaultdict[tuple[str, tuple[str, ...]], list[Mapping[str, object]]] = defaultdict(list)
+    for test, figures in measured:
+        tables[test.partition("[")[0], tuple(figures)].append(figures)
+    for (test, heads), rows in tables.items():
+        yield f"\nMeasured by `{test}`:\n"
+        yield _table(heads, [tuple(_cell(value) for value in row.values()) for row in rows])
+
+
+def _failures(one: SliceResults) -> Iterator[str]:
+    if failed := one.of("failed"):
+        yield "\nFailed:\n"
+        yield from (f"- `{v.collected.test}`{_rate(v)}: {_quoted(v)}" for v in failed)
+    if flaky := one.of("flaky"):
+        yield "\nFailed in some of their runs:\n"
+        yield from (f"- `{v.collected.test}`{_rate(v)}" for v in flaky)
+
+
+def _skipped(one: SliceResults) -> Iterator[str]:
+    reasons = Counter(v.last.reason for v in one.of("skipped") if v.last)
+    if reasons:
+        yield "\nSkipped:\n"
+        yield from (f"- {count:,}: {_plain(reason)}" for reason, count in reasons.most_common())
+
+
+def _not_run(one: SliceResults) -> Iterator[str]:
+    left = Counter(v.collected.test.partition("::")[0].removeprefix("tests/") for v in one.of("not run"))
+    if left:
+        named = [f"`{module}` ({count:,})" for module, count in left.most_common(_SHOWN)]
+        more = f" and {len(left) - _SHOWN} more modules" if len(left) > _SHOWN else ""
+        yield f"\nNot run: {', '.join(named)}{more}."
+
+
+def _rate(verdict_: Verdict) -> str:
+    return f" ({verdict_.failures} of {verdict_.runs} runs)" if verdict_.runs > 1 else ""
+
+
+def _quoted(verdict_: Verdict) -> str:
+    return _plain(verdict_.last.reason if verdict_.last else "")
+
+
+def _plain(text: str) -> str:
+    """Text of a test as code, so that nothing in it is markup."""
+    return f"`{text.replace('`', chr(39))}`" if text else "no reason given"
+
+
+def _columns(counts: Mapping[str, int]) -> list[int]:
+    return [counts.get(outcome, 0) for outcome in _OUTCOMES]
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+_OUTCOMES = ("passed", "failed", "flaky", "skipped", "not run")
+_TEXT = """\
+<!-- Written by `make proof-page` from the results of `make proof`. Do not edit. -->
+
+# Proof
+
+This page lists the tests of jsdoctor that were run for one state of the code, and their results. No figure on it was
+entered by hand. `make proof` runs the tests in slices and keeps each result; a result counts only for the state of the
+code for which it was measured. *Flaky* tests failed in some of their runs. *Not run* means that there is no result for
+this state; it says nothing about whether the tests pass.
+
+{table}
+"""

@@ -1,0 +1,118 @@
+"""Results of the proof on disk: what was collected for a state of the code, and what each test gave."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from tests.servers import ROOT
+
+_Line = TypeVar("_Line")
+
+KEPT = ROOT / ".proof"
+WATCHED = ("jsdoctor", "rules", "tests", "fixtures")
+"""Directories whose content a result depends on."""
+
+
+class Collected(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A test that exists. `version` is the nats-server that it runs on, where it has one as a parameter."""
+
+    test: str
+    version: str = ""
+    nightly: bool = False
+
+
+class Result(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What one run of a test gave: `started`, then `passed`, `failed` or `skipped`.
+
+    `reason` is why it failed or was skipped, `seconds` its duration with set-up and tear-down.
+    """
+
+    test: str
+    outcome: str
+    at: datetime
+    seconds: float = 0.0
+    reason: str = ""
+    figures: dict[str, Any] = {}
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tested and on what. `clean` is whether the commit has exactly this state."""
+
+    digest: str
+    commit: str
+    committed: str
+    clean: bool
+    python: str
+    system: str
+    processors: int
+
+
+def digest_of(root: Path = ROOT) -> str:
+    """Hexadecimal digest of the watched directories as they are on disk, ignored files left out."""
+    with tempfile.TemporaryDirectory() as scratch:
+        index = {**os.environ, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
+        git(root, "read-tree", "HEAD", env=index)
+        git(root, "add", "--all", *WATCHED, env=index)
+        trees = [git(root, "write-tree", f"--prefix={name}/", env=index) for name in WATCHED]
+    return hashlib.sha256(" ".join(trees).encode()).hexdigest()[:16]
+
+
+def is_committed(root: Path = ROOT) -> bool:
+    """Whether the watched directories are as in the last commit."""
+    return not git(root, "status", "--porcelain", "--", *WATCHED)
+
+
+def git(root: Path, *arguments: str, env: dict[str, str] | None = None) -> str:
+    """What a git command printed. Raises CalledProcessError."""
+    done = subprocess.run(["git", *arguments], cwd=root, env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT) -> Path:
+    """The file of one piece: a module of a slice."""
+    return kept / digest / slice_name / f"{module.removesuffix('.py').replace('/', '.')}.jsonl"
+
+
+def collected_path(digest: str, kept: Path = KEPT) -> Path:
+    """The list of all tests of a state."""
+    return kept / digest / "collected.jsonl"
+
+
+def read_results(path: Path) -> list[Result]:
+    """All results of a piece in the order in which they came; empty where it was never run."""
+    return list(_lines(path, Result))
+
+
+def read_collected(digest: str, kept: Path = KEPT) -> list[Collected]:
+    """All tests of a state; empty where they were not collected."""
+    return list(_lines(collected_path(digest, kept), Collected))
+
+
+def read_state(digest: str, kept: Path = KEPT) -> State:
+    """What was tested. Raises OSError where there was no run of this state."""
+    return msgspec.json.decode((kept / digest / "state.json").read_bytes(), type=State)
+
+
+def append(path: Path, line: msgspec.Struct) -> None:
+    """Add a line to a file of results."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.write(msgspec.json.encode(line) + b"\n")
+
+
+def _lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:
+    if path.exists():
+        for line in path.read_bytes().splitlines():
+            try:
+                yield msgspec.json.decode(line, type=kind)
+            except msgspec.DecodeError:  # the run was killed while it wrote
+                continue

@@ -1,0 +1,160 @@
+"""The proof takes every test module once, resumes where it stopped, and its page says what was not run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from tests.proof.page import PAGE, page, verdict
+from tests.proof.recorder import Order
+from tests.proof.results import Collected, Result, State, append, collected_path, digest_of, read_results, results_path
+from tests.proof.slices import load_slices, modules, modules_of
+from tests.servers import ROOT
+
+AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+SAMPLE = """
+import pytest
+
+def test_passes(record_property):
+    record_property("assets", 100)
+
+def test_fails():
+    assert 1 == 2
+
+@pytest.mark.skip(reason="needs a lake")
+def test_is_skipped():
+    pass
+
+@pytest.fixture
+def broken():
+    yield
+    raise OSError("no room")
+
+def test_fails_after_its_end(broken):
+    pass
+"""
+
+
+def test_each_module_is_in_one_slice_and_each_selection_takes_something() -> None:
+    slices = load_slices()
+    chosen = modules_of(slices)
+    assert sorted(module for of_slice in chosen.values() for module in of_slice) == modules()
+    for one in slices:
+        for glob in one.select:
+            assert any(msgspec.structs.replace(one, select=(glob,)).takes(module) for module in modules()), glob
+
+
+def run(order: Order, scratch: Path) -> None:
+    (scratch / "order.json").write_bytes(msgspec.json.encode(order))
+    module = scratch / "test_sample.py"
+    module.write_text(SAMPLE)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.proof.recorder",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+    ]
+    command += ["--rootdir", str(scratch), "--proof-order", str(scratch / "order.json"), str(module)]
+    subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
+
+
+def test_what_a_test_gave_is_kept(tmp_path: Path) -> None:
+    run(Order(collect_to=str(tmp_path / "collected")), tmp_path)
+    tests = [msgspec.json.decode(line)["test"] for line in (tmp_path / "collected").read_bytes().splitlines()]
+    results = tmp_path / "results"
+    run(Order(tests=frozenset(tests[:4]), results=str(results), until=time.time() + 60), tmp_path)
+    ended = {r.test.partition("::")[2]: r for r in read_results(results) if r.outcome != "started"}
+    assert {name: result.outcome for name, result in ended.items()} == {
+        "test_passes": "passed",
+        "test_fails": "failed",
+        "test_is_skipped": "skipped",
+        "test_fails_after_its_end": "failed",
+    }
+    assert ended["test_passes"].figures == {"assets": 100}
+    assert ended["test_is_skipped"].reason == "needs a lake"
+    assert "no room" in ended["test_fails_after_its_end"].reason
+
+
+def test_only_tests_of_the_order_run_and_none_after_its_time(tmp_path: Path) -> None:
+    name = "test_sample.py::test_passes"
+    results = tmp_path / "results"
+    run(Order(tests=frozenset({name}), results=str(results), until=time.time() + 60), tmp_path)
+    assert [result.outcome for result in read_results(results)] == ["started", "passed"]
+    late = tmp_path / "late"
+    both = frozenset({name, "test_sample.py::test_fails"})
+    run(Order(tests=both, results=str(late), until=time.time() - 1), tmp_path)
+    assert len({result.test for result in read_results(late)}) == 1
+
+
+def result(outcome: str, test: str = "tests/real/test_ward.py::test_a[2.15.1]", **more: object) -> Result:
+    return msgspec.convert({"test": test, "outcome": outcome, "at": AT, **more}, Result)
+
+
+def test_a_run_that_did_not_end_is_a_failure_and_one_failure_of_many_is_flaky() -> None:
+    test = Collected(test="tests/real/test_ward.py::test_a[2.15.1]", version="2.15.1")
+    assert verdict(test, []).outcome == "not run"
+    assert verdict(test, [result("started")]).outcome == "failed"
+    assert verdict(test, [result("started"), result("passed")]).outcome == "passed"
+    runs = [result("started"), result("failed"), result("started"), result("passed")]
+    assert verdict(test, runs).outcome == "flaky"
+    assert verdict(test, runs).failures == 1
+
+
+def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: Path) -> None:
+    state = State(
+        digest="d", commit="c" * 40, committed="2026-01-01", clean=False, python="3.11", system="Linux", processors=2
+    )
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "state.json").write_bytes(msgspec.json.encode(state))
+    ward, many = "tests/real/test_ward.py::test_{}[2.15.1]", "tests/real/test_many_checks.py::test_all"
+    for name in "abcd":
+        append(collected_path("d", tmp_path), Collected(test=ward.format(name), version="2.15.1"))
+    append(collected_path("d", tmp_path), Collected(test=many))
+    path = results_path("d", "faults", "real/test_ward.py", tmp_path)
+    append(path, result("passed", ward.format("a")))
+    append(path, result("failed", ward.format("b"), reason="assert `1` == 2"))
+    append(path, result("skipped", ward.format("c"), reason="no tc | on this machine"))
+    append(
+        results_path("d", "load", "real/test_many_checks.py", tmp_path),
+        result("passed", many, figures={"requests": 1200}),
+    )
+    text = page(load_slices(), "d", tmp_path)
+    assert "with changes that are in no commit" in text
+    assert "| faults | 4 | 2 | 1 | 1 | 0 | 1 | 1 | 0 |" in text
+    assert f"- `{ward.format('b')}`: `assert '1' == 2`" in text
+    assert "- 1: `no tc | on this machine`" in text
+    assert "Not run: `real/test_ward.py` (1)." in text
+    assert "| requests |\n| --- |\n| 1,200 |" in text
+    assert text.count("This slice was not run.") == len(load_slices()) - 2
+
+
+def test_a_change_of_a_watched_directory_is_another_state(tmp_path: Path) -> None:
+    for name in ("jsdoctor", "rules", "tests", "fixtures", "docs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("one")
+    commit = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "--quiet", "--message", "one"]
+    for command in (["git", "init", "--quiet"], ["git", "add", "."], commit):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    before = digest_of(tmp_path)
+    (tmp_path / "docs" / "file").write_text("two")
+    assert digest_of(tmp_path) == before
+    (tmp_path / "rules" / "file").write_text("two")
+    assert digest_of(tmp_path) != before
+
+
+def test_the_page_in_the_repository_was_written_by_the_tool() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text.startswith("<!-- Written by `make proof-page`")
+    for one in load_slices():
+        assert f"\n## {one.name.capitalize()}\n\n{one.shows}\n" in text, one.name
