@@ -163,7 +163,8 @@ def _figures(one: SliceResults) -> Iterator[str]:
     measured = [(v.collected.test, v.last.figures) for v in one.verdicts if v.last and v.last.figures]
     tables: defaultdict[tuple[str, tuple[str, ...]], list[Mapping[str, object]]] = defaultdict(list)
     for test, figures in measured:
-        tables[test.partition("[")[0], tuple(figures)].append(figures)
+        for row in figures.get("rows", [figures]):
+            tables[test.partition("[")[0], tuple(row)].append(row)
     for (test, heads), rows in tables.items():
         yield f"\nMeasured by `{test}`:\n"
         yield _table(heads, [tuple(_cell(value) for value in row.values()) for row in rows])

@@ -34,6 +34,7 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What one run of a test gave: `started`, then `passed`, `failed` or `skipped`.
 
     `reason` is why it failed or was skipped, `seconds` its duration with set-up and tear-down.
+    `figures` are those of `record_property`, or several rows of figures under the name `rows`.
     """
 
     test: str
