@@ -14,6 +14,7 @@ from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
 from jsdoctor.parse.replies import ApiRefusedError, JszReply, ReplyError
 from jsdoctor.parse.torn import is_new
 
+_SHOWN = 5
 _REFUSALS = {
     10008: (
         "JetStream has no meta leader here (error 10008: temporarily unavailable)",
@@ -31,7 +32,35 @@ _REFUSALS = {
 
 
 def silent_members(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
-    """Members of the meta group that gave no answer, by name where a reply names them, else as a number.
+    """Members of the meta group that were asked and gave no answer: one gap each, one for those without a name."""
+    names, nameless = _unheard_members(answered, replies)
+    gaps = [_silent(name) for name in names]
+    return [*gaps, _unnamed(nameless)] if nameless else gaps
+
+
+def members_not_asked(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
+    """The gap for members of the meta group that nobody asked, where servers are asked one by one."""
+    names, nameless = _unheard_members(answered, replies)
+    count = len(names) + nameless
+    if not count:
+        return []
+    shown = f" ({', '.join(names[:_SHOWN])}{', …' if count > _SHOWN or nameless else ''})" if names else ""
+    member = "1 more server is a member" if count == 1 else f"{count} more servers are members"
+    return [
+        Gap(
+            kind="server",
+            subject=CLUSTER,
+            reason=f"{member} of the meta group and not among those asked{shown}: what only they know is not judged",
+            how_to_get="add their monitoring URLs (--monitor), or use a login of the system account, which asks all",
+            requested=False,
+        )
+    ]
+
+
+def _unheard_members(
+    answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]
+) -> tuple[list[str], int]:
+    """Members of the meta group that said nothing: names, as far as a reply names them, and how many more.
 
     `answered` are the servers that said anything, by label of their domain and configured name, `replies` what they
     said. There is one meta group per domain.
@@ -55,9 +84,8 @@ def silent_members(answered: Collection[tuple[str, str]], replies: Iterable[tupl
         known[domain] |= {peer_id(meta.leader)} if meta.leader else set()
     silent = [peer for domain, peers in known.items() for peer in peers if (domain, peer) not in heard]
     nameless = sum(max(0, size - len(known[domain])) for domain, size in sizes.items())
-    gaps = [_silent(name) for name in sorted(names[peer] for peer in silent if peer in names)]
     nameless += len([peer for peer in silent if peer not in names])
-    return [*gaps, _unnamed(nameless)] if nameless else gaps
+    return sorted(names[peer] for peer in silent if peer in names), nameless
 
 
 def _silent(name: str) -> Gap:

@@ -25,7 +25,7 @@ from jsdoctor.model.server import (
 )
 from jsdoctor.parse.domains import Domains, domains_of, speaker
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
-from jsdoctor.parse.missing_replies import silent_members, unreadable
+from jsdoctor.parse.missing_replies import members_not_asked, silent_members, unreadable
 from jsdoctor.parse.opening import Identities, monitor_base, open_reply
 from jsdoctor.parse.peers import renamed_cluster, renamed_meta, sane_meta
 from jsdoctor.parse.replies import (
@@ -205,10 +205,9 @@ class ServerReplies:
 
     def silent_servers(self) -> list[Gap]:
         """Members of the meta group that gave no answer. Only the system account asks all of them."""
-        if not self.asked_all:
-            return []
         names = {key: identity.name for key, identity in self._identity.items()}
-        return silent_members(
+        missing = silent_members if self.asked_all else members_not_asked
+        return missing(
             [(self._domains.label(key), name) for key, name in names.items()],
             ((self._domains.label(key), names[key], jsz) for key, jsz in self._jsz.items()),
         )

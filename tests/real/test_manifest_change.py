@@ -128,3 +128,30 @@ def test_drift_fails_in_both_directions(cluster_factory: ClusterFactory, tmp_pat
     assert drift(SAME, EVENTS | {"max_msgs": 7}) == 1, "deployed otherwise"
     assert drift(SAME, EVENTS, server="") == 3, "nothing to compare with"
     assert jsdoctor("check", "--drift", cwd=tmp_path).returncode == 2
+
+
+def test_a_server_that_was_not_asked_may_have_the_stream(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    cluster = shared_cluster(nodes=3)
+
+    async def plant(client: Any) -> str:
+        made = await add_stream(client, "FAR", subjects=["far"], num_replicas=1, storage="file")
+        return str(made["cluster"]["leader"])
+
+    there = with_client(cluster, plant)
+    (tmp_path / "far.json").write_text(json.dumps({"name": "FAR", "subjects": ["far"], "storage": "file"}))
+    urls = dict(zip(cluster.names, cluster.monitor_urls, strict=True))
+    other = next(name for name in cluster.names if name != there)
+
+    def seen(*names: str) -> tuple[list[str], list[str]]:
+        asked = [word for name in names for word in ("--monitor", urls[name])]
+        _, report = check(*asked, "--samples", "1", "--manifest", str(tmp_path))
+        about = [gap["reason"] for gap in report["gaps"] if gap["kind"] == "server" and not gap["requested"]]
+        return [step["action"] for step in report["change"]["steps"]], about
+
+    steps, [reason] = seen(other)
+    assert steps == ["unclear"], "it is there, and its server was not asked"
+    assert "2 more servers are members of the meta group" in reason
+    steps, [reason] = seen(other, there)
+    assert steps == []
+    assert "1 more server is a member" in reason
+    assert seen(*cluster.names) == ([], [])
