@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.log_findings import detailed_finding
@@ -25,6 +26,7 @@ _CAUSES = (
     ("expected sequence does not match store", "most often the disk was full; restart that server once it has space"),
     ("ermission denied", "its store directory cannot be written"),
 )
+_SEQUENCES_DIFFER = re.compile("sequence (?:by subject )?mismatch")
 _OTHERWISE = "look at the disk of that server, then restart it"
 
 
@@ -42,7 +44,8 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
     named = any(trouble.subject.kind in ("stream", "consumer") for trouble in stopped)
     for trouble in stopped:
         unexplained_store = trouble.subject.kind == "server" and named
-        if not unexplained_store and "sequence mismatch" not in trouble.values("reason"):
+        # Copies that differ are JSD207. A publish that expected another sequence, which old servers log here: JSD201.
+        if not unexplained_store and not _SEQUENCES_DIFFER.search(trouble.values("reason")):
             others = len({spell.logged_by for spell in trouble.unresolved}) < len(logs.servers)
             severity = trouble.severity(Severity.ERROR if others else None)
             yield detailed_finding(trouble, f"halted on {trouble.servers} by a write error", _cause(trouble), severity)

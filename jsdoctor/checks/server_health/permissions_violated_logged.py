@@ -1,0 +1,58 @@
+"""JSD825: subjects that a login may not use, as servers and applications logged it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence, Occurrence
+from jsdoctor.model.params import Params
+
+_SIGNATURES = ("subject-not-permitted", "client-subject-not-permitted")
+_ACKNOWLEDGEMENTS = "$JS.ACK."
+_EFFECTS = (
+    (_ACKNOWLEDGEMENTS, "acknowledgements are dropped, so what was processed is delivered again"),
+    ("$JS.FC.", "flow control is not answered, so push consumers stall"),
+    ("$JS.API.", "requests to JetStream are not answered, so clients report timeouts"),
+    ("_INBOX.", "replies do not reach the client, so it reports timeouts"),
+    ("$KV.", "values are not written"),
+    ("$O.", "objects are not written"),
+)
+
+
+@check("server_health.permissions_violated_logged")
+def permissions_violated_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Each refusal is one line of the server (client.go), and one error that the client may log."""
+    quiet = True
+    for burst in bursts(logs, *_SIGNATURES, subjects=_login, calm=False):
+        quiet = False
+        yield finding_of(burst, _message(burst), None if _is_grave(burst, params) else Severity.INFO)
+    if quiet:
+        yield passed(CLUSTER)
+
+
+def _login(fields: Mapping[str, str], logged_by: str) -> Subject:
+    """Who was refused: by login or address in lines of servers, else the application that logged it."""
+    return Subject(kind="client", name=fields.get("user") or fields.get("address") or logged_by)
+
+
+def _is_grave(burst: Burst, params: Params) -> bool:
+    lines = {prefix: sum(one.count for one in burst.found if _prefix(one) == prefix) for prefix, _ in _EFFECTS}
+    return bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
+
+
+def _prefix(line: Occurrence) -> str:
+    return next((prefix for prefix, _ in _EFFECTS if line.value("reason").startswith(prefix)), "")
+
+
+def _message(burst: Burst) -> str:
+    seen = {_prefix(one) for one in burst.found}
+    effects = [effect for prefix, effect in _EFFECTS if prefix in seen]
+    verbs = sorted({one.value("kind").lower() for one in burst.found if one.value("kind")})
+    said = (
+        f"its permissions do not allow what it does ({' and '.join(verbs)} to {burst.values('reason')}): {burst.story}"
+    )
+    return f"{said}; {', and '.join(effects)}" if effects else said
