@@ -137,3 +137,30 @@ def test_a_stream_that_an_old_server_resets_is_no_pass(tmp_path: Path) -> None:
         " does not match store\n[1] 2021/05/24 05:16:03.324023 [WRN] Resetting stream 'A > S'\n"
     )
     assert {"JSD208", "JSD713"} & faults(judged(path))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("page", ["consumer_info_ORDERS_billing", "stream_info_ORDERS"])
+def test_a_page_without_its_first_line_is_read(version: str, page: str, tmp_path: Path) -> None:
+    whole = (PASTED / "stuck" / f"{version}_{page}.txt").read_text()
+    title = next(line for line in whole.splitlines() if "Information for" in line)
+    cut = tmp_path / "cut.txt"
+    cut.write_text(whole.partition(title)[2])
+    assert faults(judged(cut)) == faults(judged(PASTED / "stuck" / f"{version}_{page}.txt"))
+
+
+def test_a_backoff_is_read(tmp_path: Path) -> None:
+    """Of the consumer of a public report, whose page was copied without its title; nothing else is assumed."""
+    page = tmp_path / "page.txt"
+    page.write_text(
+        "Configuration:\n\n                    Name: consumer-1\n               Pull Mode: true\n"
+        "              Ack Policy: Explicit\n                Ack Wait: 5.00s\n                 Backoff: 5s, 1m0s\n\n"
+        "State:\n\n"
+        "  Last Delivered Message: Consumer sequence: 10 Stream sequence: 13,000,961 Last delivery: 18.26s ago\n"
+        "    Acknowledgment Floor: Consumer sequence: 0 Stream sequence: 0\n"
+        "        Outstanding Acks: 10 out of maximum 1,000\n    Unprocessed Messages: 999,990\n"
+        "           Waiting Pulls: 0 of maximum 512\n"
+    )
+    [verdict] = judged(page, select=("JSD405",)).verdicts
+    assert verdict.outcome is Outcome.NOT_EVALUATED
+    assert "nobody asks for 999,990 messages" in verdict.reason

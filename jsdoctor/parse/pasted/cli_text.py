@@ -6,7 +6,7 @@ What the text rounds or leaves out stays unknown: sizes with a unit, ages, and a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,6 +28,11 @@ _WHOLE = re.compile(r"[\d,]{1,20}(?=$| |/)")
 _SEEN = re.compile(r"seen (?:([\dhmsµu.]+) ago|never)")
 _BEHIND = re.compile(r"([\d,]+) operations? behind")
 _OPEN = frozenset({"", "config", "state", "delivered", "ack_floor"})
+
+UNKNOWN_NAME = "(unnamed)"
+"""Stands for a stream or consumer whose page was copied without its first line."""
+_CONSUMER_LABELS = frozenset({"last delivered message", "outstanding acks", "unprocessed messages"})
+_STREAM_LABELS = frozenset({"messages", "bytes", "first sequence", "last sequence", "active consumers"})
 
 Reader = Callable[[str], Any]
 
@@ -53,6 +58,11 @@ def _nanoseconds(text: str) -> int | None:
         return parse_duration(text.replace(" ", ""))
     except ValueError:
         return None
+
+
+def _durations(text: str) -> list[int] | None:
+    found = [_nanoseconds(one) for one in re.split(r"[,\s]+", text.strip("[] ")) if one]
+    return None if None in found else [one for one in found if one is not None]
 
 
 def _lower(text: str) -> str:
@@ -113,6 +123,7 @@ _OF_CONSUMER: Mapping[str, tuple[str, str, Reader]] = {
     "ack wait": ("config", "ack_wait", _nanoseconds),
     "max ack pending": ("config", "max_ack_pending", _limit),
     "maximum deliveries": ("config", "max_deliver", _limit),
+    "backoff": ("config", "backoff", _durations),
     "max waiting pulls": ("config", "max_waiting", _number),
     "filter subject": ("config", "filter_subject", str),
     "unprocessed messages": ("", "num_pending", _number),
@@ -157,8 +168,9 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
 
     `at` is when the text was written: what it prints as ages is relative to that.
     """
-    current: dict[str, Any] | None = None
-    for line in (one[:_LONGEST_LINE] for one in text.splitlines()[:_MOST_LINES]):
+    lines = [line[:_LONGEST_LINE] for line in text.splitlines()[:_MOST_LINES]]
+    current = _without_title(lines)
+    for line in lines:
         begun = _begun(line)
         if begun is not None:
             if current is not None:
@@ -173,6 +185,19 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
             _take(current, label[1].lower(), label[2])
     if current is not None:
         yield _finished(current, at)
+
+
+def _without_title(lines: Sequence[str]) -> dict[str, Any] | None:
+    """The page of a consumer or a stream whose first line was not copied; None where there is a title, or no page."""
+    if any(_begun(line) for line in lines):
+        return None
+    labels = {found[1].lower(): found[2] for line in lines if (found := _LABEL.match(line))}
+    if labels.keys() >= _CONSUMER_LABELS:
+        name = labels.get("durable name") or labels.get("name") or UNKNOWN_NAME
+        return {"stream_name": UNKNOWN_NAME, "name": name, "config": {}, "_labels": set()}
+    if labels.keys() >= _STREAM_LABELS:
+        return {"config": {"name": UNKNOWN_NAME}, "state": {}, "_labels": set()}
+    return None
 
 
 def _begun(line: str) -> dict[str, Any] | None:
