@@ -45,7 +45,8 @@ def _is_grave(burst: Burst, params: Params) -> bool:
 
 
 def _prefix(line: Occurrence) -> str:
-    return next((prefix for prefix, _ in _EFFECTS if line.value("reason").startswith(prefix)), "")
+    """How the subject begins, if it is one of JetStream's. nats.py repeats the server's words in lower case."""
+    return next((prefix for prefix, _ in _EFFECTS if line.value("reason").upper().startswith(prefix)), "")
 
 
 def _message(burst: Burst) -> str:
