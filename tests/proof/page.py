@@ -36,7 +36,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> str:
-        """`passed`, `failed`, `flaky` (failed in some of its runs), `skipped` or `not run`."""
+        """`passed`, `failed`, `flaky` (failed in some of its runs), `skipped`, `cut off` or `not run`."""
         if self.last is None:
             return "not run"
         if self.failures and self.failures < self.runs:
@@ -85,14 +85,11 @@ def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> li
 
 
 def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
-    """What the runs of a test say together; a run that started and did not end is a failure."""
+    """What the runs of a test say together. A run that started and did not end was cut off with its sitting."""
     ended = [result for result in results if result.outcome != "started"]
     started = [result for result in results if result.outcome == "started"]
-    cut_off = [
-        msgspec.structs.replace(result, outcome="failed", reason="it did not end in time")
-        for result in started[len(ended) :]
-    ]
-    every = [*ended, *cut_off]
+    cut_off = [msgspec.structs.replace(result, outcome="cut off") for result in started[len(ended) :]]
+    every = [*cut_off, *ended]
     counted = [result for result in every if result.outcome in {"passed", "failed"}]
     failures = sum(result.outcome == "failed" for result in counted)
     return Verdict(collected=test, last=every[-1] if every else None, runs=len(counted), failures=failures)
@@ -118,6 +115,7 @@ def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
                 ("nats-server", ", ".join(VERSIONS)),
                 ("Python", state.python),
                 ("Machine", f"{state.system}, {state.processors} processors"),
+                *([("Settings", ", ".join(f"`{setting}`" for setting in state.settings))] if state.settings else []),
             ],
         )
     )
@@ -145,6 +143,7 @@ def _details(results: Sequence[SliceResults]) -> Iterator[str]:
         yield _table(("nats-server", "tests", *_OUTCOMES), list(_by_version(one)))
         yield from _figures(one)
         yield from _failures(one)
+        yield from _cut_off(one)
         yield from _skipped(one)
         yield from _not_run(one)
 
@@ -177,6 +176,12 @@ def _failures(one: SliceResults) -> Iterator[str]:
     if flaky := one.of("flaky"):
         yield "\nFailed in some of their runs:\n"
         yield from (f"- `{v.collected.test}`{_rate(v)}" for v in flaky)
+
+
+def _cut_off(one: SliceResults) -> Iterator[str]:
+    if left := one.of("cut off"):
+        yield "\nCut off:\n"
+        yield from (f"- `{v.collected.test}`" for v in left)
 
 
 def _skipped(one: SliceResults) -> Iterator[str]:
@@ -220,7 +225,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-_OUTCOMES = ("passed", "failed", "flaky", "skipped", "not run")
+_OUTCOMES = ("passed", "failed", "flaky", "skipped", "cut off", "not run")
 _TEXT = """\
 <!-- Written by `make proof-page` from the results of `make proof`. Do not edit. -->
 
@@ -228,8 +233,9 @@ _TEXT = """\
 
 This page lists the tests of jsdoctor that were run for one state of the code, and their results. No figure on it was
 entered by hand. `make proof` runs the tests in slices and keeps each result; a result counts only for the state of the
-code for which it was measured. *Flaky* tests failed in some of their runs. *Not run* means that there is no result for
-this state; it says nothing about whether the tests pass.
+code for which it was measured. *Flaky* tests failed in some of their runs. *Cut off* tests started and had not ended
+when the run was stopped. *Not run* means that there is no result for this state; it says nothing about whether the
+tests pass.
 
 {table}
 """

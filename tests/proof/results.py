@@ -46,7 +46,10 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What was tested and on what. `clean` is whether the commit has exactly this state."""
+    """What was tested and on what. `clean` is whether the commit has exactly this state.
+
+    `settings` are the variables that shorten or lengthen tests, over all sittings.
+    """
 
     digest: str
     commit: str
@@ -55,6 +58,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     system: str
     processors: int
+    settings: tuple[str, ...] = ()
 
 
 def digest_of(root: Path = ROOT) -> str:

@@ -28,6 +28,7 @@ from tests.proof.results import (
     is_committed,
     read_collected,
     read_results,
+    read_state,
     results_path,
 )
 from tests.proof.slices import Slice, modules_of
@@ -42,6 +43,9 @@ def prepare() -> str:
     digest = digest_of()
     here = KEPT / digest
     here.mkdir(parents=True, exist_ok=True)
+    settings = {f"{name}={value}" for name, value in os.environ.items() if name.startswith("JSDOCTOR_")}
+    with contextlib.suppress(OSError):
+        settings |= set(read_state(digest).settings)
     commit, committed = git(ROOT, "log", "-1", "--format=%H %cs").split()
     state = State(
         digest=digest,
@@ -51,6 +55,7 @@ def prepare() -> str:
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         processors=len(os.sched_getaffinity(0)),
+        settings=tuple(sorted(settings)),
     )
     (here / "state.json").write_bytes(msgspec.json.format(msgspec.json.encode(state)))
     if not collected_path(digest).exists():
@@ -104,12 +109,12 @@ def _by_version(wanted: set[str], tests: Sequence[Collected]) -> list[set[str]]:
 
 
 def _done(path: Path) -> set[str]:
-    """Tests of a piece with a result. One that did not end has one as well: it is not tried for ever."""
+    """Tests of a piece that were started. One that was cut off is among them: it would be cut off again."""
     return {result.test for result in read_results(path)}
 
 
 def _failing(results: Sequence[Result]) -> set[str]:
-    """Tests that failed at least once, or did not end."""
+    """Tests that failed at least once, or were cut off."""
     ended = Counter(result.test for result in results if result.outcome != "started")
     started = Counter(result.test for result in results if result.outcome == "started")
     failed = {result.test for result in results if result.outcome == "failed"}

@@ -101,10 +101,10 @@ def result(outcome: str, test: str = "tests/real/test_ward.py::test_a[2.15.1]", 
     return msgspec.convert({"test": test, "outcome": outcome, "at": AT, **more}, Result)
 
 
-def test_a_run_that_did_not_end_is_a_failure_and_one_failure_of_many_is_flaky() -> None:
+def test_a_run_that_did_not_end_is_no_pass_and_one_failure_of_many_is_flaky() -> None:
     test = Collected(test="tests/real/test_ward.py::test_a[2.15.1]", version="2.15.1")
     assert verdict(test, []).outcome == "not run"
-    assert verdict(test, [result("started")]).outcome == "failed"
+    assert verdict(test, [result("started")]).outcome == "cut off"
     assert verdict(test, [result("started"), result("passed")]).outcome == "passed"
     runs = [result("started"), result("failed"), result("started"), result("passed")]
     assert verdict(test, runs).outcome == "flaky"
@@ -113,7 +113,14 @@ def test_a_run_that_did_not_end_is_a_failure_and_one_failure_of_many_is_flaky() 
 
 def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: Path) -> None:
     state = State(
-        digest="d", commit="c" * 40, committed="2026-01-01", clean=False, python="3.11", system="Linux", processors=2
+        digest="d",
+        commit="c" * 40,
+        committed="2026-01-01",
+        clean=False,
+        python="3.11",
+        system="Linux",
+        processors=2,
+        settings=("JSDOCTOR_A=1",),
     )
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "state.json").write_bytes(msgspec.json.encode(state))
@@ -131,7 +138,8 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
     )
     text = page(load_slices(), "d", tmp_path)
     assert "with changes that are in no commit" in text
-    assert "| faults | 4 | 2 | 1 | 1 | 0 | 1 | 1 | 0 |" in text
+    assert "| Settings | `JSDOCTOR_A=1` |" in text
+    assert "| faults | 4 | 2 | 1 | 1 | 0 | 1 | 0 | 1 | 0 |" in text
     assert f"- `{ward.format('b')}`: `assert '1' == 2`" in text
     assert "- 1: `no tc | on this machine`" in text
     assert "Not run: `real/test_ward.py` (1)." in text
