@@ -166,7 +166,13 @@ def _figures(one: SliceResults) -> Iterator[str]:
             tables[test.partition("[")[0], tuple(row)].append(row)
     for (test, heads), rows in tables.items():
         yield f"\nMeasured by `{test}`:\n"
-        yield _table(heads, [tuple(_cell(value) for value in row.values()) for row in rows])
+        yield _table(heads, [tuple(_cell(value) for value in row.values()) for row in sorted(rows, key=_first_value)])
+
+
+def _first_value(row: Mapping[str, object]) -> tuple[float, str]:
+    """Numbers by size, then texts: tests come in any order."""
+    value = next(iter(row.values()))
+    return (value, "") if isinstance(value, int | float) else (0.0, str(value))
 
 
 def _failures(one: SliceResults) -> Iterator[str]:

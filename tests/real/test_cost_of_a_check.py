@@ -121,7 +121,7 @@ def cost(cluster: Cluster, login: str) -> dict[str, Any]:
         "login": login,
         "requests": http if login == "monitor" else sum(connection["in_msgs"] for connection in ours),
         "kB received": "" if login == "monitor" else round(sum(one["out_bytes"] for one in ours) / 1000),
-        "processor seconds of the servers": round(max(used, 0.0), 2),
+        "processor seconds of the servers above idle": round(max(used, 0.0), 2),
         "seconds": round(seconds, 1),
         "publish, median ms": f"{statistics.median(busy):.1f} (idle {statistics.median(idle):.1f})",
         "publish, longest ms": f"{max(busy):.0f} (idle {max(idle):.0f})",
