@@ -25,6 +25,7 @@ from jsdoctor.cli.help_texts import (
     DIAGNOSE_HELP,
 )
 from jsdoctor.cli.logs.engine import Engine
+from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, takes
 from jsdoctor.cli.targets import resolve, writes_nagios
 from jsdoctor.cli.usage_errors import RedactingGroup
@@ -179,6 +180,7 @@ def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quie
     raise typer.Exit(guarded(work))
 
 
+app.command(help=MCP_HELP, context_settings=CONTEXT_SETTINGS)(mcp)
 app.command(help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
 app.command(help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
 app.command(context_settings=CONTEXT_SETTINGS)(rollback)

@@ -1,0 +1,88 @@
+"""`jsdoctor mcp` as typer sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jsdoctor.cli import options as opt
+from jsdoctor.cli.option_values import positive_seconds
+
+if TYPE_CHECKING:
+    from jsdoctor.cli.mcp.settings import McpSettings
+    from jsdoctor.engine.verdict import ExitCode
+
+MCP_HELP = """Serve the read-only commands as tools of the Model Context Protocol, over stdin and stdout.
+
+The tools are check, diagnose, explain, audit and rules_list. Clients choose rules and files, never a server or a login.
+
+\b
+Examples:
+  jsdoctor mcp --context prod-sys               the deployment of this context
+  jsdoctor mcp --monitor http://host:8222       HTTP monitoring
+  jsdoctor mcp --root /var/log/nats             files below this directory, too
+"""
+
+_Roots = Annotated[
+    list[Path] | None,
+    typer.Option("--root", metavar="DIR", help="Tools may read files below this directory. Can be repeated."),
+]
+_MaxTime = Annotated[
+    float,
+    typer.Option("--max-time", parser=positive_seconds, metavar="DURATION", help="Most time for one call."),
+]
+_MaxBytes = Annotated[
+    int, typer.Option("--max-bytes", min=2_000, metavar="N", help="Longest answer to one call, in bytes.")
+]
+
+
+def mcp(
+    server: opt.Server = None,
+    context: opt.Context = None,
+    monitor: opt.Monitor = None,
+    root: _Roots = None,
+    max_time: _MaxTime = 60.0,
+    max_bytes: _MaxBytes = 50_000,
+    config: opt.Config = None,
+    isolated: opt.Isolated = False,
+) -> None:
+    """Serve tools; its help is MCP_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
+        from jsdoctor.cli.mcp.settings import McpSettings
+
+        connection = [f"--server={server}"] if server else []
+        connection += [f"--context={name}" for name in context or ()]
+        connection += [f"--monitor={url}" for url in monitor or ()]
+        configuration = [f"--config={config.absolute()}"] if config else []
+        configuration += ["--isolated"] * isolated
+        roots = tuple(_directory(path) for path in root or ())
+        return _serve(McpSettings(tuple(connection), tuple(configuration), roots, max_time, max_bytes))
+
+    raise typer.Exit(guarded(work))
+
+
+def _directory(path: Path) -> Path:
+    from jsdoctor.collect.problems import UsageProblem
+
+    if not path.is_dir():
+        raise UsageProblem(f"--root {path} is no directory", "name a directory that exists")
+    return path.resolve()
+
+
+def _serve(settings: McpSettings) -> ExitCode:
+    from jsdoctor.collect.problems import UsageProblem
+    from jsdoctor.engine.verdict import ExitCode
+
+    try:
+        from jsdoctor.cli.mcp.server import mcp_server
+    except ImportError as error:
+        raise UsageProblem(
+            f"the Model Context Protocol needs its SDK, and {error.name} is not installed",
+            "pip install 'jsdoctor[mcp]'",
+        ) from error
+    mcp_server(settings).run()
+    return ExitCode.OK

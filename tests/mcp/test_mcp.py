@@ -1,0 +1,185 @@
+"""`jsdoctor mcp` as the SDK's own client uses it: a real log, a real server, refusals and limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import TextContent
+
+from jsdoctor.cli.mcp.child import Finished
+from jsdoctor.cli.mcp.paths import allowed_path
+from jsdoctor.cli.mcp.settings import McpSettings
+from jsdoctor.cli.mcp.shortened import answer
+from jsdoctor.cli.mcp.tools import Tools
+from jsdoctor.collect.problems import UsageProblem
+from tests.cli.invoke import jsdoctor
+from tests.servers import ClusterFactory
+
+SECRET = "s3cr3t-w0rd"
+LOG = (
+    "[12] 2026/11/21 04:50:23.579731 [INF] Starting nats-server\n"
+    "[12] 2026/11/21 04:50:24.579731 [WRN] JetStream cluster stream 'A > B' has NO quorum, stalled\n"
+    f"[12] 2026/11/21 04:50:25.579731 [ERR] Error trying to connect to route nats://route:{SECRET}@10.0.0.1:6222\n"
+)
+
+Call = Callable[..., Awaitable[tuple[bool, str]]]
+
+
+def served(work: Callable[[Call, Any], Awaitable[None]], place: Path, *options: str) -> None:
+    """Start the server in `place` and give `work` a way to call its tools."""
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "jsdoctor", "mcp", "--isolated", *options],
+        env={"XDG_CONFIG_HOME": str(place / "config")},
+        cwd=place,
+    )
+
+    async def main() -> None:
+        async with Client(stdio_client(parameters)) as client:
+
+            async def call(name: str, /, **arguments: object) -> tuple[bool, str]:
+                result = await client.call_tool(name, arguments)
+                (content,) = result.content
+                assert isinstance(content, TextContent)
+                return bool(result.is_error), content.text
+
+            await work(call, client)
+
+    asyncio.run(main())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "nats.log").write_text(LOG)
+    (tmp_path / "outside.log").write_text(LOG)
+    return tmp_path
+
+
+def test_files_pages_and_refusals(place: Path) -> None:
+    async def work(call: Call, client: Any) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {"check", "diagnose", "explain", "audit", "rules_list"}
+        assert all(tool.annotations.read_only_hint for tool in tools.values())
+        assert tools["check"].input_schema["properties"]["samples"]["maximum"] == 5
+
+        failed, text = await call("audit", paths=["nats.log"])
+        report = json.loads(text)
+        alone = jsdoctor("audit", "--engine", "local", "nats.log", "--format", "json", cwd=place / "logs")
+        assert (failed, report["exit_code"]) == (False, alone.returncode)
+        assert report["summary"]["rules"] == json.loads(alone.stdout)["summary"]["rules"]
+        assert report["results"][0]["outcome"] == "fail"
+        assert SECRET not in text
+
+        failed, text = await call("explain", name="JSD403")
+        assert not failed
+        assert "JSD403" in text
+        failed, text = await call("rules_list", matching="JSD40")
+        rules = json.loads(text)["rules"]
+        assert {rule["code"] for rule in rules} >= {"JSD401", "JSD403"}
+        assert all("JSD40" in rule["code"] for rule in rules)
+        failed, text = await call("diagnose", text="nats: wrong last sequence: 5123", offline=True)
+        assert (failed, bool(json.loads(text)["symptom"])) == (False, True)
+        # A text that is the name of a file is still a text.
+        _, text = await call("diagnose", text=str(place / "outside.log"), offline=True)
+        assert "quorum" not in text
+
+        for path in ("../outside.log", str(place / "outside.log"), "missing.log", "s3://bucket/log", "*.log", ""):
+            failed, text = await call("audit", paths=[path])
+            assert failed
+            assert "--root" in text
+        for wrong in ("--apply", "JSD1 --fix", f"nats://app:{SECRET}@host"):
+            failed, text = await call("check", select=[wrong])
+            assert failed
+            assert SECRET not in text
+
+    served(work, place, "--root", str(place / "logs"))
+
+
+@pytest.mark.real
+def test_live_deployment_within_limits(cluster_factory: ClusterFactory, place: Path) -> None:
+    cluster = cluster_factory()
+
+    async def work(call: Call, client: Any) -> None:
+        failed, text = await call("check", samples=1)
+        report = json.loads(text)
+        assert not failed
+        assert len(text.encode()) <= 9_000
+        assert report["deployment"] is not None or report["sources"]
+        counts = report["shortened"]["rules"]
+        assert counts["shown"] == len(report["rules"]) < counts["total"] == sum(report["summary"]["rules"].values())
+
+    served(work, place, "--server", cluster.url("sys"), "--max-bytes", "9000")
+
+
+def test_a_call_that_takes_too_long_is_ended(place: Path) -> None:
+    async def work(call: Call, client: Any) -> None:
+        failed, text = await call("explain", name="JSD403")
+        assert failed
+        assert "was ended" in text
+
+    served(work, place, "--max-time", "10ms")
+
+
+def test_a_link_does_not_lead_out_of_the_directories(place: Path) -> None:
+    roots = (place / "logs",)
+    assert allowed_path(".", roots) == str(place / "logs")
+    (place / "logs" / "link").symlink_to(place / "outside.log")
+    for given in (".", "link"):
+        with pytest.raises(UsageProblem):
+            allowed_path(given, roots)
+    with pytest.raises(UsageProblem):
+        allowed_path("nats.log", ())
+
+
+def test_what_is_cut_is_counted() -> None:
+    document = {"summary": {"n": 3}, "results": [{"outcome": "pass", "text": "x" * 90}] * 90 + [{"outcome": "fail"}]}
+    text = answer(document, 2_000)
+    shown = json.loads(text)
+    assert len(text) <= 2_000
+    assert shown["results"][0] == {"outcome": "fail"}
+    assert shown["shortened"]["results"] == {"shown": len(shown["results"]), "total": 91}
+    assert json.loads(answer({"one": "x" * 5_000}, 2_000))["shortened"]["bytes"]["shown"] == 0
+
+
+def test_a_root_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+    done = jsdoctor("mcp", "--root", "missing", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--root missing is no directory" in done.stderr
+
+
+def test_without_the_extra_a_sentence_says_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(\"No module named 'mcp'\", name='mcp')\n")
+    done = jsdoctor("mcp", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert "jsdoctor[mcp]" in done.stderr
+
+
+def test_tools_start_commands_that_read_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Sequence[str]] = []
+
+    async def record(arguments: Sequence[str], seconds: float, env: Mapping[str, str]) -> Finished:
+        started.append(arguments)
+        return Finished(0, '{"rules": []}', "")
+
+    monkeypatch.setattr("jsdoctor.cli.mcp.tools.run_command", record)
+    tools = Tools(McpSettings(roots=(place / "logs",)))
+    asyncio.run(tools.check())
+    asyncio.run(tools.check(logs=["nats.log"]))
+    asyncio.run(tools.diagnose("--apply"))
+    asyncio.run(tools.explain("JSD403"))
+    asyncio.run(tools.audit(["nats.log"]))
+    asyncio.run(tools.rules_list())
+    assert [words[0] for words in started] == ["check", "check", "diagnose", "explain", "audit", "rules"]
+    options = {word.partition("=")[0] for words in started for word in words[1:] if word.startswith("--")}
+    assert options == {"--", "--apply\n", "--samples", "--format", "--logs", "--color", "--engine"}
+    assert started[2][-2:] == ["--", "--apply\n"], "the text is no option"
+    assert set(tools.all()) == {"check", "diagnose", "explain", "audit", "rules_list"}
