@@ -76,7 +76,7 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Itera
     learnt = [secret for sample in samples for exchange in sample.exchanges for secret in _learn(exchange.body)]
     learnt += [secret for text in _texts(samples) for secret in _learn(text)]
     scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
-    clean = tuple(b"\n".join(map(scrubber.line, text.split(b"\n"))) for text in texts)
+    clean = tuple(map(scrubber.lines, texts))
     return Redacted(
         samples=tuple(_sample(sample, scrubber) for sample in samples),
         texts=clean,
@@ -141,6 +141,23 @@ class _Scrubber:
         text = self.text(text)
         clean = without_named(text, _BESIDE_A_NAME)
         self.counts["key"] += clean.count(_BESIDE_A_NAME) - text.count(_BESIDE_A_NAME)
+        return clean
+
+    def lines(self, text: bytes) -> bytes:
+        """A text of lines without secrets. Logs repeat lines: each distinct one is searched once, and what is replaced
+        in it counts as often as it stands there.
+        """
+        lines = text.split(b"\n")
+        clean = {line: self._repeated(line, times) for line, times in Counter(lines).items()}
+        return b"\n".join(map(clean.__getitem__, lines))
+
+    def _repeated(self, line: bytes, times: int) -> bytes:
+        before = self.counts
+        self.counts = Counter()
+        clean = self.line(line)
+        for kind, replaced in self.counts.items():
+            before[kind] += replaced * times
+        self.counts = before
         return clean
 
     def _mark(self, kind: str) -> bytes:

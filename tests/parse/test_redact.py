@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.parse import redact as redaction
 from jsdoctor.parse.redact import Redacted, Secret, redact, scrub_line
 from jsdoctor.parse.secret_forms import without_named
 from tests.collect.operator_mode import Key
@@ -246,3 +247,29 @@ def test_other_lines_of_logs_stay(line: str) -> None:
 def test_values_in_quotes_behind_a_name(line: str) -> None:
     secret = "c0rrect-H0rse_Battery"
     assert secret.encode() not in without_named(line.format(secret).encode(), b"[redacted]")
+
+
+def test_repeated_lines_are_searched_once_and_counted_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[bytes] = []
+
+    def counting(text: bytes, mark: bytes) -> bytes:
+        searched.append(text)
+        return without_named(text, mark)
+
+    monkeypatch.setattr(redaction, "without_named", counting)
+    given = Secret("password", "the-given-password")
+    lines = [
+        b"[7] [ERR] the-given-password",
+        b"[7] [ERR] dial nats://app:s3cret-pass@host:4222",
+        b"[7] [ERR] password=hunter2-hunter2",
+        b"[7] [INF] Server is ready",
+    ]
+    once = redact((), [given], [b"\n".join(lines)])
+    searched.clear()
+    often = redact((), [given], [b"\n".join(lines * 25_000)])
+    assert len(searched) == len(lines)
+    assert often.texts == (b"\n".join([once.texts[0]] * 25_000),)
+    assert often.counts == {kind: count * 25_000 for kind, count in once.counts.items()}
+    assert once.counts == {"key": 1, "password": 1, "url_login": 1}
+    for secret in (b"the-given-password", b"s3cret-pass", b"hunter2"):
+        assert secret not in often.texts[0]
