@@ -29,6 +29,11 @@
     ntp = { "a.example" = "250ms" }    # by NTP server
     round_trip = "1ms"                 # of each reading (default 1ms)
     cluster = "C"                      # of the servers (default C; "": none)
+    [[case.edit]]                      # instead: the host of a server n1 was looked at, where all is well but for:
+    host = { }                         # fields of every reading (`model.host`)
+    process = { open_files = 900 }     # fields of its process, in the last reading
+    volume = { fs_type = "nfs4" }      # fields of the volume of its store directory
+    readings = 1                       # how often it was looked at (default 2)
     [[case.edit]]                      # instead: measured acknowledgements, so many of each time (account access)
     acks = "ORDERS/archive"
     times = { 19 = "100ms", 1 = "2s" }
@@ -165,6 +170,9 @@ def evidence_of(case: Json) -> EvidenceSet:
         if "clocks" in edit or "ntp" in edit:
             _set_clocks(samples[0], edit)
             continue
+        if "host" in edit:
+            _add_host(samples[-1], edit)
+            continue
         if "waiver" in edit:
             continue
         if "reply" in edit:
@@ -241,6 +249,23 @@ def _set_clocks(sample: Json, edit: Json) -> None:
         body = {"host": host, "ref_id": 0} | times | own
         kept.append(reading | {"access": "ntp", "endpoint": "NTP", "target": host, "body": body})
     sample["exchanges"] = kept
+
+
+def _add_host(sample: Json, edit: Json) -> None:
+    """Readings of a host with one server, ten seconds apart: a volume with room, few open files, no throttling."""
+    volume = {"mount": "/data", "fs_type": "ext4", "total": 100_000_000_000, "available": 60_000_000_000}
+    volume |= {"inodes": 6_000_000, "free_inodes": 5_900_000} | edit.get("volume", {})
+    first = {"name": "n1", "pid": 7, "store_dir": "/data/jetstream", "volume": volume, "open_files": 300}
+    first |= {"max_open_files": 65_536, "cpu_periods": 1_000, "cpu_throttled": 100}
+    last = first | {"cpu_periods": 1_100} | edit.get("process", {})
+    clock = {"synchronised": True, "max_error_us": 500, "estimated_error_us": 20}
+    at = datetime.fromisoformat(sample["taken_at"])
+    for number, shown in list(enumerate((first, last)))[-edit.get("readings", 2) :]:
+        taken_at = (at + timedelta(seconds=10 * number)).isoformat()
+        process = {name: value for name, value in shown.items() if value != ""}  # "": not shown
+        body = {"host": "h1", "at": taken_at, "clock": clock, "processes": [process]} | edit["host"]
+        asked = {"access": "host", "endpoint": "HOST", "target": "h1", "asked_at": taken_at, "round_trip_ns": 0}
+        sample["exchanges"].append(asked | {"body": body})
 
 
 def _add_reply(sample: Json, edit: Json) -> None:

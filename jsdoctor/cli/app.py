@@ -13,6 +13,7 @@ from jsdoctor import __version__
 from jsdoctor.cli import compare_options as comparing
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
+from jsdoctor.cli.capture_options import KeptReport
 from jsdoctor.cli.completion import complete_page
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.fix.commands import FIX_HELP, fix, rollback
@@ -156,8 +157,14 @@ def compare(
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.connection, groups.live, groups.kept_logs, groups.configuration)
-def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quiet: opt.QuietCapture = False) -> None:
+@takes(groups.connection, groups.live, groups.kept_logs, groups.packets, groups.configuration)
+def capture(
+    given: Given,
+    output: opt.BundleFile,
+    force: opt.Force = False,
+    report: KeptReport = False,
+    quiet: opt.QuietCapture = False,
+) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.capture_run import CaptureRequest, run_capture
     from jsdoctor.cli.errors import guarded
@@ -171,6 +178,7 @@ def capture(given: Given, output: opt.BundleFile, force: opt.Force = False, quie
                 logs=log_selection(given),
                 output=output,
                 force=force,
+                report=report,
                 quiet=quiet,
                 config=given["config"],
                 isolated=given["isolated"],

@@ -12,3 +12,6 @@ KeptLogs = Annotated[
 ]
 KeptSince = Annotated[str | None, typer.Option("--since", metavar="TIME", help="With --logs: from here on, e.g. 2h.")]
 KeptUntil = Annotated[str | None, typer.Option("--until", metavar="TIME", help="With --logs: up to here.")]
+KeptReport = Annotated[
+    bool, typer.Option("--report", help="Put the HTML report of a check into the bundle, as report.html.")
+]

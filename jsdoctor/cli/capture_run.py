@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from jsdoctor import __version__
 from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.connection import resolve_logins
 from jsdoctor.cli.console import progress, say
-from jsdoctor.cli.evidence import gather_live
+from jsdoctor.cli.evidence import Gathered, gather_live, with_exchanges
 from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.cli.headline import headline
 from jsdoctor.cli.logs.captured import LogSelection, log_gaps, log_members, searched_for, select_logs
@@ -25,6 +25,7 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
@@ -32,6 +33,8 @@ from jsdoctor.parse.bundle import ServerNote, encode_bundle
 from jsdoctor.parse.redact import SHORTEST_GIVEN, redact
 from jsdoctor.render.escape import printable
 
+REPORT = "report.html"
+"""The member with the report, which readers of the evidence ignore."""
 _GAPS_SHOWN = 5
 
 
@@ -46,6 +49,7 @@ class CaptureRequest:
     config: Path | None = None
     isolated: bool = False
     logs: LogSelection | None = None
+    report: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +97,13 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         scan=wanted.scan,
         scan_ids=bool(wanted.scan),
         scan_contents=wanted.digests,
+        host=wanted.host,
     )
     secrets = tuple(dict.fromkeys(secret for login in logins for secret in known_secrets(login, monitor)))
     gathered = gather_live(logins, monitor, plan, show)
     if not any(sample.exchanges for sample in gathered.samples):
         return CaptureOutcome(problem=gathered.problem)
+    gathered = _with_packets(gathered, wanted, show)
     selected = select_logs(request.logs, show) if request.logs else []
     show("taking secrets out")
     clean = redact(gathered.samples, secrets, [log.text for log in selected])
@@ -114,6 +120,9 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         signatures=searched_for() if logs else (),
     )
     size = write_bundle(request.output, members, request.force)
+    if request.report:
+        show("writing the report into the bundle")
+        size = write_bundle(request.output, [*members, (REPORT, _report_on(request))], force=True)
     missing = (*(gap for gap in evidence.gaps if gap.requested), *log_gaps([log.note for log in logs]))
     parts = [
         headline(evidence, clean.samples),
@@ -123,6 +132,32 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
     ]
     summary = printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}")
     return CaptureOutcome(summary, missing, gathered.problem, tuple(clean.too_short))
+
+
+def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[str], None]) -> Gathered:
+    """With what packets show, which is read after the samples."""
+    if wanted.packets is None:
+        return gathered
+    from jsdoctor.cli.packets.reading import read_packets
+    from jsdoctor.parse.packets.kept import packets_exchange
+
+    read = read_packets(wanted.packets, show)
+    names = [source.name for source in read.sources]
+    if not isinstance(read.evidence, PacketEvidence):
+        raise TypeError("packets were read and are no packets")
+    kept = packets_exchange(read.evidence, names, read.sources[0].collected_at)
+    return replace(gathered, samples=with_exchanges(gathered.samples, last=(kept,)))
+
+
+def _report_on(request: CaptureRequest) -> bytes:
+    """The HTML page that `check --bundle` writes of the bundle, with the configuration of this run."""
+    from jsdoctor.cli.collecting import collect
+    from jsdoctor.cli.judging import JudgeRequest, open_judging
+    from jsdoctor.cli.targets import OutputTarget
+
+    page = OutputTarget("html", Path(REPORT))
+    judging = open_judging(JudgeRequest(outputs=(page,), quiet=True, config=request.config, isolated=request.isolated))
+    return judging.rendered(collect(EvidenceRequest(bundle=request.output), judging).report(), page).encode()
 
 
 def _log_words(selected: Sequence[SelectedLog]) -> str:

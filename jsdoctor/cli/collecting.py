@@ -22,6 +22,7 @@ from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.parse.assemble import assemble
@@ -63,6 +64,8 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
         evidence = assemble(gathered.samples)
         evidence = with_unseen(evidence, [pasted]) if pasted else evidence
         seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
+        if request.packets is not None and evidence.get(PacketEvidence) is not None:
+            raise UsageProblem(f"{request.bundle} has packets, and --pcap or --sniff names others", "judge them apart")
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
         collected = Collected(judging, evidence, gathered.sources, seen, gathered.problem, saw_nothing)
     else:
@@ -102,7 +105,7 @@ def _in_metrics(request: EvidenceRequest, judging: Judging) -> Collected:
     """The deployment as Prometheus shows it."""
     from jsdoctor.cli.prometheus.reading import read_deployment
 
-    given = [name for name in ("ntp", "scan", "samples", "interval_s") if getattr(request, name)]
+    given = [name for name in ("ntp", "scan", "host", "samples", "interval_s") if getattr(request, name)]
     if given or request.prometheus is None:
         option = given[0].removesuffix("_s") if given else "prometheus"
         raise UsageProblem(f"--{option} needs a connection, and --prometheus alone makes none", "add --context NAME")
@@ -135,7 +138,8 @@ def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
     logins = resolve_logins(request.connection, config)
     needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
     paced = pace(request.samples, request.interval_s, config)
-    plan = plan_collection(needed, *paced, logins[0].timeout_s, request.ntp or config.ntp or ())
+    ntp = request.ntp or config.ntp or ()
+    plan = plan_collection(needed, *paced, logins[0].timeout_s, ntp, host=request.host)
     plan = plan_scan(plan, needed, request.scan, request.digests)
     with progress(quiet) as show:
         return gather_live(logins, request.monitor or config.monitor or (), plan, show)
@@ -176,7 +180,7 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], No
 def _refuse_live_options(request: EvidenceRequest) -> None:
     """What is said of a connection beside a bundle would be ignored, which nobody who says it wants."""
     given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
-    given += [name for name in ("monitor", "ntp", "scan", "samples") if getattr(request, name)]
+    given += [name for name in ("monitor", "ntp", "scan", "host", "samples") if getattr(request, name)]
     given += ["interval"] if request.interval_s is not None else []
     if given:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)

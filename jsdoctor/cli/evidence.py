@@ -17,7 +17,7 @@ from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import Evidence
-from jsdoctor.model.exchange import Sample
+from jsdoctor.model.exchange import Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
@@ -69,6 +69,10 @@ def gather_live(
     from jsdoctor.collect.connect.tls import plan_tls
     from jsdoctor.collect.live.gather import gather
 
+    if plan.host:
+        from jsdoctor.collect.host.reading import require_linux
+
+        require_linux()
     settings = logins[0]
     only_monitor = bool(monitor) and settings.origins["servers"] == "default"
     started = datetime.now(UTC)
@@ -99,9 +103,27 @@ def gather_live(
     async def collect() -> list[tuple[Sample, ...]]:
         return await asyncio.gather(*(look(number, login) for number, login in enumerate(logins)))
 
+    before = _host() if plan.host else ()
     looks = asyncio.run(collect())
     samples = of_several_logins(looks) if len(looks) > 1 else looks[0]
+    samples = with_exchanges(samples, before, _host() if plan.host else ())
     return Gathered(samples, sources, problems[0] if problems else None)
+
+
+def _host() -> tuple[Exchange, ...]:
+    from jsdoctor.collect.host.reading import read_host
+
+    return (read_host(),)
+
+
+def with_exchanges(
+    samples: tuple[Sample, ...], first: Sequence[Exchange] = (), last: Sequence[Exchange] = ()
+) -> tuple[Sample, ...]:
+    """Samples with more exchanges in the first and in the last of them."""
+    added = list(samples)
+    for place, more in ((0, first), (-1, last)):
+        added[place] = msgspec.structs.replace(added[place], exchanges=(*added[place].exchanges, *more))
+    return tuple(added)
 
 
 def _shown(monitor: Sequence[str]) -> list[str]:
@@ -121,7 +143,9 @@ def gather_bundle(path: Path) -> Gathered:
         now = datetime.now(UTC)
         unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
         return Gathered((unread,), (Source("bundle", str(path), now),), problem)
-    sources, at = (Source("bundle", str(path), created),), samples[0].taken_at
+    kept = (one for sample in samples for one in sample.exchanges if one.endpoint is Endpoint.PACKETS)
+    packets = (Source("pcap", f"{path}!{one.target}", one.asked_at) for one in kept)
+    sources, at = (Source("bundle", str(path), created), *packets), samples[0].taken_at
     return Gathered(samples, sources, captured_at=at, logs=logs, signatures=signatures)
 
 

@@ -54,6 +54,7 @@ class EvidenceRequest:
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
     digests: bool = False
+    host: bool = False
     samples: int | None = None
     interval_s: float | None = None
     logs: LogRequest | None = None
@@ -126,6 +127,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         ntp=split(given["ntp"]),
         scan=tuple(given["scan"] or ()),
         digests=_with_a_scan(given),
+        host=bool(given.get("host")),
         samples=given["samples"],
         interval_s=given["interval"],
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from jsdoctor.cli.packets.headline import packets_headline
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Sample
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
@@ -36,6 +38,9 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     access = {exchange.access for sample in samples for exchange in sample.exchanges}
     names = {Access.SYSTEM: "system account", Access.ACCOUNT: "plain account", Access.MONITOR: "monitoring"}
     yield from (f"seen through {name}" for kind, name in names.items() if kind in access)
+    packets = evidence.get(PacketEvidence)
+    if isinstance(packets, PacketEvidence):
+        yield packets_headline(packets)
     looks = [sample.taken_at for sample in samples if sample.exchanges]
     if len(looks) > 1:
         yield f"{len(looks)} samples over {(looks[-1] - looks[0]).total_seconds():.1f} s"

@@ -48,6 +48,7 @@ def live(
     ntp: opt.Ntp = None,
     scan: opt.Scan = None,
     digests: opt.Digests = False,
+    host: opt.Host = False,
     samples: opt.Samples = None,
     interval: opt.Interval = None,
 ) -> None:

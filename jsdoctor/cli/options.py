@@ -112,6 +112,7 @@ Digests = Annotated[
     bool,
     typer.Option("--digests", help="With --scan: compare the contents of messages that share an id."),
 ]
+Host = Annotated[bool, typer.Option("--host", help="Look at the nats-server processes of this host, too (Linux).")]
 Samples = Annotated[
     int | None,
     typer.Option(

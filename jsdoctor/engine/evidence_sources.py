@@ -12,6 +12,7 @@ from jsdoctor.model.clock import NtpTime
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.history import History
+from jsdoctor.model.host import HostFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -37,6 +38,7 @@ class EvidenceSource(StrEnum):
     HISTORY = "history"
     PACKETS = "packets"
     NTP = "ntp"
+    HOST = "host"
 
 
 _WAYS: dict[type[Evidence], EvidenceSource] = {
@@ -55,6 +57,7 @@ _WAYS: dict[type[Evidence], EvidenceSource] = {
     AckTimes: EvidenceSource.ACKS,
     History: EvidenceSource.HISTORY,
     NtpTime: EvidenceSource.NTP,
+    HostFacts: EvidenceSource.HOST,
 }
 
 
@@ -94,4 +97,5 @@ def in_words(way: EvidenceSource, stream: str) -> str:
         EvidenceSource.PACKETS: "read a capture of the traffic between client and server: --pcap FILE",
         EvidenceSource.LOGS: "read logs of the servers and of the applications: --logs PATH",
         EvidenceSource.NTP: "query the time: --ntp HOST",
+        EvidenceSource.HOST: "look at the host of a server: --host there, as root",
     }[way]

@@ -12,6 +12,7 @@ from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.history import History
+from jsdoctor.model.host import HostFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups
@@ -29,7 +30,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     `ntp` names the NTP servers to ask for true time, `scan` the streams whose stored messages are read; with `scan_ids`
     their ids are compared, with `scan_contents` also the contents of those whose ids are equal. `ack_metrics`: listen
     to the metrics of consumers that have them switched on. `near_subjects`: ask for the subjects of streams where a
-    filter never matched anything.
+    filter never matched anything. `host`: read this host before the first and after the last sample.
     """
 
     samples: int = 2
@@ -51,13 +52,20 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     scan_contents: bool = False
     ack_metrics: bool = True
     near_subjects: bool = True
+    host: bool = False
 
 
 _OF_ASSETS = {SnapshotSeries, Trend, History, AckTimes}
 
 
 def plan_collection(
-    checks: Iterable[Check], samples: int, interval_s: float, timeout_s: float, ntp: Iterable[str] = ()
+    checks: Iterable[Check],
+    samples: int,
+    interval_s: float,
+    timeout_s: float,
+    ntp: Iterable[str] = (),
+    *,
+    host: bool = False,
 ) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
     kinds = {kind for check in checks for kind in check.kinds}
@@ -78,6 +86,7 @@ def plan_collection(
         ntp=tuple(ntp) if NtpTime in kinds else (),
         ack_metrics=AckTimes in kinds,
         near_subjects=NearSubjects in kinds,
+        host=host and HostFacts in kinds,
     )
 
 

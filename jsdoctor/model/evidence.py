@@ -11,6 +11,7 @@ from jsdoctor.model.connections import Connections
 from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.history import History
+from jsdoctor.model.host import HostFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -46,6 +47,7 @@ Evidence = (
     | LogEvidence
     | Manifests
     | PacketEvidence
+    | HostFacts
     | KnownDefects
     | Suppressions
     | Gaps
@@ -64,6 +66,7 @@ KINDS: tuple[type[Evidence], ...] = (
         StoredMessages,
         LogEvidence,
         PacketEvidence,
+        HostFacts,
     ),
     *(Manifests, History, AckTimes, NearSubjects, KnownDefects, Suppressions, Gaps),
 )

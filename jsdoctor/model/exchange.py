@@ -11,7 +11,10 @@ from jsdoctor.model.gap import Gap
 
 
 class Access(StrEnum):
-    """Through which door a reply came; each sees something else. `PASTED`: of one server, with its envelope."""
+    """Through which door a reply came; each sees something else. `PASTED`: of one server, with its envelope.
+
+    `PACKETS` and `HOST` are no replies: what this host heard on a network and what its kernel says, in our own form.
+    """
 
     SYSTEM = "system"
     ACCOUNT = "account"
@@ -19,6 +22,8 @@ class Access(StrEnum):
     CLIENT = "client"
     NTP = "ntp"
     PASTED = "pasted"
+    PACKETS = "packets"
+    HOST = "host"
 
 
 class Endpoint(StrEnum):
@@ -29,6 +34,8 @@ class Endpoint(StrEnum):
     Of `STREAM_SUBJECTS` it is our own, too, with the few subjects that are near a filter (`parse.near_subjects`).
     Of `CONSUMERS_AT_REST` it is a list of streams whose consumers cannot have changed since the last sample.
     Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
+    Of `PACKETS` it is what was found in captures (`parse.packets.kept`), never the packets. Of `HOST` it is our own
+    (`parse.host`).
     """
 
     VARZ = "VARZ"
@@ -57,6 +64,8 @@ class Endpoint(StrEnum):
     STORED_MESSAGES = "STORED.MESSAGES"
     ACK_METRICS = "METRIC.CONSUMER.ACK"
     STREAM_SUBJECTS = "STREAM.SUBJECTS"
+    PACKETS = "PACKETS"
+    HOST = "HOST"
 
 
 class Exchange(msgspec.Struct, frozen=True):

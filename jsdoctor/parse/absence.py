@@ -14,6 +14,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.history import History
+from jsdoctor.model.host import HostFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -73,6 +74,11 @@ _NTP_UNUSABLE = _not_offered(
     "no NTP server that was asked gave a time to rely on", "see what is said of each of them", kind="ntp"
 )
 
+_NO_HOST = _not_offered(
+    "no host of a server was looked at",
+    "run jsdoctor on the host of a server with --host, as root",
+    kind="host",
+)
 _NO_SCAN = _not_offered(
     "no stream was named whose stored messages should be read",
     "name streams of the account of this login: --scan STREAM",
@@ -117,6 +123,8 @@ _ASSETS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend)
 _OF_SERVERS: tuple[type[Evidence], ...] = (
     *(Servers, ServerTrend, RaftGroups, Connections, Links, Topology, AccountClaims),
 )
+_OF_NO_ASSETS = (Endpoint.CONNECT_INFO, Endpoint.NTP, Endpoint.PACKETS, Endpoint.HOST)
+
 _SAID_BY_SOURCE: dict[str, tuple[type[Evidence], ...]] = {
     "samples": (Trend, ServerTrend),
     "server_samples": (ServerTrend,),
@@ -145,12 +153,13 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
         NearSubjects: _NO_SUBJECTS,
         Manifests: NO_MANIFESTS,
         PacketEvidence: NO_PACKETS,
+        HostFacts: _NO_HOST,
         KnownDefects: _NO_DEFECTS,
         Suppressions: _NO_WAIVERS,
         StoredMessages: _SCAN_FAILED if scanned else _NO_SCAN,
     }
     seen = {exchange.access for exchange in exchanges}
-    if all(exchange.endpoint in (Endpoint.CONNECT_INFO, Endpoint.NTP) for exchange in exchanges):
+    if all(exchange.endpoint in _OF_NO_ASSETS for exchange in exchanges):
         nothing: dict[type[Evidence], Gap] = dict.fromkeys((*_ASSETS, *_OF_SERVERS, Accounts), _NOTHING)
         return nothing | beside | {ConnectedServer: _NOTHING if not seen else _NO_CONNECTION}
     plain = Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR, Access.PASTED}

@@ -25,11 +25,13 @@ from jsdoctor.parse.account_claims import account_claims
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
+from jsdoctor.parse.host import host_facts
 from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities
+from jsdoctor.parse.packets.kept import kept_packets
 from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
@@ -81,6 +83,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         own = [exchange for sample in samples for exchange in sample.exchanges if exchange.login == number]
         _stored(own, login.account, present, gaps)
         _heard(own, login.account, present, gaps)
+    _beside(samples, present, gaps)
     present[Gaps] = Gaps(_distinct(gaps))
     absent = why_absent(samples, len(snapshots))
     return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
@@ -142,6 +145,18 @@ def _clocks(samples: Sequence[Sample], known: _Known, present: dict[type[Evidenc
     if true_time is not None:
         present[NtpTime] = true_time
     gaps.extend((*unread, *disbelieved))
+
+
+def _beside(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+    """What a capture took down beside the replies of servers."""
+    exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    packets, unread = kept_packets(exchanges)
+    if packets is not None:
+        present[type(packets)] = packets
+    host, unseen = host_facts(exchanges)
+    if host is not None:
+        present[type(host)] = host
+    gaps.extend((*unread, *unseen))
 
 
 def _heard(own: Sequence[Exchange], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:

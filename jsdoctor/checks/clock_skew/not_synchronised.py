@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, THIS_MACHINE, difference, doubt, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.clock import OURS, Clocks, NtpTime, Offset
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.host import HostFacts
 from jsdoctor.model.params import Params
+
+HOW_TO_MEASURE = "name NTP servers that this machine can reach: --ntp HOST"
 
 
 @check("clock_skew.not_synchronised")
@@ -17,6 +20,26 @@ def not_synchronised(clocks: Clocks, ntp: NtpTime, params: Params) -> Iterator[F
     yield _judged(THIS_MACHINE, OURS.against(ntp.offset), ntp, (), params)
     for clock in clocks.servers:
         yield _judged(clock.subject, clock.offset.against(ntp.offset), ntp, clock.observed, params)
+
+
+@check("clock_skew.kernel_not_synchronised")
+def kernel_not_synchronised(host: HostFacts, ntp: NtpTime | None) -> Iterator[Finding]:
+    """The kernel's own word on this machine's clock. It says nothing of how wrong a clock is: NTP servers do."""
+    clock = host.last.clock
+    if ntp is not None:
+        return
+    if clock is None:
+        yield unknown(THIS_MACHINE, "the kernel does not say whether its clock is synchronised", HOW_TO_MEASURE)
+    elif not clock.synchronised:
+        yield Finding(
+            subject=THIS_MACHINE,
+            severity=Severity.INFO,
+            message="nothing keeps its clock right, says its kernel; how wrong it is, NTP servers tell (--ntp HOST)",
+            confidence=Confidence.MEDIUM,
+            evidence=(host.last.observed("clock.synchronised", False),),
+        )
+    else:
+        yield passed(THIS_MACHINE)
 
 
 def _judged(

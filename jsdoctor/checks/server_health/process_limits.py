@@ -1,0 +1,82 @@
+"""JSD829 and JSD830: limits of the host that a server process is close to, or that stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.host_words import unread
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.host import HostFacts, ServerProcess
+from jsdoctor.model.params import Params
+
+_FEWEST_PERIODS = 10
+"""A limit is enforced every 100 ms as a rule: that is a second of work. Periods without work do not count."""
+_HOW_TO_COMPARE = "run --host with --samples 2 and an --interval of 5s or more"
+
+
+@check("server_health.open_files_near_limit")
+def open_files_near_limit(host: HostFacts, params: Params) -> Iterator[Finding]:
+    """Open files and connections of each server against its soft limit."""
+    share_allowed = params.number("max_share")
+    for number, server in enumerate(host.last.processes):
+        if server.open_files is None or not server.max_open_files:
+            yield unread(server, "the open files of its process")
+            continue
+        share = server.open_files / server.max_open_files
+        if share < share_allowed:
+            yield passed(server.subject)
+            continue
+        place = f"processes[{number}]"
+        yield Finding(
+            subject=server.subject,
+            message=f"it has {server.open_files:,} files and connections open and may have {server.max_open_files:,}",
+            measured=share,
+            threshold=share_allowed,
+            unit="ratio",
+            evidence=(
+                host.last.observed(f"{place}.open_files", server.open_files),
+                host.last.observed(f"{place}.max_open_files", server.max_open_files),
+            ),
+        )
+
+
+@check("server_health.processor_limit_reached")
+def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding]:
+    """How often the processor limit of its cgroup stopped each server between two readings."""
+    share_allowed = params.number("max_share")
+    earlier = {server.pid: server for server in host.readings[0].processes} if len(host.readings) > 1 else {}
+    for number, server in enumerate(host.last.processes):
+        if server.cpu_periods is None or server.cpu_throttled is None:
+            continue
+        since = _since(earlier.get(server.pid), server)
+        if since is None:
+            yield unknown(server.subject, "its process was not there in an earlier reading", _HOW_TO_COMPARE)
+            continue
+        periods, throttled = since
+        if throttled and periods < _FEWEST_PERIODS:
+            reason = f"its processor limit stopped it in {throttled} of {periods} periods, too few to judge"
+            yield unknown(server.subject, reason, _HOW_TO_COMPARE)
+        elif throttled < share_allowed * max(periods, 1):
+            yield passed(server.subject)
+        else:
+            place = f"processes[{number}]"
+            yield Finding(
+                subject=server.subject,
+                message=f"its processor limit stopped it in {throttled:,} of {periods:,} periods while we looked:"
+                " it answers late, and its Raft groups may hold elections",
+                measured=throttled / periods,
+                threshold=share_allowed,
+                unit="ratio",
+                evidence=(
+                    host.last.observed(f"{place}.cpu_throttled", server.cpu_throttled),
+                    host.last.observed(f"{place}.cpu_periods", server.cpu_periods),
+                ),
+            )
+
+
+def _since(before: ServerProcess | None, now: ServerProcess) -> tuple[int, int] | None:
+    """Periods, and those in which the limit was reached, since the first reading; None where there is none."""
+    if before is None or before.cpu_periods is None or before.cpu_throttled is None:
+        return None
+    return (now.cpu_periods or 0) - before.cpu_periods, (now.cpu_throttled or 0) - before.cpu_throttled

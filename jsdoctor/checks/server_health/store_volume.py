@@ -1,0 +1,104 @@
+"""JSD827 and JSD828: what the store directory of a server is on, and how full that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.host_words import HOW_TO_READ, unread
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.host import HostFacts, HostReading, ServerProcess, Volume
+from jsdoctor.model.params import Params
+
+_NETWORK = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "glusterfs"),
+        *("fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.juicefs", "fuse.blobfuse", "fuse.gcsfuse"),
+    }
+)
+"""Files that other hosts serve. Block devices over a network (iSCSI, Ceph RBD, EBS) show an ordinary file system."""
+_GB = 1_000_000_000
+_FLEETING = {
+    "tmpfs": "it is in memory and is gone after a restart of the host",
+    "ramfs": "it is in memory and is gone after a restart of the host",
+    "overlay": "it is the container's own layer and is gone with the container",
+}
+
+
+@check("server_health.store_volume_kind")
+def store_volume_kind(host: HostFacts) -> Iterator[Finding]:
+    """The type of the file system below each store directory."""
+    for place, server, volume in _stores(host.last):
+        if volume is None:
+            yield unread(server, "the mounts of its process")
+        elif volume.fs_type in _NETWORK:
+            yield Finding(
+                subject=server.subject,
+                message=f"its store directory {server.store_dir} is on a network file system ({volume.fs_type}, mounted"
+                f" on {volume.mount}): locks and syncs are not those that the server counts on",
+                measured=volume.fs_type,
+                evidence=(host.last.observed(f"{place}.volume.fs_type", volume.fs_type),),
+            )
+        elif why := _FLEETING.get(volume.fs_type):
+            yield Finding(
+                subject=server.subject,
+                severity=Severity.INFO,
+                message=f"its store directory {server.store_dir} is on {volume.fs_type}: {why}",
+                measured=volume.fs_type,
+                evidence=(host.last.observed(f"{place}.volume.fs_type", volume.fs_type),),
+            )
+        else:
+            yield passed(server.subject)
+
+
+@check("server_health.store_volume_full")
+def store_volume_full(host: HostFacts, params: Params) -> Iterator[Finding]:
+    """How much of the volume below each store directory can still be written."""
+    for place, server, volume in _stores(host.last):
+        if volume is None:
+            yield unread(server, "the mounts of its process")
+        elif volume.read_only:
+            yield _finding(host.last, server, f"{place}.volume.read_only", True, "is mounted read-only")
+        elif volume.problem:
+            reason = f"the volume {volume.mount} of its store directory: {volume.problem}"
+            yield unknown(server.subject, reason, HOW_TO_READ)
+        else:
+            yield _fullness(host.last, place, server, volume, params)
+
+
+def _fullness(reading: HostReading, place: str, server: ServerProcess, volume: Volume, params: Params) -> Finding:
+    warn, critical = params.number("warning"), params.number("error")
+    shares = [("available", volume.available / volume.total)] if volume.total else []
+    shares += [("free_inodes", volume.free_inodes / volume.inodes)] if volume.inodes else []
+    if not shares:
+        return unknown(server.subject, f"the volume {volume.mount} does not tell its size", HOW_TO_READ)
+    field, share = min(shares, key=lambda one: one[1])
+    if share > warn:
+        return passed(server.subject)
+    room = f"{volume.available / _GB:,.1f} of {volume.total / _GB:,.1f} GB"
+    inodes = f"{volume.free_inodes:,} of {volume.inodes:,} inodes"
+    return Finding(
+        subject=server.subject,
+        severity=Severity.WARNING if share > critical else None,
+        message=f"{inodes if field == 'free_inodes' else room} are free on {volume.mount}, the volume of its store"
+        f" directory ({share:.1%})",
+        measured=share,
+        threshold=warn if share > critical else critical,
+        unit="ratio",
+        evidence=(reading.observed(f"{place}.volume.{field}", getattr(volume, field)),),
+    )
+
+
+def _finding(reading: HostReading, server: ServerProcess, path: str, value: object, what: str) -> Finding:
+    return Finding(
+        subject=server.subject,
+        message=f"the volume of its store directory {server.store_dir} {what}",
+        evidence=(reading.observed(path, value),),
+    )
+
+
+def _stores(reading: HostReading) -> Iterator[tuple[str, ServerProcess, Volume | None]]:
+    """Each server with JetStream, where it stands in the reading, and its volume."""
+    for number, server in enumerate(reading.processes):
+        if server.store_dir:
+            yield f"processes[{number}]", server, server.volume

@@ -1,0 +1,1 @@
+"""The host that jsdoctor runs on, as its kernel shows it."""

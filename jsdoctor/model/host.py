@@ -1,0 +1,83 @@
+"""What the host that jsdoctor runs on says of its own nats-server processes: volumes, limits, processor time, clock.
+
+A value that the kernel does not show to this user is None.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.finding import Observation, Subject
+
+
+class Volume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The file system that a directory is on. Sizes are bytes; `available` is what users without privileges can write.
+
+    `inodes` is 0 for file systems that do not count them. `problem`: why its sizes are not known.
+    """
+
+    mount: str = ""
+    fs_type: str = ""
+    read_only: bool = False
+    total: int = 0
+    available: int = 0
+    inodes: int = 0
+    free_inodes: int = 0
+    problem: str = ""
+
+
+class ServerProcess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A nats-server process. `name` is its server name where its arguments or its configuration have one.
+
+    `cpu_periods` and `cpu_throttled` count the enforcement periods of its cgroup's processor limit since the cgroup was
+    made, and those in which the limit stopped it; None without a limit.
+    """
+
+    name: str
+    pid: int
+    store_dir: str = ""
+    volume: Volume | None = None
+    open_files: int | None = None
+    max_open_files: int | None = None
+    cpu_periods: int | None = None
+    cpu_throttled: int | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """The server."""
+        return Subject(kind="server", name=self.name)
+
+
+class KernelClock(msgspec.Struct, frozen=True, kw_only=True):
+    """The clock as the kernel knows it (adjtimex). Errors are microseconds."""
+
+    synchronised: bool
+    max_error_us: int = 0
+    estimated_error_us: int = 0
+
+
+class HostReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The host at one moment of its own clock."""
+
+    host: str
+    at: datetime
+    kernel: str = ""
+    clock: KernelClock | None = None
+    processes: tuple[ServerProcess, ...] = ()
+
+    def observed(self, path: str, value: object) -> Observation:
+        """A value of this reading as evidence."""
+        return Observation(source=f"host {self.host}", path=path, value=value, at=self.at)
+
+
+class HostFacts(msgspec.Struct, frozen=True):
+    """Readings of one host, oldest first; at least one."""
+
+    readings: tuple[HostReading, ...]
+
+    @property
+    def last(self) -> HostReading:
+        """The newest."""
+        return self.readings[-1]

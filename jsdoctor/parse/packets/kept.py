@@ -1,0 +1,57 @@
+"""What was found in packet captures, kept as one more exchange of a sample: in a bundle and back.
+
+The packets themselves hold messages and logins and are never kept. What is kept has neither, and the rules find in it
+what they find in the packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.packets import Capture, PacketEvidence
+
+_CUT_SHORT = "cut short"
+
+
+def packets_exchange(packets: PacketEvidence, names: Sequence[str], asked_at: datetime) -> Exchange:
+    """The exchange that keeps them. `names`: the files and interfaces that they were read from."""
+    return Exchange(Access.PACKETS, Endpoint.PACKETS, ", ".join(names), asked_at, 0, msgspec.json.encode(packets))
+
+
+def kept_packets(exchanges: Iterable[Exchange]) -> tuple[PacketEvidence | None, tuple[Gap, ...]]:
+    """The packets among exchanges with the gaps of their captures. What cannot be read is a gap that was requested."""
+    found: PacketEvidence | None = None
+    gaps: list[Gap] = []
+    for exchange in exchanges:
+        if exchange.endpoint is not Endpoint.PACKETS:
+            continue
+        try:
+            found = msgspec.json.decode(exchange.body, type=PacketEvidence)
+            gaps += capture_gaps(found)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            reason = f"what was found in the packets of {exchange.target} cannot be read: {error}"
+            subject = Subject(kind="file", name=exchange.target)
+            gaps.append(Gap("pcap", subject, reason, "read it with the version that wrote it, or capture again"))
+    return found, tuple(gaps)
+
+
+def capture_gaps(packets: PacketEvidence) -> tuple[Gap, ...]:
+    """What could not be read of captures."""
+    return tuple(_gap(capture) for capture in packets.captures if capture.problem)
+
+
+def _gap(capture: Capture) -> Gap:
+    """A capture that was stopped ends in the middle of a packet: that alone makes no run inconclusive."""
+    return Gap(
+        kind="pcap",
+        subject=Subject(kind="file", name=capture.name),
+        reason=capture.problem,
+        how_to_get="copy the file again or capture anew; editcap (of Wireshark) converts other formats",
+        requested=not (capture.packets and capture.problem.startswith(_CUT_SHORT)),
+    )
