@@ -130,8 +130,19 @@ async def _lead_elsewhere(client: Client, alone: str) -> None:
     raise AssertionError(f"ORDERS stays with {alone}")
 
 
+async def _publish(client: Client, subject: str) -> None:
+    """A new stream's interest takes a moment to reach the server that the client is connected to."""
+    for _ in range(30):
+        try:
+            await client.request(subject, b"x", timeout=10)
+            return
+        except nats.errors.NoRespondersError:
+            await asyncio.sleep(0.3)
+    raise AssertionError(f"nobody takes {subject}")
+
+
 async def _furnish(client: Client, alone: str) -> None:
     """A replicated stream, and one whose only copy is on that server."""
     await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
-    await client.request("orders", b"x", timeout=10)
+    await _publish(client, "orders")
     await place_stream(client, "SOLO", alone, subjects=["solo"], **BOUNDS)

@@ -5,9 +5,12 @@ Only what is needed is read: never the environment of a process, which may hold 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from jsdoctor.collect.host.volumes import volume_of
 from jsdoctor.model.host import ServerProcess
@@ -30,8 +33,17 @@ class _Settings:
     store_dir: str = ""
 
 
-def server_processes() -> Iterator[ServerProcess]:
-    """Every nats-server that this user can see, by process number."""
+def server_processes() -> list[ServerProcess]:
+    """Every nats-server that this user can see, by process number. Where two have one name, each gets its number."""
+    found = list(_servers())
+    times = Counter(server.name for server in found)
+    return [
+        replace(server, name=f"{server.name} (pid {server.pid})") if times[server.name] > 1 else server
+        for server in found
+    ]
+
+
+def _servers() -> Iterator[ServerProcess]:
     for process in sorted(_PROC.glob("[0-9]*"), key=lambda path: int(path.name)):
         if _text(process / "comm").strip() == "nats-server" and (found := _server(process)):
             yield found
