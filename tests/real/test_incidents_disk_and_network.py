@@ -133,11 +133,10 @@ async def _lead_elsewhere(client: Client, alone: str) -> None:
 async def _publish(client: Client, subject: str) -> None:
     """A new stream's interest takes a moment to reach the server that the client is connected to."""
     for _ in range(30):
-        try:
+        with contextlib.suppress(nats.errors.NoRespondersError):
             await client.request(subject, b"x", timeout=10)
             return
-        except nats.errors.NoRespondersError:
-            await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)
     raise AssertionError(f"nobody takes {subject}")
 
 
