@@ -40,7 +40,7 @@ def a_server(directory: Path, store: str) -> Iterator[tuple[str, int]]:
         port = free.getsockname()[1]
     (directory / "more.conf").write_text(f'server_name: {NAME}\njetstream {{ store_dir: "{store}" }}\n')
     (directory / "server.conf").write_text(f"listen: 127.0.0.1:{port}\ninclude more.conf\n")
-    words = [server_binary(DEFAULT_VERSION), "-c", "server.conf", "-l", "server.log"]
+    words: list[str | Path] = [server_binary(DEFAULT_VERSION), "-c", "server.conf", "-l", "server.log"]
     with subprocess.Popen(words, cwd=directory) as process:
         try:
             wait_until(lambda: _is_ready(directory / "server.log"), "the server", timeout=20)
