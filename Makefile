@@ -19,7 +19,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli record golden help-page man peers kit proof proof-page screenshots axe lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli loki record golden help-page man peers kit proof proof-page screenshots axe lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,11 @@ natscli: $(NATS_CLI) ## build the real nats command (needs Go)
 
 $(NATS_CLI): tests/natscli/go.mod tests/natscli/go.sum
 	cd tests/natscli && go build -o $(CURDIR)/$@ github.com/nats-io/natscli/nats
+
+loki: .cache/bin/loki ## build a real Loki for tests/loki (needs Go, takes about ten minutes)
+
+.cache/bin/loki: tests/loki/build/go.mod tests/loki/build/go.sum
+	cd tests/loki/build && go build -o $(CURDIR)/$@ github.com/grafana/loki/v3/cmd/loki
 
 record: setup servers ## record fixtures/base anew from real servers
 	$(BIN)/python -m tests.record

@@ -119,18 +119,16 @@ def check(
 
 
 @app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.spark, groups.events, *groups.JUDGING)
-def audit(given: Given, logs: opt.LogPaths, engine: opt.AuditEngine = Engine.AUTO) -> None:
+@takes(groups.loki, groups.queries, groups.spark, groups.events, *groups.JUDGING)
+def audit(given: Given, logs: opt.LogPaths = None, engine: opt.AuditEngine = Engine.AUTO) -> None:
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_request import EvidenceRequest
+    from jsdoctor.cli.evidence_request import audit_options
     from jsdoctor.cli.judging import judge_options
-    from jsdoctor.cli.logs.options import required_log_options
 
     def work() -> ExitCode | NagiosState:
-        asked = required_log_options({**given, "logs": logs, "engine": engine}, batch=True)
-        return run_check(judge_options(given), EvidenceRequest(logs=asked))
+        return run_check(judge_options(given), audit_options({**given, "logs": logs or (), "engine": engine}))
 
     raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
 

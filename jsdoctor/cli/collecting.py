@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 
 import msgspec
@@ -54,7 +54,7 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
     captured: tuple[CapturedLog, ...] = ()
     searched: tuple[str, ...] = ()
-    if request.window is not None and not (request.logs or request.history or request.bundle):
+    if request.window is not None and not (request.logs or request.loki or request.history or request.bundle):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
         collected = _in_metrics(request, judging)
@@ -71,7 +71,10 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     else:
         collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
     collected = replace(collected, evidence=with_gaps(collected.evidence, request.unrecognised))
-    with progress(judging.request.quiet) as show, _with_logs(request, captured, searched) as logs_to_read:
+    with (
+        progress(judging.request.quiet) as show,
+        _with_logs(request, judging, captured, searched, show) as logs_to_read,
+    ):
         if request.window is not None and request.bundle is not None and logs_to_read is None and not request.history:
             raise UsageProblem(f"--since and --until narrow logs, and {request.bundle} has none", "leave them out")
         request = replace(request, logs=logs_to_read)
@@ -82,6 +85,9 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
             collected = replace(
                 collected, evidence=evidence, sources=(*collected.sources, *read.sources), headline=told
             )
+            if read.problem is not None and collected.problem is None:
+                alone = request.is_only_loki
+                collected = replace(collected, problem=read.problem, saw_nothing=alone)
         if request.manifests:
             from jsdoctor.cli.manifest_subjects import with_subject_counts
 
@@ -90,15 +96,27 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     return collected
 
 
+@contextmanager
 def _with_logs(
-    request: EvidenceRequest, captured: tuple[CapturedLog, ...], searched: tuple[str, ...]
-) -> AbstractContextManager[LogRequest | None]:
-    """The logs that were given and those of the bundle, which are files while the context lasts."""
-    if not captured:
-        return nullcontext(request.logs)
-    from jsdoctor.cli.logs.captured import with_captured_logs
+    request: EvidenceRequest,
+    judging: Judging,
+    captured: tuple[CapturedLog, ...],
+    searched: tuple[str, ...],
+    show: Callable[[str], None],
+) -> Iterator[LogRequest | None]:
+    """The logs that were given, those of the bundle and those of Loki, which are files while the context lasts."""
+    with ExitStack() as files:
+        logs = request.logs
+        if captured:
+            from jsdoctor.cli.logs.captured import with_captured_logs
 
-    return with_captured_logs(request.logs, captured, str(request.bundle), searched)
+            logs = files.enter_context(with_captured_logs(logs, captured, str(request.bundle), searched))
+        if request.loki is not None:
+            from jsdoctor.cli.loki.reading import with_loki_logs
+
+            settings = resolve_connection(request.connection, judging.config)
+            logs = files.enter_context(with_loki_logs(request.loki, settings, logs, request.window, show))
+        yield logs
 
 
 def _in_metrics(request: EvidenceRequest, judging: Judging) -> Collected:

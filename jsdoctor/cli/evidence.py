@@ -46,6 +46,7 @@ class BesideRead:
     """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it.
 
     `absent` is a kind of evidence that was requested and of which nothing was read, with the reason.
+    `problem` is what kept us from it, for the person.
     """
 
     evidence: Evidence
@@ -53,6 +54,7 @@ class BesideRead:
     sources: tuple[Source, ...]
     headline: str
     absent: tuple[type[Evidence], Gap] | None = None
+    problem: Problem | None = None
 
 
 def gather_live(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from jsdoctor.cli.connection import connection_options
-from jsdoctor.cli.logs.options import LogRequest, log_options
+from jsdoctor.cli.logs.options import LogRequest, log_options, required_log_options
+from jsdoctor.cli.loki.options import LokiRequest, loki_options
 from jsdoctor.cli.option_values import split
 from jsdoctor.cli.packets.options import PacketRequest, packet_options
 from jsdoctor.cli.prometheus.options import PrometheusRequest, prometheus_options
@@ -58,6 +59,7 @@ class EvidenceRequest:
     samples: int | None = None
     interval_s: float | None = None
     logs: LogRequest | None = None
+    loki: LokiRequest | None = None
     manifests: tuple[str, ...] = ()
     packets: PacketRequest | None = None
     pasted: tuple[PastedText, ...] = ()
@@ -67,7 +69,7 @@ class EvidenceRequest:
     def beside(self) -> dict[type[Evidence], str]:
         """The kinds of evidence that need no deployment, and the word for each."""
         asked: dict[type[Evidence], tuple[str, object]] = {
-            LogEvidence: ("logs", self.logs),
+            LogEvidence: ("logs", self.logs or self.loki),
             Manifests: ("manifests", self.manifests),
             PacketEvidence: ("packets", self.packets),
         }
@@ -94,6 +96,7 @@ class EvidenceRequest:
             "--ntp": self.ntp,
             "--scan": self.scan,
             "--prometheus": self.prometheus,
+            "--loki": self.loki,
         }
         return next((option for option, given in asked.items() if given), "")
 
@@ -101,6 +104,12 @@ class EvidenceRequest:
     def is_in_metrics(self) -> bool:
         """Whether metrics alone show the deployment; beside another look at it they are its history."""
         return self.prometheus is not None and not self._looks_directly
+
+    @property
+    def is_only_loki(self) -> bool:
+        """Whether there is nothing to judge but the lines of Loki."""
+        others = (self.logs and self.logs.paths) or self.manifests or self.packets or self.unrecognised
+        return self.loki is not None and not (self.names_a_deployment or others)
 
     @property
     def _looks_directly(self) -> bool:
@@ -116,6 +125,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         connection=connection_options(given),
         prometheus=prometheus,
         logs=log_options(given),
+        loki=loki_options(given),
         manifests=tuple(given.get("manifest") or ()),
         packets=packet_options(
             given.get("pcap") or (), given.get("sniff"), given.get("seconds"), given.get("port") or ()
@@ -131,6 +141,15 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         samples=given["samples"],
         interval_s=given["interval"],
     )
+
+
+def audit_options(given: Mapping[str, Any]) -> EvidenceRequest:
+    """The same for an audit, which reads logs alone. Raises `UsageProblem` where no logs are named."""
+    loki = loki_options(given)
+    if not (given["logs"] or loki):
+        raise UsageProblem("there are no logs to audit", "name them: jsdoctor audit PATH, or --loki URL --loki-query")
+    logs = required_log_options(given, batch=True)
+    return EvidenceRequest(logs=logs, loki=loki, window=logs.window)
 
 
 def _with_a_scan(given: Mapping[str, Any]) -> bool:

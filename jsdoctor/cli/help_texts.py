@@ -13,6 +13,7 @@ Examples:
   jsdoctor check --select JSD4 --format json  consumer rules, as JSON
   jsdoctor check --bundle FILE.zip            what jsdoctor capture wrote
   jsdoctor check --logs nats.log              logs alone; with -s or --bundle both
+  jsdoctor check --loki URL --loki-query '{app="nats"}' --since 6h
   jsdoctor check --pcap nats.pcap             packets; both ends: --pcap A --pcap B
   jsdoctor check --listen 127.0.0.1:9855      again and again, for Prometheus to fetch
   jsdoctor check --manifest deploy/           what is to be deployed; with -s its change

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from jsdoctor.cli import options as opt
+from jsdoctor.cli import service_options as services
 from jsdoctor.cli.capture_options import KeptLogs, KeptSince, KeptUntil
 from jsdoctor.cli.console import Color
 from jsdoctor.cli.logs.engine import Engine
@@ -64,14 +65,27 @@ def captured(bundle: opt.Bundle = None, history: opt.History = None) -> None:
 
 
 def prometheus(
-    prometheus: opt.Prometheus = None,
-    prometheus_token: opt.PrometheusToken = None,
-    prometheus_header: opt.PrometheusHeader = None,
-    prometheus_match: opt.PrometheusMatch = None,
-    prometheus_since: opt.PrometheusSince = None,
-    show_queries: opt.ShowQueries = False,
+    prometheus: services.Prometheus = None,
+    prometheus_token: services.PrometheusToken = None,
+    prometheus_header: services.PrometheusHeader = None,
+    prometheus_match: services.PrometheusMatch = None,
+    prometheus_since: services.PrometheusSince = None,
 ) -> None:
     """A deployment as its metrics show it."""
+
+
+def loki(
+    loki: services.Loki = None,
+    loki_query: services.LokiQuery = None,
+    loki_token: services.LokiToken = None,
+    loki_header: services.LokiHeader = None,
+    loki_label: services.LokiLabel = None,
+) -> None:
+    """Logs that a service keeps."""
+
+
+def queries(show_queries: services.ShowQueries = False) -> None:
+    """What is told of queries to services."""
 
 
 def spark(
@@ -153,7 +167,7 @@ def quiet(quiet: opt.QuietCapture = False) -> None:
     """How much is said on stderr."""
 
 
-EVIDENCE = (connection, live, captured, prometheus, logs, manifests, packets, spark)
+EVIDENCE = (connection, live, captured, prometheus, logs, loki, queries, manifests, packets, spark)
 """The groups of every command that looks at whatever it is given."""
 
 JUDGING = (rules, report, configuration)

@@ -133,41 +133,6 @@ History = Annotated[
         "--history", metavar="DIR", help="Directory of earlier bundles of the same deployment, for trends over hours."
     ),
 ]
-Prometheus = Annotated[
-    str | None,
-    typer.Option(
-        "--prometheus",
-        metavar="URL",
-        help="Prometheus with metrics of NATS exporters: alone the evidence, beside a login its history.",
-    ),
-]
-PrometheusToken = Annotated[
-    str | None, _text("--prometheus-token", help="Bearer token.", metavar="TOKEN", env="PROMETHEUS_TOKEN")
-]
-PrometheusHeader = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prometheus-header",
-        metavar="NAME: VALUE",
-        help="Header of each request, e.g. 'X-Scope-OrgID: team'. Can be repeated.",
-    ),
-]
-PrometheusMatch = Annotated[
-    str | None,
-    typer.Option(
-        "--prometheus-match", metavar="MATCHERS", help="Label matchers that choose one deployment, e.g. 'job=\"nats\"'."
-    ),
-]
-PrometheusSince = Annotated[
-    float | None,
-    typer.Option(
-        "--prometheus-since",
-        parser=positive_seconds,
-        metavar="DURATION",
-        help="How far the history goes back, e.g. 72h. [default: 24h]",
-    ),
-]
-ShowQueries = Annotated[bool, typer.Option("--show-queries", help="Print each query to Prometheus on stderr.")]
 BundleFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Bundle to write, a ZIP file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Select = Annotated[
@@ -198,7 +163,7 @@ Set = Annotated[
     ),
 ]
 LogPaths = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(metavar="PATH", help="Files, directories, globs, or URIs such as s3://BUCKET/logs."),
 ]
 Logs = Annotated[

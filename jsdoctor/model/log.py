@@ -190,7 +190,7 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was read from logs: bounded, ordered, equal whatever engine read it.
 
     `unsearched` names signatures of which lines may be missing, because the lines were selected into a bundle by a
-    release that did not know them, or there were too many: their absence shows nothing.
+    release that did not know them, a query filtered them, or there were too many: their absence shows nothing.
     """
 
     files: tuple[LogFile, ...]

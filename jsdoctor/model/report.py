@@ -19,7 +19,7 @@ SCHEMA = "jsdoctor.report/v1"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where evidence came from. `kind` is live, bundle, logs, pcap, manifest, ntp or pasted."""
+    """Where evidence came from. `kind` is live, bundle, logs, loki, prometheus, pcap, manifest, ntp or pasted."""
 
     kind: str
     name: str

@@ -113,7 +113,7 @@ def test_what_is_cut_off_is_told_and_counts_when_it_was_named(logs: Path, tmp_pa
         (("audit", "x.log", "--conf", "spark"), "KEY=VALUE"),
         (("audit", "x.log", "--timezone", "Europe/Nowhere"), "no time zone in 'Europe/Nowhere'"),
         (("audit", "x.log", "--server-name", "=n1"), "PATTERN=VALUE"),
-        (("audit",), "Missing argument"),
+        (("audit",), "there are no logs to audit"),
         (("check", "--timezone", "UTC"), "no logs to read"),
         (("check", "--engine", "spark"), "no logs to read"),
     ],

@@ -174,6 +174,12 @@ INPUTS: dict[str, Callable[[str], Input]] = {
         f"check {name}": _option("check", name, "--prometheus", "http://127.0.0.1:1")
         for name in ("--prometheus-match",)
     },
+    **{
+        f"check {name}": _option("check", name, "--loki", "http://127.0.0.1:1", "--loki-query", '{app="nats"}')
+        for name in ("--loki-token", "--loki-header", "--loki-label")
+    },
+    "check --loki": _option("check", "--loki", "--loki-query", '{app="nats"}'),
+    "check --loki-query": _option("check", "--loki-query", "--loki", "http://127.0.0.1:1"),
     "check --prometheus": _option("check", "--prometheus"),
     "check --prometheus-token": _option("check", "--prometheus-token", "http://127.0.0.1:1", "--prometheus", _NOWHERE),
     "check --format nagios": lambda text: Input(

@@ -41,8 +41,9 @@ def not_cleared(rule: Rule, logs: LogEvidence) -> Finding:
     if missing:
         return unknown(
             CLUSTER,
-            f"nothing about it is in the log lines of the bundle, which do not have every line of {missing[0]}",
-            "capture again with this version and a shorter --since, or give the logs themselves: --logs PATH",
+            f"nothing about it is in the log lines that were read, which may not be every line of {missing[0]}",
+            "give the logs themselves: --logs PATH; or capture a bundle again with this version and a shorter --since,"
+            " or read Loki with a query that filters no lines",
         )
     lines = sum(file.server_lines + file.client_lines for file in logs.files)
     return unknown(

@@ -9,8 +9,9 @@ from typing import Any
 from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.window import window_of
 from jsdoctor.collect.logs.spark.session import SparkChoice
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.report import Source
 from jsdoctor.model.window import Window
 
 _NOT_WITH_STATE = {
@@ -35,10 +36,27 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedLogs:
+    """Logs that were fetched from a service into files, and have the lines of the time window only.
+
+    `series` has a name for each path, under which it is a log of its own. `words` tell what was fetched. `incomplete`:
+    lines may be missing. `problem` is why nothing was fetched.
+    """
+
+    source: Source
+    series: Mapping[str, str] = field(default_factory=dict)
+    words: str = ""
+    gaps: tuple[Gap, ...] = ()
+    incomplete: bool = False
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
     """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit.
 
     `names` is what reports call paths that are not the user's; `gaps` is what is known to be missing in them.
+    `fetched` tells of those that come from a service.
     """
 
     paths: tuple[str, ...]
@@ -53,6 +71,7 @@ class LogRequest:
     names: Mapping[str, str] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     selected: Selected | None = None
+    fetched: FetchedLogs | None = None
 
 
 def log_options(params: Mapping[str, Any]) -> LogRequest | None:
@@ -62,9 +81,9 @@ def log_options(params: Mapping[str, Any]) -> LogRequest | None:
     given = [f"--{name.replace('_', '-')}" for name in _ONLY_WITH_LOGS if params.get(name)]
     if params.get("engine", Engine.AUTO) is not Engine.AUTO:
         given.append("--engine")
-    if given:
+    if given and not params.get("loki"):
         raise UsageProblem(f"{' and '.join(given)}: there are no logs to read", "add --logs PATH")
-    return None
+    return required_log_options({**params, "logs": ()}) if given else None
 
 
 def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogRequest:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from jsdoctor.cli.evidence import BesideRead
 from jsdoctor.cli.logs.options import LogRequest, Selected
 from jsdoctor.cli.logs.scanning import scan_logs
-from jsdoctor.collect.logs.discover import discover
+from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
 from jsdoctor.model.finding import Subject
@@ -30,20 +30,40 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     """Read them all. What cannot be read becomes a gap; raises problems with Spark, and usage problems."""
     started = datetime.now(UTC)
     show("looking for logs")
+    fetched = request.fetched
     shown = [request.names.get(path, path) for path in request.paths]
+    own = [path for path in request.paths if not (fetched and path in fetched.series)]
+    sources = tuple(Source("logs", request.names.get(path, path), started) for path in own)
+    sources += (fetched.source,) if fetched else ()
+    if fetched and not request.paths:
+        nothing = fetched.gaps[0]
+        absent = (LogEvidence, nothing)
+        return BesideRead(Gaps(()), fetched.gaps, sources, "", absent=absent, problem=fetched.problem)
     plan = discover(request.paths, request.zones, request.servers, request.names)
-    cut = narrowed(plan, request.window) if request.window else None
-    plan = cut.plan if cut else plan
+    plan, cut = _in_window(plan, request)
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, how = scan_logs(request, settings, plan, show)
     evidence = _of_selected(evidence, request.selected, settings) if request.selected else evidence
-    gaps = (*request.gaps, *(_gap(file) for file in evidence.files if file.problem), *_window_gaps(shown, request, cut))
-    sources = tuple(Source("logs", path, started) for path in shown)
+    if fetched and fetched.incomplete:
+        evidence = replace(evidence, unsearched=tuple(signature.name for signature in settings.signatures))
+    missing = (*request.gaps, *(fetched.gaps if fetched else ()))
+    gaps = (*missing, *(_gap(file) for file in evidence.files if file.problem), *_window_gaps(shown, request, cut))
     headline = _headline(evidence, how) + (_window_words(request.window, cut) if cut else "")
+    headline += f"; {fetched.words}" if fetched and fetched.words else ""
     if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
         nothing = _no_log_lines(shown, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
     return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
+
+
+def _in_window(plan: ReadPlan, request: LogRequest) -> tuple[ReadPlan, Narrowed | None]:
+    """The plan without what lies outside of the window. What was fetched has no lines but those of the window."""
+    series = request.fetched.series if request.fetched else {}
+    fetched = [replace(part, series=series[part.path]) for part in plan.files if part.path in series]
+    own = ReadPlan(tuple(part for part in plan.files if part.path not in series), plan.text)
+    cut = narrowed(own, request.window) if request.window and own.files else None
+    files = (*(cut.plan if cut else own).files, *fetched)
+    return ReadPlan(files, sum(part.weight for part in files)), cut
 
 
 def _of_selected(evidence: LogEvidence, selected: Selected, settings: ScanSettings) -> LogEvidence:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from jsdoctor.cli.api_access import ApiRequest, header
 from jsdoctor.collect.problems import UsageProblem
 
 TOKEN_VARIABLE = "PROMETHEUS_TOKEN"
@@ -14,21 +15,18 @@ _SINCE_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrometheusRequest:
-    """What the command line says of Prometheus. Token and headers are secrets."""
+class PrometheusRequest(ApiRequest):
+    """What the command line says of Prometheus."""
 
-    url: str = field(repr=False)
-    token: str = field(default="", repr=False)
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     match: str = ""
     since_s: float = _SINCE_S
-    show_queries: bool = False
 
 
 def prometheus_options(given: Mapping[str, Any]) -> PrometheusRequest | None:
     """None where Prometheus is not asked. Raises `UsageProblem` for its other options without it."""
     url = given.get("prometheus")
-    names = ("prometheus_token", "prometheus_header", "prometheus_match", "prometheus_since", "show_queries")
+    names = ["prometheus_token", "prometheus_header", "prometheus_match", "prometheus_since"]
+    names += [] if given.get("loki") else ["show_queries"]
     if not url:
         if others := [f"--{name.replace('_', '-')}" for name in names if given.get(name)]:
             raise UsageProblem(f"{others[0]}: no Prometheus is named", "add --prometheus URL")
@@ -37,19 +35,11 @@ def prometheus_options(given: Mapping[str, Any]) -> PrometheusRequest | None:
     return PrometheusRequest(
         url=url,
         token=given.get("prometheus_token") or os.environ.get(TOKEN_VARIABLE, ""),
-        headers=tuple(_header(text) for text in given.get("prometheus_header") or ()),
+        headers=tuple(header("--prometheus-header", text) for text in given.get("prometheus_header") or ()),
         match=_matchers(given.get("prometheus_match") or ""),
         since_s=_SINCE_S if since_s is None else since_s,
         show_queries=bool(given.get("show_queries")),
     )
-
-
-def _header(text: str) -> tuple[str, str]:
-    """The value is a secret: it is not repeated in what is said of a mistake."""
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip().replace("-", "").isalnum() or not value.strip().isprintable():
-        raise UsageProblem("--prometheus-header: that is no header", "write it as 'X-Scope-OrgID: TENANT'")
-    return name.strip(), value.strip()
 
 
 def _matchers(text: str) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from jsdoctor.cli.api_access import api_access, print_query
 from jsdoctor.cli.evidence import BesideRead
 from jsdoctor.cli.prometheus.options import PrometheusRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.connect.tls import plan_tls
-from jsdoctor.collect.live.monitor_url import parse_monitor_url
-from jsdoctor.collect.prometheus.client import PrometheusAccess, PrometheusClient
+from jsdoctor.collect.prometheus.client import PrometheusClient
 from jsdoctor.collect.prometheus.gather import Metrics, gather_metrics
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
@@ -23,8 +21,6 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.metrics.looks import evidence_of, look_at, lost_servers, snapshot_of
 from jsdoctor.render.wording import to_the_second
-
-_SLOWEST_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +81,10 @@ def _metrics(
     request: PrometheusRequest, settings: ConnectionSettings, show: Callable[[str], None]
 ) -> tuple[Metrics, Source]:
     now = datetime.now(UTC)
-    url = parse_monitor_url(request.url, "--prometheus")
-    access = PrometheusAccess(
-        url=url,
-        token=request.token,
-        headers=dict(request.headers),
-        timeout_s=max(settings.timeout_s, _SLOWEST_S),
-        tls=plan_tls(settings).context if url.base.startswith("https://") else None,
-    )
-    with PrometheusClient(access, _printed if request.show_queries else lambda _: None) as client:
+    access = api_access("--prometheus", request, settings)
+    with PrometheusClient(access, print_query if request.show_queries else lambda _: None) as client:
         metrics = gather_metrics(client, request.match, now.timestamp(), request.since_s, show)
-    return metrics, Source("prometheus", url.base, now)
-
-
-def _printed(query: str) -> None:
-    sys.stderr.write(f"query: {query}\n")
+    return metrics, Source("prometheus", access.url.base, now)
 
 
 def _words(snapshot: ClusterSnapshot, looks: int) -> str:

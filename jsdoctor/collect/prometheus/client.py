@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -12,9 +10,8 @@ from typing import Self
 import httpx
 
 from jsdoctor.collect.connect.refusal import printable
-from jsdoctor.collect.live.monitor import DIRECT
+from jsdoctor.collect.http_api import ApiAccess, TooLargeError, body_of
 from jsdoctor.collect.live.monitor_refusal import transport_refusal
-from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.problems import Problem
 from jsdoctor.parse.metrics.series import Answer, api_answer
 from jsdoctor.parse.replies import ReplyError
@@ -27,33 +24,12 @@ class PrometheusProblem(Problem):
     """Prometheus could not be asked, or did not answer as Prometheus does. Exit code 3."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrometheusAccess:
-    """Where Prometheus is and how to get in. Token and headers are secrets: they are never shown."""
-
-    url: MonitorUrl
-    token: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    timeout_s: float = 30.0
-    tls: ssl.SSLContext | None = field(default=None, repr=False)
-
-
 class PrometheusClient:
     """Asks one Prometheus. `on_query` hears of each query before it is sent."""
 
-    def __init__(self, access: PrometheusAccess, on_query: Callable[[str], None]) -> None:
+    def __init__(self, access: ApiAccess, on_query: Callable[[str], None]) -> None:
         self._access, self._on_query = access, on_query
-        headers = dict(access.headers)
-        if access.token:
-            headers["Authorization"] = f"Bearer {access.token}"
-        secure = access.url.base.startswith("https://")
-        self._http = httpx.Client(
-            verify=(access.tls or ssl.create_default_context()) if secure else False,
-            timeout=access.timeout_s,
-            headers=headers,
-            auth=access.url.login,
-            mounts=dict.fromkeys(DIRECT),
-        )
+        self._http = access.client()
 
     def __enter__(self) -> Self:
         return self
@@ -91,15 +67,13 @@ class PrometheusClient:
 
 
 def _body(response: httpx.Response, base: str) -> bytes:
-    body = bytearray()
-    for block in response.iter_bytes():
-        body += block
-        if len(body) > MOST_BYTES:
-            raise PrometheusProblem(
-                f"Prometheus at {base}: a reply is larger than {MOST_BYTES >> 20} MiB",
-                "choose one deployment with --prometheus-match, or a shorter --prometheus-since",
-            )
-    return bytes(body)
+    try:
+        return body_of(response, MOST_BYTES)
+    except TooLargeError:
+        raise PrometheusProblem(
+            f"Prometheus at {base}: a reply is larger than {MOST_BYTES >> 20} MiB",
+            "choose one deployment with --prometheus-match, or a shorter --prometheus-since",
+        ) from None
 
 
 def _refused(response: httpx.Response, base: str, reason: str) -> PrometheusProblem:

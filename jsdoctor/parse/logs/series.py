@@ -161,6 +161,11 @@ def label_of(series: str) -> str:
         stem, before = component, ""
         while stem != before:
             before, stem = stem, _SUFFIX.sub("", stem)
-        if not _GENERIC.fullmatch(stem):
+        if not is_generic(stem):
             return stem
     return series
+
+
+def is_generic(name: str) -> bool:
+    """Whether a name of a log says no more than that it is one, or that it is of NATS."""
+    return bool(_GENERIC.fullmatch(name))

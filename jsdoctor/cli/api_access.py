@@ -1,0 +1,57 @@
+"""What options say of an HTTP API beside a deployment: address, token, headers, and whether queries are printed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jsdoctor.collect.problems import UsageProblem
+
+if TYPE_CHECKING:
+    from jsdoctor.collect.connect.settings import ConnectionSettings
+    from jsdoctor.collect.http_api import ApiAccess
+
+_SLOWEST_S = 30.0
+"""Queries of days of metrics or logs take longer than replies of a server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """What the command line says of an API. Token and headers are secrets, and the URL may have a login."""
+
+    url: str = field(repr=False)
+    token: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    show_queries: bool = False
+
+
+def header(option: str, text: str) -> tuple[str, str]:
+    """A header from an option. Its value is a secret: it is not repeated in what is said of a mistake."""
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip().replace("-", "").isalnum() or not value.strip().isprintable():
+        raise UsageProblem(f"{option}: that is no header", "write it as 'X-Scope-OrgID: TENANT'")
+    return name.strip(), value.strip()
+
+
+def api_access(option: str, request: ApiRequest, settings: ConnectionSettings) -> ApiAccess:
+    """The access to the API that `option` names. Raises `UsageProblem` for a URL or TLS files that cannot be used."""
+    from jsdoctor.collect.connect.tls import plan_tls
+    from jsdoctor.collect.http_api import ApiAccess
+    from jsdoctor.collect.live.monitor_url import parse_monitor_url
+
+    url = parse_monitor_url(request.url, option)
+    return ApiAccess(
+        url=url,
+        token=request.token,
+        headers=dict(request.headers),
+        timeout_s=max(settings.timeout_s, _SLOWEST_S),
+        tls=plan_tls(settings).context if url.base.startswith("https://") else None,
+    )
+
+
+def print_query(query: str) -> None:
+    """`--show-queries`: a query on stderr, before it is sent."""
+    from jsdoctor.parse.redact import scrub_line
+
+    sys.stderr.write(f"query: {scrub_line(query)}\n")

@@ -1,0 +1,1 @@
+"""`--loki`: evidence from the log lines that Loki keeps."""

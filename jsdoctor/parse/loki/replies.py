@@ -1,0 +1,98 @@
+"""Replies of Loki's HTTP API (`/loki/api/v1/query_range`, `/loki/api/v1/series`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from jsdoctor.parse.replies import ReplyError
+
+_HARMLESS = "next-generation Loki query engine"
+"""A warning that tells how the query was executed, and of nothing that is missing."""
+
+Labels = tuple[tuple[str, str], ...]
+"""The labels of a stream, sorted by name."""
+
+
+class Entry(NamedTuple):
+    """One log line, when it was logged as Loki knows it (nanoseconds since 1970), and the number of its stream."""
+
+    at_ns: int
+    stream: int
+    line: str
+
+
+class LokiPage(NamedTuple):
+    """What one query gave. `streams` are the labels of the streams, `entries` lines in no particular order.
+
+    `warnings` are those that tell of missing lines.
+    """
+
+    streams: tuple[Labels, ...]
+    entries: list[Entry]
+    warnings: tuple[str, ...] = ()
+
+
+class _Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Time and line; structured metadata, which may follow, is not read."""
+
+    at: str
+    line: str
+
+
+class _Stream(msgspec.Struct, frozen=True, gc=False):
+    stream: dict[str, str] = {}
+    values: tuple[_Value, ...] = ()
+
+
+class _Data(msgspec.Struct, frozen=True, rename={"kind": "resultType"}):
+    kind: str = ""
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    status: str = ""
+    data: _Data | None = None
+    error: str = ""
+    warnings: tuple[str, ...] | None = None
+
+
+class _Series(msgspec.Struct, frozen=True):
+    status: str = ""
+    data: tuple[dict[str, str], ...] | None = None
+
+
+def log_page(body: bytes) -> LokiPage:
+    """The lines in a reply of `query_range`. Raises ReplyError for anything else, metrics included."""
+    try:
+        reply = msgspec.json.decode(body, type=_Reply)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise ReplyError("this is no reply of the Loki API") from None
+    if reply.status != "success" or reply.data is None:
+        raise ReplyError(reply.error or "this is no reply of the Loki API")
+    if reply.data.kind != "streams":
+        raise ReplyError(f"the query gives {reply.data.kind or 'nothing'} and no log lines")
+    try:
+        found = msgspec.json.decode(reply.data.result, type=tuple[_Stream, ...] | None) or ()
+        entries = [Entry(int(one.at), number, one.line) for number, own in enumerate(found) for one in own.values]
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+        raise ReplyError("its log lines are not as Loki sends them") from None
+    warnings = tuple(one for one in reply.warnings or () if _HARMLESS not in one)
+    return LokiPage(tuple(labels_of(own.stream) for own in found), entries, warnings)
+
+
+def series_of_reply(body: bytes) -> tuple[Labels, ...]:
+    """The streams in a reply of `series`. Raises ReplyError for anything else."""
+    try:
+        reply = msgspec.json.decode(body, type=_Series)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise ReplyError("this is no reply of the Loki API") from None
+    if reply.status != "success":
+        raise ReplyError("this is no reply of the Loki API")
+    return tuple(dict.fromkeys(map(labels_of, reply.data or ())))
+
+
+def labels_of(labels: dict[str, str]) -> Labels:
+    """Labels in their one order. A label without a value is none, as in Loki."""
+    return tuple(sorted((name, value) for name, value in labels.items() if value))

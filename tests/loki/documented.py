@@ -1,0 +1,121 @@
+"""A server with Loki's HTTP API as its documentation and source have it, on loopback.
+
+`query_range`: start inclusive, end exclusive, times as nanoseconds in text, at most `limit` lines of all streams
+together, from the newest or the oldest on, streams with their labels, lines of one time in the order of arrival. A
+limit above `max_entries_limit_per_query` is refused with Loki's words. `series`: the streams of a selector.
+`tests/loki/test_real.py` compares it with a real Loki.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+Line = tuple[int, str]
+Streams = dict[tuple[tuple[str, str], ...], list[Line]]
+_MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"')
+
+
+class Refused(Exception):  # noqa: N818
+    """What Loki answers instead of lines."""
+
+    def __init__(self, status: int, body: str, kind: str = "text/plain; charset=utf-8", **headers: str) -> None:
+        super().__init__(status, body)
+        self.status, self.body, self.kind, self.headers = status, body, kind, headers
+
+
+@dataclass
+class DocumentedLoki:
+    """The lines, and what was requested. `before` is called with each request and may raise Refused."""
+
+    streams: Streams = field(default_factory=dict)
+    max_entries: int = 5_000
+    warnings: tuple[str, ...] = ()
+    before: Callable[[int, str, Mapping[str, str]], None] = lambda *_: None
+    requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
+
+    def push(self, labels: Mapping[str, str], lines: list[Line]) -> None:
+        """Store lines. One that is there with the same time and text is dropped, as Loki does."""
+        stream = self.streams.setdefault(tuple(sorted(labels.items())), [])
+        stream += [line for line in dict.fromkeys(lines) if line not in stream]
+
+    def reply(self, path: str, form: dict[str, str], headers: dict[str, str]) -> object:
+        """The reply to one request."""
+        self.requests.append((path, form, headers))
+        self.before(len(self.requests), path, form)
+        if path == "/loki/api/v1/series":
+            return {"status": "success", "data": [dict(labels) for labels in self._selected(form["match[]"])]}
+        if path != "/loki/api/v1/query_range":
+            raise Refused(404, "404 page not found\n")
+        limit = int(form.get("limit", "100"))
+        if limit > self.max_entries:
+            words = "max entries limit per query exceeded, limit > max_entries_limit_per_query"
+            raise Refused(400, f"{words} ({limit} > {self.max_entries})")
+        start, end = int(form["start"]), int(form["end"])
+        backward = form.get("direction", "backward") == "backward"
+        found = [
+            (at, number, labels, line)
+            for labels in self._selected(form["query"])
+            for number, (at, line) in enumerate(self.streams[labels])
+            if start <= at < end
+        ]
+        found.sort(key=lambda one: (one[0], one[2], one[1]), reverse=backward)  # between streams, Loki's order differs
+        result: dict[tuple[tuple[str, str], ...], list[list[str]]] = {}
+        for at, _, labels, line in found[:limit]:
+            result.setdefault(labels, []).append([str(at), line])
+        streams = [{"stream": dict(labels), "values": values} for labels, values in result.items()]
+        data = {"resultType": "streams", "result": streams, "stats": {}}
+        return {"status": "success", "data": data} | ({"warnings": list(self.warnings)} if self.warnings else {})
+
+    def _selected(self, query: str) -> list[tuple[tuple[str, str], ...]]:
+        selector = query.partition("}")[0]
+        if not query.startswith("{") or not (matchers := _MATCHER.findall(selector)):
+            raise Refused(400, "parse error at line 1, col 1: syntax error: unexpected IDENTIFIER")
+        return [labels for labels in self.streams if all(_fits(dict(labels), one) for one in matchers)]
+
+
+def _fits(labels: Mapping[str, str], matcher: tuple[str, str, str]) -> bool:
+    name, operator, quoted = matcher
+    value, wanted = labels.get(name, ""), json.loads(f'"{quoted}"')
+    found = bool(re.fullmatch(wanted, value)) if "~" in operator else value == wanted
+    return found != operator.startswith("!")
+
+
+@contextmanager
+def serving(loki: DocumentedLoki) -> Iterator[str]:
+    """The URL of the server while the context lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            form = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            more: dict[str, str] = {}
+            try:
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                status, kind = 200, "application/json; charset=UTF-8"
+                content = json.dumps(loki.reply(parts.path, form, headers)).encode()
+            except Refused as refused:
+                status, kind, content, more = refused.status, refused.kind, refused.body.encode(), refused.headers
+            self.send_response(status)
+            for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **more}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()

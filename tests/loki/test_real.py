@@ -1,0 +1,132 @@
+"""A real Loki: findings from it are those of the files, pages are whole, and the documented server does as it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.loki.documented import DocumentedLoki, Refused
+from tests.loki.real import MAX_ENTRIES, Loki, running_loki
+from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, said, ship
+
+pytestmark = pytest.mark.nightly
+
+VERSIONS = ("2.10.26", "2.15.1")
+INCIDENTS = {f"{version}-{name}": paths for version in VERSIONS for name, paths in incidents_of(version).items()}
+QUERY = ("--loki-query", '{app="nats"}')
+
+
+@pytest.fixture(scope="module")
+def loki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loki]:
+    with running_loki(tmp_path_factory.mktemp("loki")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def check(loki: Loki, tenant: str, *options: str) -> Done:
+    header = ("--loki-header", f"X-Scope-OrgID: {tenant}")
+    return jsdoctor("check", "--loki", loki.url, *QUERY, *header, "--format", "json", "-vv", *options)
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_findings_are_those_of_the_files(loki: Loki, name: str, tmp_path: Path) -> None:
+    ship(loki.push_as(name), INCIDENTS[name], time.time_ns() - S)
+    report, wanted = check(loki, name), from_files(INCIDENTS[name], tmp_path)
+    assert said(report.report) == said(wanted.report)
+    assert report.exit_code == wanted.exit_code
+
+
+def test_findings_are_the_same_from_chunks_in_the_store(loki: Loki, tmp_path: Path) -> None:
+    paths = INCIDENTS["2.15.1-l4-partition"]
+    ship(loki.push_as("flushed"), paths, time.time_ns() - S, coarse_ns=S // 10)
+    loki.flush()
+    time.sleep(2)
+    assert said(check(loki, "flushed").report) == said(from_files(paths, tmp_path).report)
+
+
+def test_times_to_the_tenth_of_a_second_keep_the_order_of_lines(loki: Loki, tmp_path: Path) -> None:
+    paths = INCIDENTS["2.15.1-c1"]
+    ship(loki.push_as("coarse"), paths, time.time_ns() - S, coarse_ns=S // 10)
+    assert said(check(loki, "coarse").report) == said(from_files(paths, tmp_path).report)
+
+
+def test_every_line_is_read_where_pages_are_full_of_one_time(loki: Loki) -> None:
+    """Three streams with nearly a page of lines each at one time, and one with more than Loki gives."""
+    at = time.time_ns() - 60 * S
+    push = loki.push_as("crowded")
+    for pod in "abc":
+        push({"app": "nats", "pod": pod}, [(at, f"line {number}") for number in range(MAX_ENTRIES - 10)])
+        push({"app": "nats", "pod": pod}, [(at + S, "later"), (at - S, "earlier")])
+    done = check(loki, "crowded")
+    assert f"{3 * (MAX_ENTRIES - 8):,} lines" in done.report["summary"]["headline"]
+    assert not [gap for gap in done.report["gaps"] if "have the time" in gap["reason"]]
+    push({"app": "nats", "pod": "d"}, [(at, f"line {number}") for number in range(MAX_ENTRIES + 10)])
+    done = check(loki, "crowded")
+    assert done.exit_code == 3
+    assert [gap for gap in done.report["gaps"] if f"{MAX_ENTRIES} lines or more of" in gap["reason"]]
+
+
+def test_refusals_are_one_sentence(loki: Loki) -> None:
+    done = jsdoctor("check", "--loki", loki.url, *QUERY)
+    assert "wants a tenant (HTTP 401: no org id)" in done.stderr
+    header = ("--loki-header", "X-Scope-OrgID: x")
+    done = jsdoctor("check", "--loki", loki.url, "--loki-query", '{app="nats"', *header)
+    assert done.exit_code == 2
+    done = jsdoctor("check", "--loki", loki.url, "--loki-query", '{app="nats"} | nonsense(', *header)
+    assert "parse error" in done.stderr
+    done = jsdoctor("check", "--loki", loki.url, "--loki-query", '{app=~".*"}', *header)
+    assert "at least one" in done.stderr
+    done = jsdoctor("check", "--loki", f"{loki.url}/elsewhere", *QUERY, *header)
+    assert "there is no Loki API (HTTP 404)" in done.stderr
+    assert not done.stdout
+    done = check(loki, "nobody")
+    assert done.exit_code == 3
+    assert any("Loki has no line" in gap["reason"] for gap in done.report["gaps"])
+
+
+def test_the_documented_server_replies_as_loki_does(loki: Loki) -> None:
+    """Start, end, limit and direction; streams with their labels; the words of a refusal."""
+    at = time.time_ns() - 60 * S
+    documented, push = DocumentedLoki(max_entries=MAX_ENTRIES), loki.push_as("documented")
+    for pod in "ab":
+        lines = [(at + number // 3, f"line {number}") for number in range(30)]
+        for store in (documented.push, push):
+            store({"app": "nats", "pod": pod, "service_name": "nats"}, lines)
+    forms = [
+        {"query": query, "start": str(at + start), "end": str(at + end), "limit": str(limit), "direction": direction}
+        for query in ('{app="nats"}', '{app="nats", pod="b"}')
+        for start, end in ((0, 1), (2, 5), (0, 20), (9, 10))
+        for limit in (1, 4, 7, 100)
+        for direction in ("forward", "backward")
+    ]
+    for form in forms:
+        ours = documented.reply("/loki/api/v1/query_range", form, {})
+        theirs = loki.query("documented", **form).json()
+        if "pod=" in form["query"] or form["limit"] == "100":
+            assert _lines(theirs) == _lines(ours), form
+        assert _times(theirs) == _times(ours), form
+    too_many = {**forms[0], "limit": "501"}
+    reply = loki.query("documented", **too_many)
+    with pytest.raises(Refused) as refused:
+        documented.reply("/loki/api/v1/query_range", too_many, {})
+    assert (reply.status_code, reply.text) == (refused.value.status, refused.value.body)
+
+
+def _lines(reply: Any) -> list[tuple[dict[str, str], list[tuple[str, str]]]]:
+    """Streams with their lines in order."""
+    streams = [(one["stream"], [(value[0], value[1]) for value in one["values"]]) for one in reply["data"]["result"]]
+    return sorted(streams, key=lambda one: sorted(one[0].items()))
+
+
+def _times(reply: Any) -> list[str]:
+    """The times of all lines. Which stream's lines a limit leaves out where they have one time is Loki's choice."""
+    return sorted(value[0] for one in reply["data"]["result"] for value in one["values"])
