@@ -1,9 +1,9 @@
 """A server with Loki's HTTP API as its documentation and source have it, on loopback.
 
 `query_range`: start inclusive, end exclusive, times as nanoseconds in text, at most `limit` lines of all streams
-together, from the newest or the oldest on, streams with their labels, lines of one time in the order of arrival. A
-limit above `max_entries_limit_per_query` is refused with Loki's words. `series`: the streams of a selector.
-`tests/loki/test_real.py` compares it with a real Loki.
+together, from the newest or the oldest on, streams with their labels. Lines of one time are in no reliable order, as a
+real Loki exchanges them. A limit above `max_entries_limit_per_query` is refused with Loki's words. `series`: the
+streams of a selector. `tests/loki/test_real.py` compares it with a real Loki.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+from zlib import crc32
 
 Line = tuple[int, str]
 Streams = dict[tuple[tuple[str, str], ...], list[Line]]
@@ -60,14 +61,14 @@ class DocumentedLoki:
         start, end = int(form["start"]), int(form["end"])
         backward = form.get("direction", "backward") == "backward"
         found = [
-            (at, number, labels, line)
+            (at, labels, line)
             for labels in self._selected(form["query"])
-            for number, (at, line) in enumerate(self.streams[labels])
+            for at, line in self.streams[labels]
             if start <= at < end
         ]
-        found.sort(key=lambda one: (one[0], one[2], one[1]), reverse=backward)  # between streams, Loki's order differs
+        found.sort(key=lambda one: (one[0], one[1], crc32(one[2].encode())), reverse=backward)
         result: dict[tuple[tuple[str, str], ...], list[list[str]]] = {}
-        for at, _, labels, line in found[:limit]:
+        for at, labels, line in found[:limit]:
             result.setdefault(labels, []).append([str(at), line])
         streams = [{"stream": dict(labels), "values": values} for labels, values in result.items()]
         data = {"resultType": "streams", "result": streams, "stats": {}}

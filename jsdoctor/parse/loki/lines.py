@@ -16,7 +16,7 @@ _NS = 1_000_000_000
 
 
 def in_order(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Oldest first. Loki keeps no order between streams where the time is the same: then the lines' own times decide.
+    """Oldest first. Loki exchanges lines of one time, even of one stream: then the lines' own times decide.
 
     A line without a time of its own stays behind the one before it, as those of a stack trace do.
     """
