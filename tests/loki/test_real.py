@@ -109,7 +109,7 @@ def test_the_documented_server_replies_as_loki_does(loki: Loki) -> None:
         for direction in ("forward", "backward")
     ]
     for form in forms:
-        ours = documented.reply("/loki/api/v1/query_range", form, {})
+        ours: Any = documented.reply("/loki/api/v1/query_range", form, {})
         theirs = loki.query("documented", **form).json()
         assert _times(theirs) == _times(ours), form
         for one in (*ours["data"]["result"], *theirs["data"]["result"]):
