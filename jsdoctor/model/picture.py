@@ -87,6 +87,16 @@ class ClockOffset(msgspec.Struct, frozen=True):
     high_ns: int
 
 
+class AckLatency(msgspec.Struct, frozen=True):
+    """How long the acknowledgements of a consumer took, in nanoseconds since the last delivery of each message."""
+
+    name: str
+    count: int
+    p50_ns: int
+    p99_ns: int
+    longest_ns: int
+
+
 class Leader(msgspec.Struct, frozen=True):
     """Who led one group from when to when."""
 
@@ -122,7 +132,9 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     rates: tuple[ChartSeries, ...] = ()
     trends: tuple[ChartSeries, ...] = ()
     stored_rates: tuple[ChartSeries, ...] = ()
+    delivered_rates: tuple[ChartSeries, ...] = ()
     redeliveries: tuple[ChartSeries, ...] = ()
+    ack_latencies: tuple[AckLatency, ...] = ()
     usages: tuple[Usage, ...] = ()
     clocks: tuple[ClockOffset, ...] = ()
     leaders: tuple[Leader, ...] = ()

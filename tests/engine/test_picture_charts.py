@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.engine.picture.charts import usages
-from jsdoctor.engine.picture.trends import redeliveries, stored_rates
+from jsdoctor.engine.picture.charts import ack_latencies, usages
+from jsdoctor.engine.picture.trends import delivered_rates, redeliveries, stored_rates
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.picture import Picture
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
@@ -38,7 +38,13 @@ def later(snapshot: ClusterSnapshot, seconds: int, stored: int, redelivered: int
                 at=stream.at + wait,
                 state=replace(stream.state, last_seq=stream.state.last_seq + stored),
                 consumers=tuple(
-                    replace(one, at=one.at + wait, num_redelivered=redelivered) for one in stream.consumers
+                    replace(
+                        one,
+                        at=one.at + wait,
+                        num_redelivered=redelivered,
+                        delivered=replace(one.delivered, consumer_seq=one.delivered.consumer_seq + 2 * stored),
+                    )
+                    for one in stream.consumers
                 ),
             )
             for stream in snapshot.streams
@@ -79,3 +85,21 @@ def test_a_full_stream_that_discards_old_messages_is_no_alarm() -> None:
     assert (bar.grade, bar.width) == ("ok", 100)
     [refusing] = charts(Picture(usages=(replace(ring, rolls=False),))).bars
     assert refusing.grade == "full"
+
+
+def test_a_rate_of_a_consumer_is_what_was_delivered_to_it(evidence: EvidenceSet) -> None:
+    series = delivered_rates(evidence)
+    assert series
+    assert {tuple(value for _, value in one.points) for one in series} == {(10.0, 0.0)}
+    [chart] = [one for one in charts(Picture(delivered_rates=series)).lines if "delivered" in one.title]
+    assert len(chart.curves) == len(series)
+
+
+def test_acknowledgement_times_are_drawn_from_the_median_to_the_99th_percentile() -> None:
+    edit = {"acks": "ORDERS/archive", "times": {"60": "100ms", "40": "2s"}}
+    evidence = evidence_of({"base": "three-nodes-2.15.1-account", "edit": [edit]})
+    [measured] = ack_latencies(evidence)
+    assert (measured.count, measured.p50_ns, measured.p99_ns) == (100, 100_000_000, 2_000_000_000)
+    [drawn] = charts(Picture(ack_latencies=(measured,))).spreads
+    assert 0 < drawn.middle < drawn.high < 100
+    assert drawn.label == "100ms · 2s · 2s"

@@ -7,7 +7,9 @@ import re
 import shutil
 from base64 import b64encode
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -122,8 +124,39 @@ def test_clocks_that_are_off_by_known_times_are_drawn_in_true_order(tmp_path: Pa
     assert compared > 5
 
 
-def later(header: re.Match[str]) -> str:
-    at = datetime.strptime(header[2], "%Y/%m/%d %H:%M:%S.%f") + timedelta(seconds=90)  # noqa: DTZ007 - only shifted
+@pytest.mark.parametrize(
+    "shifts", [(90.0, -37.5, 0.0), (0.0, 4.2, 7.7), (-300.0, 0.0, 600.0), (0.75, -0.75, 0.25), (3600.5, 12.0, -1800.0)]
+)
+def test_events_of_several_servers_keep_their_order_whatever_their_clocks_say(
+    tmp_path: Path, shifts: tuple[float, ...]
+) -> None:
+    """Real logs of three servers, each shifted by a known time. Where two events of different servers lie further apart
+    than the drawn bounds, the earlier is drawn first, and as far before the other as it was.
+    """
+    logs = sorted((ROOT / "fixtures" / "JSD106" / "logs").glob("n*.log"))
+    for file in logs:
+        shutil.copy(file, tmp_path / file.name)
+    before = starts(report_of_logs(tmp_path))
+    for file, seconds in zip(logs, shifts, strict=True):
+        copy = tmp_path / file.name
+        copy.write_text(re.sub(r"(?m)^(\[\d+\] )(\S+ \S+)", partial(later, seconds=seconds), copy.read_text()))
+    after = starts(report_of_logs(tmp_path))
+    known = [key for key, (_, bound) in after.items() if key in before and bound is not None]
+    compared = 0
+    for one, other in combinations(known, 2):
+        if one[0] == other[0]:
+            continue
+        bounds = sum(bound or 0 for _, bound in (before[one], before[other], after[one], after[other])) + 2_000
+        was, is_now = before[other][0] - before[one][0], after[other][0] - after[one][0]
+        assert abs(is_now - was) <= bounds, (one, other)
+        if abs(was) > bounds:
+            compared += 1
+            assert (was > 0) == (is_now > 0), (one, other)
+    assert compared > 5
+
+
+def later(header: re.Match[str], seconds: float = 90) -> str:
+    at = datetime.strptime(header[2], "%Y/%m/%d %H:%M:%S.%f") + timedelta(seconds=seconds)  # noqa: DTZ007 - only shifted
     return f"{header[1]}{at:%Y/%m/%d %H:%M:%S.%f}"
 
 

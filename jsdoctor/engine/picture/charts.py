@@ -1,13 +1,14 @@
-"""Values that need no time axis: storage against limits, and clocks with their bounds."""
+"""Values that need no time axis: storage against limits, acknowledgement times, and clocks with their bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.picture import ClockOffset, Usage
+from jsdoctor.model.picture import AckLatency, ClockOffset, Usage
 from jsdoctor.model.server import UNLIMITED, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 
@@ -35,6 +36,25 @@ def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
             if pair.server < pair.other:
                 found.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
     return tuple(found[: 2 * _MOST])
+
+
+def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
+    """Acknowledgement times of the consumers whose servers measure them, the slowest first."""
+    times = evidence.get(AckTimes)
+    if not isinstance(times, AckTimes):
+        return ()
+    measured = [one for one in times.consumers if one.ack_times_ns]
+    measured.sort(key=lambda one: (-one.quantile_ns(0.99), one.subject.label))
+    return tuple(
+        AckLatency(
+            one.subject.label,
+            len(one.ack_times_ns),
+            one.quantile_ns(0.5),
+            one.quantile_ns(0.99),
+            one.ack_times_ns[-1],
+        )
+        for one in measured[:_MOST]
+    )
 
 
 def _of_servers(evidence: EvidenceSet) -> Iterator[Usage]:

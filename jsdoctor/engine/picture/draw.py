@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jsdoctor.engine.picture.charts import clock_offsets, usages
+from jsdoctor.engine.picture.charts import ack_latencies, clock_offsets, usages
 from jsdoctor.engine.picture.rates import rates
 from jsdoctor.engine.picture.timeline import timeline
 from jsdoctor.engine.picture.topology import edges, nodes
-from jsdoctor.engine.picture.trends import leaders, redeliveries, stored_rates, trends
+from jsdoctor.engine.picture.trends import delivered_rates, leaders, redeliveries, stored_rates, trends
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.picture import Picture
 from jsdoctor.model.report import Report
@@ -19,7 +19,9 @@ def picture(report: Report, evidence: EvidenceSet) -> Picture:
         rates=rates(report, evidence),
         trends=trends(report, evidence),
         stored_rates=stored_rates(evidence),
+        delivered_rates=delivered_rates(evidence),
         redeliveries=redeliveries(evidence),
+        ack_latencies=ack_latencies(evidence),
         usages=usages(evidence),
         clocks=clock_offsets(evidence),
         leaders=leaders(evidence),

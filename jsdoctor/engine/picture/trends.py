@@ -11,7 +11,7 @@ from jsdoctor.model.history import History
 from jsdoctor.model.picture import ChartSeries, Leader
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
-from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, Trend
 
 _MOST = 6
 _GROUPS = 12
@@ -56,21 +56,44 @@ def stored_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     source = evidence.get(History) or evidence.get(Trend)
     if not isinstance(source, History | Trend):
         return ()
-    found = [history for history in source.streams() if history.last.state.last_seq > history.first.state.last_seq]
-    found.sort(key=lambda one: (one.first.state.last_seq - one.last.state.last_seq, one.last.subject.label))
-    return tuple(_rate(history) for history in found[:_MOST])
-
-
-def _rate(history: StreamHistory) -> ChartSeries:
-    """One point for each pair of snapshots, at the later one. A sequence that fell stored nothing that is known."""
-    points = tuple(
-        (
-            microseconds(after.at),
-            max(after.state.last_seq - before.state.last_seq, 0) / max((after.at - before.at).total_seconds(), 1e-3),
-        )
-        for before, after in pairwise(history.readings)
+    return _rates(
+        [
+            (history.last.subject.label, [(one.at, one.state.last_seq) for one in history.readings])
+            for history in source.streams()
+        ]
     )
-    return ChartSeries(name=history.last.subject.label, unit="per_second", points=points)
+
+
+def delivered_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
+    """Messages that were delivered to each consumer per second between snapshots; the consumers with most of them."""
+    source = evidence.get(History) or evidence.get(Trend)
+    if not isinstance(source, History | Trend):
+        return ()
+    return _rates(
+        [
+            (history.last.subject.label, [(one.at, one.delivered.consumer_seq) for one in history.readings])
+            for history in source.consumers()
+        ]
+    )
+
+
+def _rates(counters: list[tuple[str, list[tuple[datetime, int]]]]) -> tuple[ChartSeries, ...]:
+    """Per second, of those counters that grew most. One point for each pair of readings, at the later one. A counter
+    that fell was begun anew: nothing is known of what it counted meanwhile.
+    """
+    grown = [(readings[-1][1] - readings[0][1], name, readings) for name, readings in counters]
+    found = sorted((-growth, name, readings) for growth, name, readings in grown if growth > 0)
+    return tuple(
+        ChartSeries(
+            name=name,
+            unit="per_second",
+            points=tuple(
+                (microseconds(after), max(count - before, 0) / max((after - at).total_seconds(), 1e-3))
+                for (at, before), (after, count) in pairwise(readings)
+            ),
+        )
+        for _, name, readings in found[:_MOST]
+    )
 
 
 def redeliveries(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:

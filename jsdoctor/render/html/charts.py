@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import log10
 
 import msgspec
 
-from jsdoctor.model.picture import ChartSeries, ClockOffset, Edge, Leader, Node, Picture, Usage
+from jsdoctor.model.picture import AckLatency, ChartSeries, ClockOffset, Edge, Leader, Node, Picture, Usage
 from jsdoctor.render.units import duration, quantity, share
 from jsdoctor.render.wording import to_the_second
 
@@ -58,6 +59,15 @@ class Whisker(msgspec.Struct, frozen=True):
     label: str
 
 
+class Spread(msgspec.Struct, frozen=True):
+    """Durations from the median to the 99th percentile, as places from 0 to 100 on a logarithmic axis."""
+
+    name: str
+    middle: float
+    high: float
+    label: str
+
+
 class Band(msgspec.Struct, frozen=True):
     """Who led a group over one span, as places from 0 to 100."""
 
@@ -81,6 +91,7 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[LineChart, ...]
     bars: tuple[Bar, ...]
     whiskers: tuple[Whisker, ...]
+    spreads: tuple[Spread, ...]
     leaders: tuple[tuple[str, tuple[Band, ...]], ...]
     clusters: tuple[ClusterPicture, ...]
     edges: tuple[Edge, ...]
@@ -95,12 +106,15 @@ def charts(picture: Picture) -> Charts:
         lines.append(_lines("Messages that wait for consumers", "dashed: where it is heading", picture.trends))
     if picture.stored_rates:
         lines.append(_lines("Messages stored per second", "by stream, between snapshots", picture.stored_rates))
+    if picture.delivered_rates:
+        lines.append(_lines("Messages delivered per second", "by consumer, between snapshots", picture.delivered_rates))
     if picture.redeliveries:
         lines.append(_lines("Redelivered, not acknowledged", "messages, by consumer", picture.redeliveries))
     return Charts(
         lines=tuple(lines),
         bars=tuple(map(_bar, picture.usages)),
         whiskers=_whiskers(picture.clocks),
+        spreads=_spreads(picture.ack_latencies),
         leaders=_leaders(picture.leaders),
         clusters=_clusters(picture.nodes),
         edges=picture.edges,
@@ -183,6 +197,26 @@ def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:
             f"{'+' if middle >= 0 else ''}{duration(middle)} ± {duration((one.high_ns - one.low_ns + 1) // 2)}",
         )
         for one in clocks
+    )
+
+
+def _spreads(latencies: Sequence[AckLatency]) -> tuple[Spread, ...]:
+    if not latencies:
+        return ()
+    shortest = max(min(one.p50_ns for one in latencies), 1)
+    decades = max(log10(max(one.p99_ns for one in latencies) / shortest), 1.0)
+
+    def place(value_ns: int) -> float:
+        return round(2 + 96 * log10(max(value_ns / shortest, 1.0)) / decades, 2)
+
+    return tuple(
+        Spread(
+            one.name,
+            place(one.p50_ns),
+            place(one.p99_ns),
+            f"{duration(one.p50_ns)} · {duration(one.p99_ns)} · {duration(one.longest_ns)}",
+        )
+        for one in latencies
     )
 
 
