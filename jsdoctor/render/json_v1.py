@@ -59,6 +59,11 @@ def dumps(document: object, ascii_only: bool = False) -> str:
     return _laid_out(_raw(document, ascii_only))
 
 
+def compact(document: object) -> str:
+    """JSON on one line, in ASCII: for scripts of a page."""
+    return msgspec.json.format(msgspec.json.encode(_raw(document, ascii_only=True)), indent=-1).decode()
+
+
 def _laid_out(document: object) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 

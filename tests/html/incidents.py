@@ -8,17 +8,22 @@ from pathlib import Path
 from jsdoctor.cli.judging import JudgeRequest, open_judging
 from jsdoctor.cli.targets import OutputTarget
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.report import Report
 from tests.cli.invoke import jsdoctor
 from tests.evidence import cases, evidence_of
-from tests.html.pages import html, report_of_logs
+from tests.html.pages import html, report_of_logs, week_of_lag
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 
 
+def _page(report: Report, file: Path) -> None:
+    file.write_text(html(report), encoding="utf-8")
+
+
 def _logs(where: Path) -> Callable[[Path], None]:
     def write(file: Path) -> None:
-        file.write_text(html(report_of_logs(where)), encoding="utf-8")
+        _page(report_of_logs(where), file)
 
     return write
 
@@ -47,7 +52,7 @@ def _checked(option: str, path: Path) -> Callable[[Path], None]:
 
 INCIDENTS: dict[str, Callable[[Path], None]] = {
     "lost-quorum": _logs(FIXTURES / "JSD106" / "logs"),
-    "lag": _recording("JSD402", ""),
+    "lag": lambda file: _page(week_of_lag(), file),
     "storm": _logs(FIXTURES / "logs" / "2.12.8"),
     "packets": _checked("--pcap", FIXTURES / "captures" / "own-slow-consumer.pcap.gz"),
     "manifests": _checked("--manifest", FIXTURES / "manifests" / "nack"),

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from jsdoctor.cli.collecting import collect
 from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.logs.options import required_log_options
 from jsdoctor.cli.targets import OutputTarget
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.history import History
 from jsdoctor.model.picture import Lane, Line, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report, Result
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.topology import Domain, Topology
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
+from tests.evidence import evidence_of
 from tests.render import reports
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp.exe\u200f{{ 7*7 }}${1}"
@@ -32,12 +36,51 @@ def html(report: Report, ascii_only: bool = False) -> str:
 
 def report_of_logs(*paths: Path) -> Report:
     """What `check --logs PATH -o report.html` finds."""
-    judging = open_judging(
-        JudgeRequest(isolated=True, quiet=True, outputs=(OutputTarget("html", Path("report.html")),))
-    )
+    judging = _judging()
     given = dict.fromkeys(("master", "remote", "conf", "timezone", "server_name", "events"))
     asked = required_log_options({**given, "logs": [str(path) for path in paths], "engine": Engine.LOCAL}, batch=False)
     return collect(EvidenceRequest(logs=asked), judging).report()
+
+
+def week_of_lag() -> Report:
+    """A consumer that falls behind for a week, as earlier bundles of the same deployment tell it."""
+    evidence = evidence_of({"base": "three-nodes-2.15.1"})
+    now = evidence.get(SnapshotSeries)
+    assert isinstance(now, SnapshotSeries)
+    days = tuple(_on_day(now.last, day) for day in range(8))
+    return _judging().report(evidence.joined(SnapshotSeries(days[-1:])).joined(History(days)), (), "")
+
+
+def _on_day(snapshot: ClusterSnapshot, day: int) -> ClusterSnapshot:
+    """That many days into the week: each stream has 100,000 messages more, of which its consumers took a tenth."""
+    ago, more = timedelta(days=7 - day), 100_000 * day
+    return replace(
+        snapshot,
+        taken_at=snapshot.taken_at - ago,
+        streams=tuple(
+            replace(
+                stream,
+                at=stream.at - ago,
+                state=replace(
+                    stream.state, last_seq=stream.state.last_seq + more, messages=stream.state.messages + more
+                ),
+                consumers=tuple(
+                    replace(
+                        one,
+                        at=one.at - ago,
+                        num_pending=one.num_pending + more * 9 // 10,
+                        delivered=replace(one.delivered, consumer_seq=one.delivered.consumer_seq + more // 10),
+                    )
+                    for one in stream.consumers
+                ),
+            )
+            for stream in snapshot.streams
+        ),
+    )
+
+
+def _judging() -> Judging:
+    return open_judging(JudgeRequest(isolated=True, quiet=True, outputs=(OutputTarget("html", Path("report.html")),)))
 
 
 def hostile() -> Report:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bench.log_archive import ArchivePlan, write_archive
 from tests.html.browser import CHROMIUM, Tab, browser
-from tests.html.pages import hostile, html, report_of_logs
+from tests.html.incidents import INCIDENTS
+from tests.html.pages import hostile, html, large, report_of_logs
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +80,47 @@ def test_hostile_names_run_nothing(tab: Tab, tmp_path: Path) -> None:
     assert tab.value("document.querySelectorAll('img').length") == 0
     assert tab.problems == []
     assert tab.requests == [file.as_uri()]
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_every_incident_opens_filters_and_prints(tab: Tab, tmp_path: Path, name: str) -> None:
+    """Without console errors and requests; on paper every panel and table is there, and nothing to press."""
+    file = tmp_path / f"{name}.html"
+    INCIDENTS[name](file)
+    tab.open(file)
+    for word in ("JSD", "no such finding"):
+        tab.value(
+            f"(one => {{ if (one) {{ one.value = {word!r};"
+            " one.dispatchEvent(new Event('input', {bubbles: true})); } })(document.getElementById('filter'))"
+        )
+    assert tab.problems == []
+    assert tab.requests == [file.as_uri()]
+    tab.open(file)
+    pdf = b64decode(tab.call("Page.printToPDF", printBackground=True)["data"])
+    assert pdf.startswith(b"%PDF")
+    assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/") >= 1
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    shown = "[...document.querySelectorAll(%r)].filter((one) => one.getClientRects().length).length"
+    assert tab.value(shown % ".top, .tools, .copy") == 0
+    assert tab.value(shown % "h1, h2, .panel") > 0
+    tab.call("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("what", ["10,000 findings", "1,000,000 lines of trouble"])
+def test_a_large_page_is_small_and_soon_on_the_screen(tab: Tab, tmp_path: Path, what: str) -> None:
+    """`pytest -rP` shows what was measured."""
+    if what.startswith("10,000"):
+        report = large(10_000, 6_000)
+    else:
+        write_archive(tmp_path / "logs", ArchivePlan(400, storm=True))
+        report = report_of_logs(tmp_path / "logs")
+    file = tmp_path / "large.html"
+    file.write_text(html(report), encoding="utf-8")
+    tab.open(file)
+    paint_ms = tab.value("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    load_ms = tab.value("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    size = file.stat().st_size
+    sys.stdout.write(f"{what}: {size:,} bytes, first paint after {paint_ms:.0f} ms, loaded after {load_ms:.0f} ms\n")
+    assert size < 2_000_000
+    assert tab.problems == []

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from jsdoctor.model.picture import Line, Timeline, TimelineEvent
 from jsdoctor.render.escape import printable, shortened
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_v1 import compact
 
 _ROWS_SHOWN = 300
 _LABEL_CHARACTERS = 240
@@ -58,7 +58,7 @@ def timeline_json(timeline: Timeline) -> Markup:
         ],
         "lines": places.lines,
     }
-    return Markup(dumps(document, ascii_only=True).replace("<", "\\u003c").strip())  # noqa: S704 - JSON without markup
+    return Markup(compact(document).replace("<", "\\u003c").strip())  # noqa: S704 - JSON without markup
 
 
 def event_rows(timeline: Timeline) -> list[EventRow]:
