@@ -59,7 +59,7 @@ class Whisker(msgspec.Struct, frozen=True):
     label: str
 
 
-class Spread(msgspec.Struct, frozen=True):
+class QuantileBar(msgspec.Struct, frozen=True):
     """Durations from the median to the 99th percentile, as places from 0 to 100 on a logarithmic axis."""
 
     name: str
@@ -91,7 +91,7 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[LineChart, ...]
     bars: tuple[Bar, ...]
     whiskers: tuple[Whisker, ...]
-    spreads: tuple[Spread, ...]
+    spreads: tuple[QuantileBar, ...]
     leaders: tuple[tuple[str, tuple[Band, ...]], ...]
     clusters: tuple[ClusterPicture, ...]
     edges: tuple[Edge, ...]
@@ -200,7 +200,7 @@ def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:
     )
 
 
-def _spreads(latencies: Sequence[AckLatency]) -> tuple[Spread, ...]:
+def _spreads(latencies: Sequence[AckLatency]) -> tuple[QuantileBar, ...]:
     if not latencies:
         return ()
     shortest = max(min(one.p50_ns for one in latencies), 1)
@@ -210,7 +210,7 @@ def _spreads(latencies: Sequence[AckLatency]) -> tuple[Spread, ...]:
         return round(2 + 96 * log10(max(value_ns / shortest, 1.0)) / decades, 2)
 
     return tuple(
-        Spread(
+        QuantileBar(
             one.name,
             place(one.p50_ns),
             place(one.p99_ns),
