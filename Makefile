@@ -19,7 +19,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch format bench fuzz servers natscli loki record golden help-page man peers kit proof proof-page screenshots axe lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki record golden help-page man peers kit proof proof-page screenshots axe lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,7 +62,7 @@ coverage: setup servers ## run the tests and report which lines of jsdoctor/ the
 	$(BIN)/coverage run -m pytest -m 'not nightly' $(ARGS)
 	$(BIN)/coverage report
 
-check: lint types arch ## everything that needs no server: lint, types, arch
+check: lint types arch prose ## everything that needs no server: lint, types, arch, prose
 
 lint: setup ## ruff: rules and format
 	$(BIN)/ruff check
@@ -73,6 +73,9 @@ types: setup ## mypy --strict
 
 arch: setup ## import-linter: which package may import which
 	$(BIN)/lint-imports
+
+prose: setup ## the texts for people keep to the word list, docs/words.toml
+	$(BIN)/python -m tests.docs.prose
 
 format: setup ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix

@@ -289,7 +289,7 @@ def rules_validate(
         list[Path] | None, typer.Argument(metavar="[DIR]...", help="Directories with rule pages of your own.")
     ] = None,
 ) -> None:
-    """Check rule pages: keys, sections, codes, checks and remedies. Says every mistake with file and line."""
+    """Check rule pages: keys, sections, codes, checks and remedies. Reports every mistake with file and line."""
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.rule_commands import validate_rules
 

@@ -8,7 +8,7 @@ import typer
 
 KeptLogs = Annotated[
     list[str] | None,
-    typer.Option("--logs", metavar="PATH", help="Keep the telling lines of these logs, too. Can be repeated."),
+    typer.Option("--logs", metavar="PATH", help="Keep the relevant lines of these logs, too. Can be repeated."),
 ]
 KeptSince = Annotated[str | None, typer.Option("--since", metavar="TIME", help="With --logs: from here on, e.g. 2h.")]
 KeptUntil = Annotated[str | None, typer.Option("--until", metavar="TIME", help="With --logs: up to here.")]

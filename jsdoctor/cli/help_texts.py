@@ -49,7 +49,7 @@ Reads only, but for the consumer that a --scan makes and deletes. Secrets are ta
 Examples:
   jsdoctor capture -o prod.zip                   the selected nats context
   jsdoctor capture -o prod.zip --context sys     system account: sees everything
-  jsdoctor capture -o prod.zip --logs /var/log/nats --since 2h     with the telling lines of logs
+  jsdoctor capture -o prod.zip --logs /var/log/nats --since 2h     with the relevant lines of logs
   jsdoctor capture -o prod.zip --host --sniff eth0 --seconds 30 --report
   jsdoctor check --bundle prod.zip               then, anywhere
 """
@@ -68,7 +68,7 @@ Examples:
   jsdoctor diagnose --probe orders.new                which stream would take a message
 """
 
-BASELINE_HELP = """Accept the findings that are there today, so that only new ones count; forget those that are mended.
+BASELINE_HELP = """Accept the findings that are there today, so that only new ones count; forget those that are fixed.
 
 \b
 Examples:

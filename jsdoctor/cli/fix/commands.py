@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
 
 # A paragraph that begins with a backspace is not wrapped.
-FIX_HELP = """Plan how to mend what check finds; with --apply, do it, prove it, and take back what did not help.
+FIX_HELP = """Plan fixes for what check finds; with --apply, carry them out, verify them, and undo those that did not help.
 
 Without --apply nothing is changed. Every write is journalled first, with what was there before.
 
@@ -67,7 +67,7 @@ def rollback(
     quiet: opt.QuietCapture = False,
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
-    """Put back what jsdoctor fix has changed, as its journal tells, last step first."""
+    """Undo what jsdoctor fix changed according to its journal, last step first."""
     from jsdoctor.cli.connection import connection_options
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.fix.rollback import RollbackRequest, run_rollback

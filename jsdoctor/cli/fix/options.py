@@ -55,10 +55,10 @@ Steps = Annotated[
 ]
 Apply = Annotated[bool, typer.Option("--apply", help="Carry the plan out. Without it, nothing is changed.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the plan of --journal, where it was interrupted.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. Needed where there is no terminal to ask at.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Apply without confirmation. Required where there is no terminal.")]
 AllowRisk = Annotated[
     Allow | None,
-    typer.Option("--allow", help="The gravest risk that may be taken. [default: safe]", show_default=False),
+    typer.Option("--allow", help="The most severe risk that may be taken. [default: safe]", show_default=False),
 ]
 JournalFile = Annotated[
     Path | None,

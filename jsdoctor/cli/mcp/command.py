@@ -34,7 +34,7 @@ _MaxTime = Annotated[
     typer.Option("--max-time", parser=positive_seconds, metavar="DURATION", help="Most time for one call."),
 ]
 _MaxBytes = Annotated[
-    int, typer.Option("--max-bytes", min=2_000, metavar="N", help="Longest answer to one call, in bytes.")
+    int, typer.Option("--max-bytes", min=2_000, metavar="N", help="Size limit of the reply to one call, in bytes.")
 ]
 
 
