@@ -74,7 +74,7 @@ LokiHeader = Annotated[
 LokiLabel = Annotated[
     list[str] | None,
     typer.Option(
-        "--loki-label", metavar="LABEL", help="Label that tells servers apart. Can be repeated. [default: found out]"
+        "--loki-label", metavar="LABEL", help="Label that distinguishes servers. Can be repeated. [default: found out]"
     ),
 ]
 ShowQueries = Annotated[bool, typer.Option("--show-queries", help="Print each query to Prometheus and Loki on stderr.")]

@@ -73,7 +73,7 @@ def _fetched(
         named = named_streams(spool.streams, request.labels)
         if len(named.logs) > MAX_LOGS:
             many = f"the lines are of {len(named.logs):,} logs by the labels {', '.join(named.labels)}, too many"
-            pager.missing.add(many, "name the label that tells servers apart with --loki-label")
+            pager.missing.add(many, "name the label that distinguishes servers with --loki-label")
             return _nothing(source, client, pager.missing), {}
         show(f"writing {counted(spool.lines, 'line')} in their order")
         written = spool.written(directory, named.names)
