@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
 
 # A paragraph that begins with a backspace is not wrapped.
-FIX_HELP = """Plan fixes for what check finds; with --apply, carry them out, verify them, and undo those that did not help.
+FIX_HELP = """Plan fixes for what check finds; with --apply, apply and verify them, and undo those that did not help.
 
 Without --apply nothing is changed. Every write is journalled first, with what was there before.
 
