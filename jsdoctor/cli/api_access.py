@@ -29,7 +29,8 @@ class ApiRequest:
 def header(option: str, text: str) -> tuple[str, str]:
     """A header from an option. Its value is a secret: it is not repeated in what is said of a mistake."""
     name, colon, value = text.partition(":")
-    if not colon or not name.strip().replace("-", "").isalnum() or not value.strip().isprintable():
+    valid = name.strip().replace("-", "").isalnum() and (name + value).isascii() and value.strip().isprintable()
+    if not (colon and valid):
         raise UsageProblem(f"{option}: that is no header", "write it as 'X-Scope-OrgID: TENANT'")
     return name.strip(), value.strip()
 
@@ -41,6 +42,8 @@ def api_access(option: str, request: ApiRequest, settings: ConnectionSettings) -
     from jsdoctor.collect.live.monitor_url import parse_monitor_url
 
     url = parse_monitor_url(request.url, option)
+    if not (request.token.isascii() and request.token.isprintable()):
+        raise UsageProblem(f"{option}-token: that is no token", "give it as it was issued, without line breaks")
     return ApiAccess(
         url=url,
         token=request.token,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,13 +37,16 @@ class DocumentedLoki:
     """The lines, and what was requested. `before` is called with each request and may raise Refused."""
 
     streams: Streams = field(default_factory=dict)
+    metadata: dict[tuple[tuple[tuple[str, str], ...], Line], dict[str, str]] = field(default_factory=dict)
     max_entries: int = 5_000
     warnings: tuple[str, ...] = ()
     before: Callable[[int, str, Mapping[str, str]], None] = lambda *_: None
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
 
-    def push(self, labels: Mapping[str, str], lines: list[Line]) -> None:
+    def push(self, labels: Mapping[str, str], lines: list[Line], metadata: Mapping[str, str] | None = None) -> None:
         """Store lines. One that is there with the same time and text is dropped, as Loki does."""
+        for line in lines if metadata else ():
+            self.metadata[tuple(sorted(labels.items())), line] = dict(metadata or {})
         stream = self.streams.setdefault(tuple(sorted(labels.items())), [])
         stream += [line for line in dict.fromkeys(lines) if line not in stream]
 
@@ -67,9 +71,11 @@ class DocumentedLoki:
             if start <= at < end
         ]
         found.sort(key=lambda one: (one[0], one[1], crc32(one[2].encode())), reverse=backward)
-        result: dict[tuple[tuple[str, str], ...], list[list[str]]] = {}
+        result: dict[tuple[tuple[str, str], ...], list[list[object]]] = {}
+        categorized = headers.get("x-loki-response-encoding-flags") == "categorize-labels"
         for at, labels, line in found[:limit]:
-            result.setdefault(labels, []).append([str(at), line])
+            beside = {"structuredMetadata": self.metadata.get((labels, (at, line)), {})}
+            result.setdefault(labels, []).append([str(at), line, *([beside] if categorized else [])])
         streams = [{"stream": dict(labels), "values": values} for labels, values in result.items()]
         data = {"resultType": "streams", "result": streams, "stats": {}}
         return {"status": "success", "data": data} | ({"warnings": list(self.warnings)} if self.warnings else {})
@@ -89,7 +95,7 @@ def _fits(labels: Mapping[str, str], matcher: tuple[str, str, str]) -> bool:
 
 
 @contextmanager
-def serving(loki: DocumentedLoki) -> Iterator[str]:
+def serving(loki: DocumentedLoki, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """The URL of the server while the context lasts."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -113,10 +119,12 @@ def serving(loki: DocumentedLoki) -> Iterator[str]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()

@@ -16,6 +16,7 @@ from tests.servers import ROOT, wait_until
 
 BINARY = ROOT / ".cache" / "bin" / "loki"
 MAX_ENTRIES = 500
+_PUSHED = 5_000
 
 _CONFIGURATION = """
 auth_enabled: true
@@ -49,18 +50,23 @@ limits_config:
 class Loki:
     """A running Loki. Tenants are apart: a test that uses one of its own sees no lines of others."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, directory: Path) -> None:
+        self.url, self._directory = url, directory
 
-    def push_as(self, tenant: str) -> Callable[[Mapping[str, str], Sequence[tuple[int, str]]], None]:
-        """What stores lines for a tenant."""
+    def push_as(
+        self, tenant: str, of_lines: Sequence[str] = ()
+    ) -> Callable[[Mapping[str, str], Sequence[tuple[int, str]]], None]:
+        """What stores lines for a tenant. The labels `of_lines` become structured metadata of each line."""
 
         def push(labels: Mapping[str, str], lines: Sequence[tuple[int, str]]) -> None:
-            values = [[str(at), line] for at, line in lines]
-            body = json.dumps({"streams": [{"stream": dict(labels), "values": values}]})
             headers = {"X-Scope-OrgID": tenant, "Content-Type": "application/json"}
-            reply = httpx.post(f"{self.url}/loki/api/v1/push", content=body, headers=headers, timeout=30)
-            assert reply.status_code == 204, reply.text
+            for begin in range(0, len(lines), _PUSHED):
+                beside = {name: value for name, value in labels.items() if name in of_lines}
+                stream = {name: value for name, value in labels.items() if name not in of_lines}
+                values = [[str(at), line, beside] for at, line in lines[begin : begin + _PUSHED]]
+                body = json.dumps({"streams": [{"stream": stream, "values": values}]})
+                reply = httpx.post(f"{self.url}/loki/api/v1/push", content=body, headers=headers, timeout=30)
+                assert reply.status_code == 204, reply.text
 
         return push
 
@@ -69,9 +75,11 @@ class Loki:
         headers = {"X-Scope-OrgID": tenant, "X-Loki-Response-Encoding-Flags": "categorize-labels"}
         return httpx.get(f"{self.url}/loki/api/v1/query_range", params=form, headers=headers, timeout=30)
 
-    def flush(self) -> None:
-        """Have the ingester write its chunks to the store."""
+    def flush(self, tenant: str) -> None:
+        """Have the ingester write its chunks to the store, and wait until those of a tenant are there."""
         httpx.post(f"{self.url}/flush", timeout=30).raise_for_status()
+        chunks = self._directory / "chunks" / tenant
+        wait_until(lambda: chunks.exists() and any(chunks.rglob("*")), "chunks are in the store", timeout=30)
 
 
 @contextmanager
@@ -92,7 +100,7 @@ def running_loki(directory: Path) -> Iterator[Loki]:
     ):
         try:
             wait_until(lambda: _ready(url), "Loki is ready", timeout=90)
-            yield Loki(url)
+            yield Loki(url, directory)
         finally:
             process.terminate()
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.collect.certificates import Certificates
 from tests.evidence import FIXTURES
 from tests.loki.documented import DocumentedLoki, Refused, serving
 from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, said, ship
@@ -67,6 +69,18 @@ def test_lines_without_times_get_those_of_loki() -> None:
 def test_the_report_names_the_label_and_the_span() -> None:
     done = check(shipped(*INCIDENTS["c1"]), "-v")
     assert "of 3 logs from Loki, told apart by pod" in " ".join(done.stdout.split())
+
+
+def test_servers_are_told_apart_by_metadata_of_lines(tmp_path: Path) -> None:
+    loki, paths = DocumentedLoki(), INCIDENTS["c1"]
+
+    def push(labels: Mapping[str, str], lines: Sequence[tuple[int, str]]) -> None:
+        loki.push({"app": "nats", "level": labels["level"]}, list(lines), {"pod": labels["pod"], "trace_id": "x"})
+
+    ship(push, paths, time.time_ns() - S)
+    done = check(loki, "--format", "json", "-vv")
+    assert "of 3 logs from Loki, told apart by pod" in done.report["summary"]["headline"]
+    assert said(done.report) == said(from_files(paths, tmp_path).report)
 
 
 def test_an_empty_answer_is_a_gap() -> None:
@@ -195,6 +209,39 @@ def test_files_and_lines_of_loki_are_judged_together() -> None:
     assert sorted(kinds) == ["logs", "logs", "loki"]
 
 
+def test_names_and_zones_are_given_as_for_files() -> None:
+    options = ("--server-name", "loki/l3-*=north", "--timezone", "+02:00")
+    found = check(shipped(LOG), *options, "--format", "json").report["results"]
+    (message,) = {one["message"] for one in found if one["code"] == "JSD804"}
+    assert message.endswith("logged once by north at 2026-11-21 07:34:07Z")
+
+
+def test_tls_is_verified(tmp_path: Path) -> None:
+    made = Certificates(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*made.localhost)
+    context.load_verify_locations(made.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    with serving(shipped(LOG), context) as url:
+        options = ("check", "--loki", url, *QUERY, "--tlsca")
+        other = jsdoctor(*options, str(made.other_ca))
+        assert "its certificate is not trusted" in other.stderr
+        assert jsdoctor(*options, str(made.ca)).exit_code == 3
+        client = ("--tlscert", str(made.client[0]), "--tlskey", str(made.client[1]))
+        assert jsdoctor(*options, str(made.ca), *client).exit_code == 1
+
+
+def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("jsdoctor.collect.loki.spool.Spool.add", full)
+    done = check(shipped(LOG))
+    assert done.exit_code == 3
+    assert "cannot be written to" in done.stderr
+    assert "No space left on device" in done.stderr
+
+
 @pytest.mark.parametrize("command", [["audit", "--engine", "local"], ["diagnose"]])
 def test_other_commands_read_loki(command: list[str]) -> None:
     loki = shipped(LOG)
@@ -214,6 +261,8 @@ def test_other_commands_read_loki(command: list[str]) -> None:
         (["--loki-token", "s3cret"], "no Loki is named"),
         (["--loki", "ftp://x", *QUERY], "must be http or https"),
         (["--loki", "h", *QUERY, "--loki-header", "s3cret"], "that is no header"),
+        (["--loki", "h", *QUERY, "--loki-header", "X-Scope-OrgID: s3cret\u00e9"], "that is no header"),
+        (["--loki", "h", *QUERY, "--loki-token", "s3cret\u00e9"], "that is no token"),
         (["--loki", "h", "--loki-query", 'rate({app="nats"}[5m])'], "does not begin with a stream selector"),
         (["--loki", "h", *QUERY, "--master", "spark://h:7077"], "--master cannot be given with --loki"),
         (["--show-queries"], "no Prometheus is named"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.log_archive import ArchivePlan, write_archive
 from tests.loki.documented import DocumentedLoki, Refused
 from tests.loki.real import MAX_ENTRIES, Loki, running_loki
 from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, said, ship
@@ -48,8 +49,7 @@ def test_findings_are_those_of_the_files(loki: Loki, name: str, tmp_path: Path) 
 def test_findings_are_the_same_from_chunks_in_the_store(loki: Loki, tmp_path: Path) -> None:
     paths = INCIDENTS["2.15.1-l4-partition"]
     ship(loki.push_as("flushed"), paths, time.time_ns() - S, coarse_ns=S // 10)
-    loki.flush()
-    time.sleep(2)
+    loki.flush("flushed")
     assert said(check(loki, "flushed").report) == said(from_files(paths, tmp_path).report)
 
 
@@ -57,6 +57,26 @@ def test_times_to_the_tenth_of_a_second_keep_the_order_of_lines(loki: Loki, tmp_
     paths = INCIDENTS["2.15.1-c1"]
     ship(loki.push_as("coarse"), paths, time.time_ns() - S, coarse_ns=S // 10)
     assert said(check(loki, "coarse").report) == said(from_files(paths, tmp_path).report)
+
+
+def test_servers_are_told_apart_by_metadata_of_lines(loki: Loki, tmp_path: Path) -> None:
+    paths = INCIDENTS["2.15.1-c1"]
+    ship(loki.push_as("metadata", of_lines=["pod", "level"]), paths, time.time_ns() - S)
+    assert said(check(loki, "metadata").report) == said(from_files(paths, tmp_path).report)
+
+
+def test_a_busy_stream_that_loki_cuts_into_shards_is_one_log(loki: Loki, tmp_path: Path) -> None:
+    """At a high rate, Loki adds the label `__stream_shard__` to streams."""
+    write_archive(tmp_path / "archive", ArchivePlan(megabytes=15))
+    paths = []
+    for server in ("n1", "n2", "n3"):
+        paths.append(tmp_path / f"{server}.log")
+        parts = sorted((tmp_path / "archive" / server).glob("*.log"))
+        paths[-1].write_bytes(b"".join(part.read_bytes() for part in parts))
+    first = ship(loki.push_as("busy"), paths, time.time_ns() - S, every_ns=50_000)
+    values = loki.query("busy", query='{app="nats", __stream_shard__!=""}', start=str(first), limit="1").json()
+    assert values["data"]["result"], "the streams were not cut"
+    assert said(check(loki, "busy").report) == said(from_files(paths, tmp_path).report)
 
 
 def test_every_line_is_read_where_pages_are_full_of_one_time(loki: Loki) -> None:

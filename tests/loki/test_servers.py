@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from jsdoctor.collect.loki.servers import named_streams
+from jsdoctor.collect.loki.servers import Span, named_streams
 from jsdoctor.parse.loki.query import parse_log_query
-from jsdoctor.parse.loki.replies import labels_of
+from jsdoctor.parse.loki.replies import Labels, labels_of
 
 Streams = list[dict[str, str]]
 HELM = {"app": "nats", "namespace": "shop", "job": "shop/nats", "stream": "stderr"}
@@ -17,12 +19,20 @@ def helm(pod: str, restart: int = 0, **more: str) -> dict[str, str]:
     return {**HELM, "pod": pod, "container": "nats", "filename": POD.format(pod, restart), **more}
 
 
+def spans(streams: Iterable[Labels]) -> dict[Labels, Span]:
+    """All streams have lines at the same time."""
+    return dict.fromkeys(streams, (1, 9))
+
+
 @pytest.mark.parametrize(
     ("streams", "names", "labels"),
     [
         ([helm("nats-0"), helm("nats-1"), helm("nats-2")], ["nats-0", "nats-1", "nats-2"], ("pod",)),
         ([helm("nats-0"), helm("nats-0", 1), helm("nats-0", 2, node="b")], ["nats-0"] * 3, ("pod",)),
         ([helm("nats-0", level="info"), helm("nats-0", level="error")], ["nats-0"] * 2, ("pod",)),
+        ([helm("nats-0"), helm("nats-0", __stream_shard__="1"), helm("nats-1")], ["nats-0", "nats-0", "nats-1"],
+         ("pod",)),
+        ([{"host": "a"}, {"host": "a", "__stream_shard__": "1"}, {"host": "b"}], ["a", "a", "b"], ("host",)),
         (
             [helm("nats-0"), helm("nats-0", container="reloader"), helm("nats-1")],
             ["nats-0", "nats-0:reloader", "nats-1"],
@@ -49,21 +59,30 @@ def helm(pod: str, restart: int = 0, **more: str) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_servers_are_told_apart(streams: Streams, names: list[str], labels: tuple[str, ...]) -> None:
-    found = named_streams([labels_of(stream) for stream in streams])
+    found = named_streams(spans(map(labels_of, streams)))
     assert [found.names[labels_of(stream)] for stream in streams] == names
     assert found.labels == labels
 
 
+def test_pods_of_one_name_are_told_apart_by_what_differs_at_the_same_time() -> None:
+    """An unknown label that changes with an upgrade is of one pod; one under which two log at once is of two."""
+    old, new = (labels_of(helm("nats-0", site=site)) for site in ("x", "y"))
+    assert named_streams({old: (1, 5), new: (5, 9)}).logs == ("nats-0",)
+    assert named_streams({old: (1, 6), new: (5, 9)}).logs == ("x:nats-0", "y:nats-0")
+    tenants = [labels_of(helm("nats-0", __tenant_id__=tenant)) for tenant in "ab"]
+    assert named_streams({tenants[0]: (1, 5), tenants[1]: (5, 9)}).logs == ("a:nats-0", "b:nats-0")
+
+
 def test_the_user_may_choose_the_label() -> None:
     streams = [labels_of(helm("nats-0", node="a")), labels_of(helm("nats-1", node="b"))]
-    assert named_streams(streams, ["node"]).logs == ("a", "b")
-    assert named_streams(streams, ["node", "pod"]).logs == ("a:nats-0", "b:nats-1")
-    assert named_streams(streams, ["none"]).logs == ("-",)
+    assert named_streams(spans(streams), ["node"]).logs == ("a", "b")
+    assert named_streams(spans(streams), ["node", "pod"]).logs == ("a:nats-0", "b:nats-1")
+    assert named_streams(spans(streams), ["none"]).logs == ("-",)
 
 
 def test_logs_that_would_have_one_name_are_kept_apart() -> None:
     streams = [{"host": "a", "container": "nats"}, {"host": "a"}, {"host": "b", "container": "log"}]
-    assert len(named_streams(map(labels_of, streams)).logs) == 3
+    assert len(named_streams(spans(map(labels_of, streams))).logs) == 3
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from jsdoctor.cli.loki.options import LokiRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.loki.client import LokiClient, LokiProblem, shown_time
 from jsdoctor.collect.loki.paging import Pager, PagingLimits, UnreadLines
-from jsdoctor.collect.loki.servers import MAX_LOGS, NamedStreams, named_streams
+from jsdoctor.collect.loki.servers import MAX_LOGS, NamedStreams, lifted_labels, named_streams
 from jsdoctor.collect.loki.spool import Spool, SpooledLog
+from jsdoctor.collect.problems import Problem
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
@@ -45,7 +46,9 @@ def with_loki_logs(
     access = api_access("--loki", request, settings)
     with (
         TemporaryDirectory(prefix="jsdoctor-loki-") as directory,
-        LokiClient(access, print_query if request.show_queries else lambda _: None) as client,
+        LokiClient(
+            access, print_query if request.show_queries else lambda _: None, lifted_labels(request.labels)
+        ) as client,
     ):
         fetched, names = _fetched(request, client, Path(directory), window, show)
         yield replace(given, paths=(*given.paths, *names), names={**given.names, **names}, fetched=fetched)
@@ -80,6 +83,13 @@ def _fetched(
     except LokiProblem as problem:
         pager.missing.add(problem.message, problem.hint)
         return _nothing(source, client, pager.missing, problem), {}
+    except OSError as error:
+        unwritten = Problem(
+            f"the lines of Loki cannot be written to {directory.parent}: {error.strerror or error}",
+            "set TMPDIR to a directory with more room, or give a shorter --since",
+        )
+        pager.missing.add(unwritten.message, unwritten.hint)
+        return _nothing(source, client, pager.missing, unwritten), {}
     finally:
         spool.close()
     names = {str(log.path): f"{_PREFIX}/{log.name}" for log in written}
@@ -93,9 +103,7 @@ def _fetched(
     return fetched, names
 
 
-def _nothing(
-    source: Source, client: LokiClient, missing: UnreadLines, problem: LokiProblem | None = None
-) -> FetchedLogs:
+def _nothing(source: Source, client: LokiClient, missing: UnreadLines, problem: Problem | None = None) -> FetchedLogs:
     return FetchedLogs(source=source, gaps=_gaps(client, missing), problem=problem)
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -16,7 +17,7 @@ from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.http_api import ApiAccess, TooLargeError, body_of
 from jsdoctor.collect.live.monitor_refusal import transport_refusal
 from jsdoctor.collect.problems import Problem
-from jsdoctor.parse.loki.replies import Labels, LokiPage, log_page, series_of_reply
+from jsdoctor.parse.loki.replies import NOTHING, Labels, Lifted, LokiPage, log_page, series_of_reply
 from jsdoctor.parse.replies import ReplyError
 
 MAX_REPLY_BYTES = 64 << 20
@@ -63,8 +64,8 @@ class LokiProblem(Problem):
 class LokiClient:
     """Queries one Loki. `on_query` gets the text of each query before it is sent."""
 
-    def __init__(self, access: ApiAccess, on_query: Callable[[str], None]) -> None:
-        self._access, self._on_query = access, on_query
+    def __init__(self, access: ApiAccess, on_query: Callable[[str], None], lifted: Lifted = NOTHING) -> None:
+        self._access, self._on_query, self._lifted = access, on_query, lifted
         self._http = access.client(_ORDERED)
         self.requests = 0
         self.base = access.url.base
@@ -79,7 +80,9 @@ class LokiClient:
         """The newest lines from `start_ns` on and before `end_ns`, at most `limit`. Raises LokiProblem."""
         self._on_query(f"{shown_time(start_ns)}..{shown_time(end_ns)} limit {limit} {query}")
         form = {"query": query, "limit": str(limit), "direction": "backward"}
-        return self._get(_RANGE, {**form, "start": str(start_ns), "end": str(end_ns)}, log_page)
+        return self._get(
+            _RANGE, {**form, "start": str(start_ns), "end": str(end_ns)}, partial(log_page, lifted=self._lifted)
+        )
 
     def streams(self, selector: str, start_ns: int, end_ns: int) -> tuple[Labels, ...]:
         """The streams that a selector has in a range, at least. Raises LokiProblem."""

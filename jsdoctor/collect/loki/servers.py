@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from jsdoctor.collect.logs.discover import series_of
 from jsdoctor.parse.logs.series import is_generic
 from jsdoctor.parse.loki.query import LEVELS
-from jsdoctor.parse.loki.replies import Labels
+from jsdoctor.parse.loki.replies import Labels, Lifted
 
 MAX_LOGS = 500
 """More logs than this are rather the values of a label that tells no servers apart."""
@@ -20,6 +22,7 @@ _POD = (
 """Labels whose value is one server's, within a scope."""
 
 _SCOPE = (
+    "__tenant_id__",
     *("cluster", "k8s_cluster_name", "cluster_name", "env", "environment", "region", "datacenter", "dc"),
     *("namespace", "k8s_namespace_name", "kubernetes_namespace_name", "kubernetes_namespace", "ns"),
 )
@@ -28,7 +31,16 @@ _HOST = ("instance", "host", "hostname", "host_name", "nodename", "node", "node_
 _FILE = ("filename", "file", "log_file_path", "path")
 _ORDER = (*_SCOPE, *_POD, *_HOST, *_CONTAINER, *_FILE)
 _NEVER = frozenset({*LEVELS, "stream", "logstream", "logtag", "flags"})
-"""Labels under several values of which one server logs."""
+"""Labels under several values of which one server logs. So are those with which Loki cuts a stream (`__…`)."""
+
+_OF_PODS = frozenset({*_HOST, *_FILE, *_NEVER, *_POD, "job", "app", "component", "service_name"})
+"""Labels that tell no pods apart: a pod may be moved and restarted."""
+
+_OF_LINES = frozenset({*_SCOPE, *_POD, *_HOST, *_CONTAINER})
+"""Metadata of lines that name servers: some shippers send no such label, as each value would be a stream."""
+
+Span = tuple[int, int]
+"""Times of the first and the last line of a stream, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +56,15 @@ class NamedStreams:
         return tuple(sorted(set(self.names.values())))
 
 
-def named_streams(streams: Iterable[Labels], chosen: Sequence[str] = ()) -> NamedStreams:
+def lifted_labels(chosen: Sequence[str]) -> Lifted:
+    """What lines have beside the labels of their stream that may tell servers apart. `chosen`: by the user."""
+    return Lifted(_OF_LINES | {*chosen}, frozenset(chosen))
+
+
+def named_streams(streams: Mapping[Labels, Span], chosen: Sequence[str] = ()) -> NamedStreams:
     """Tell servers apart. `chosen` are the labels that the user named."""
     every = {labels: dict(labels) for labels in streams}
-    telling = tuple(chosen) or _telling(list(every.values()))
+    telling = tuple(chosen) or _telling(list(every.values()), list(streams.values()))
     groups = {labels: tuple(_value(name, values) or "-" for name in telling) for labels, values in every.items()}
     short = {group: _name(telling, group) for group in groups.values()}
     unique = len(set(short.values())) == len(short)
@@ -66,13 +83,15 @@ def _name(labels: Sequence[str], group: Sequence[str]) -> str:
     return f"{labels[0]}={name}" if labels and is_generic(name) else name
 
 
-def _telling(streams: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+def _telling(streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> tuple[str, ...]:
     """The labels that tell servers apart: as few as do. Some label where there is one log only."""
     varying = [name for name in _sorted({name for own in streams for name in own}) if _varies(name, streams)]
     pod = next((name for name in _POD if all(name in own for own in streams)), None)
     if pod is not None:
         containers = [name for name in varying if name in _CONTAINER][:1]
-        return (*(name for name in varying if name in _SCOPE), pod, *containers)
+        known = (*(name for name in varying if name in _SCOPE), pod, *containers)
+        unknown = (name for name in varying if name not in _OF_PODS and name not in (*_SCOPE, *_CONTAINER))
+        return (*(name for name in unknown if _at_once(name, known, streams, spans)), *known)
     apart = [name for name in varying if name not in _FILE] or varying
     if not apart:
         shared = [name for name in _sorted(set(streams[0])) if all(name in own for own in streams)] if streams else []
@@ -82,8 +101,19 @@ def _telling(streams: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     return (alone,) if alone else tuple(apart)
 
 
+def _at_once(name: str, known: Sequence[str], streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> bool:
+    """Whether what the known labels take for one server logs under several values of a label at the same time."""
+    logs: dict[tuple[str, ...], dict[str, Span]] = defaultdict(dict)
+    for own, (first, last) in zip(streams, spans, strict=True):
+        log = logs[tuple(_value(label, own) for label in known)]
+        before = log.get(_value(name, own), (first, last))
+        log[_value(name, own)] = (min(before[0], first), max(before[1], last))
+    return any(later[0] < earlier[1] for log in logs.values() for earlier, later in pairwise(sorted(log.values())))
+
+
 def _varies(name: str, streams: Sequence[Mapping[str, str]]) -> bool:
-    return name not in _NEVER and len({_value(name, own) for own in streams}) > 1
+    internal = name.startswith("__") and name not in _SCOPE
+    return name not in _NEVER and not internal and len({_value(name, own) for own in streams}) > 1
 
 
 def _value(name: str, labels: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from jsdoctor.collect.loki.servers import Span
 from jsdoctor.parse.loki.lines import as_text, has_own_times, in_order
 from jsdoctor.parse.loki.replies import Entry, Labels, LokiPage
 
@@ -35,18 +36,22 @@ class Spool:
         self._file: BinaryIO = tempfile.TemporaryFile(prefix="pages-", dir=directory)  # noqa: SIM115  # closed by close()
         self._places: list[tuple[int, int]] = []
         self._numbers: dict[Labels, int] = {}
+        self._spans: dict[int, Span] = {}
         self.lines = 0
 
     @property
-    def streams(self) -> tuple[Labels, ...]:
-        """The labels of all streams so far."""
-        return tuple(self._numbers)
+    def streams(self) -> dict[Labels, Span]:
+        """All streams so far, with the times of their first and last lines."""
+        return {labels: self._spans[number] for labels, number in self._numbers.items() if number in self._spans}
 
     def add(self, page: LokiPage) -> None:
         """Keep a page that is older than all before."""
         numbers = [self._numbers.setdefault(labels, len(self._numbers)) for labels in page.streams]
         # Loki sends the newest first, and lines of one time in the reverse of the order in which it got them.
         entries = [(entry.at_ns, numbers[entry.stream], entry.line) for entry in reversed(page.entries)]
+        for at_ns, number, _ in entries:
+            first, last = self._spans.get(number, (at_ns, at_ns))
+            self._spans[number] = (min(first, at_ns), max(last, at_ns))
         self.lines += len(entries)
         content = msgspec.msgpack.encode(entries)
         self._places.append((self._file.tell(), len(content)))
@@ -59,7 +64,7 @@ class Spool:
     def written(self, directory: Path, names: Mapping[Labels, str]) -> tuple[SpooledLog, ...]:
         """Write the logs, each with the lines of all its streams."""
         logs: dict[str, _Log] = {}
-        by_number = [names[labels] for labels in self._numbers]
+        by_number = [names.get(labels, "") for labels in self._numbers]  # a stream may be without lines
         for page in self._oldest_first():
             of_log: dict[str, list[Entry]] = defaultdict(list)
             for entry in page:

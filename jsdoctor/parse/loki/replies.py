@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -24,9 +25,10 @@ class Entry(NamedTuple):
 
 
 class LokiPage(NamedTuple):
-    """What one query gave. `streams` are the labels of the streams, `entries` lines in no particular order.
+    """What one query gave. `streams` are labels of streams, `entries` lines in no particular order.
 
-    `warnings` are those that tell of missing lines.
+    A stream of Loki is several here where its lines have different metadata that name servers. `warnings` are those
+    that tell of missing lines.
     """
 
     streams: tuple[Labels, ...]
@@ -34,11 +36,17 @@ class LokiPage(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class _Categories(msgspec.Struct, frozen=True, gc=False):
+    metadata: dict[str, str] = msgspec.field(default_factory=dict, name="structuredMetadata")
+    parsed: dict[str, str] = {}
+
+
 class _Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Time and line; structured metadata, which may follow, is not read."""
+    """Time and line, and what the line has beside them."""
 
     at: str
     line: str
+    beside: _Categories = _Categories()
 
 
 class _Stream(msgspec.Struct, frozen=True, gc=False):
@@ -63,7 +71,24 @@ class _Series(msgspec.Struct, frozen=True):
     data: tuple[dict[str, str], ...] | None = None
 
 
-def log_page(body: bytes) -> LokiPage:
+class Lifted(NamedTuple):
+    """Names of metadata of lines that count as labels of their stream, and of what a query has parsed from them."""
+
+    metadata: frozenset[str] = frozenset()
+    parsed: frozenset[str] = frozenset()
+
+    def of_line(self, beside: _Categories) -> dict[str, str]:
+        """Those of one line; of most lines none."""
+        if not (names := self.metadata & beside.metadata.keys()) and not self.parsed:
+            return {}
+        parsed = {name: beside.parsed[name] for name in self.parsed & beside.parsed.keys()}
+        return {**parsed, **{name: beside.metadata[name] for name in names}}
+
+
+NOTHING = Lifted()
+
+
+def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     """The lines in a reply of `query_range`. Raises ReplyError for anything else, metrics included."""
     try:
         reply = msgspec.json.decode(body, type=_Reply)
@@ -75,11 +100,22 @@ def log_page(body: bytes) -> LokiPage:
         raise ReplyError(f"the query gives {reply.data.kind or 'nothing'} and no log lines")
     try:
         found = msgspec.json.decode(reply.data.result, type=tuple[_Stream, ...] | None) or ()
-        entries = [Entry(int(one.at), number, one.line) for number, own in enumerate(found) for one in own.values]
+        numbers: dict[Labels, int] = {}
+        entries = list(_entries(found, lifted, numbers))
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
         raise ReplyError("its log lines are not as Loki sends them") from None
     warnings = tuple(one for one in reply.warnings or () if _HARMLESS not in one)
-    return LokiPage(tuple(labels_of(own.stream) for own in found), entries, warnings)
+    return LokiPage(tuple(numbers), entries, warnings)
+
+
+def _entries(found: Iterable[_Stream], lifted: Lifted, numbers: dict[Labels, int]) -> Iterator[Entry]:
+    """The lines. `numbers` gets the labels of the streams; those of a stream itself outrank those of its lines."""
+    for own in found:
+        usual = labels_of(own.stream)
+        for one in own.values:
+            more = lifted.of_line(one.beside)
+            labels = labels_of({**more, **own.stream}) if more else usual
+            yield Entry(int(one.at), numbers.setdefault(labels, len(numbers)), one.line)
 
 
 def series_of_reply(body: bytes) -> tuple[Labels, ...]:
