@@ -68,7 +68,7 @@ def test_lines_without_times_get_those_of_loki() -> None:
 
 def test_the_report_names_the_label_and_the_span() -> None:
     done = check(shipped(*INCIDENTS["c1"]), "-v")
-    assert "of 3 logs from Loki, told apart by pod" in " ".join(done.stdout.split())
+    assert "of 3 logs from Loki, distinguished by pod" in " ".join(done.stdout.split())
 
 
 def test_servers_are_told_apart_by_metadata_of_lines(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_servers_are_told_apart_by_metadata_of_lines(tmp_path: Path) -> None:
 
     ship(push, paths, time.time_ns() - S)
     done = check(loki, "--format", "json", "-vv")
-    assert "of 3 logs from Loki, told apart by pod" in done.report["summary"]["headline"]
+    assert "of 3 logs from Loki, distinguished by pod" in done.report["summary"]["headline"]
     assert said(done.report) == said(from_files(paths, tmp_path).report)
 
 

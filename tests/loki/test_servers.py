@@ -1,4 +1,4 @@
-"""Labels tell servers apart as the usual shippers set them, and queries are understood as far as needed."""
+"""Labels distinguish servers as the usual shippers set them, and queries are understood as far as needed."""
 
 from __future__ import annotations
 

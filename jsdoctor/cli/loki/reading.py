@@ -65,7 +65,7 @@ def _fetched(
     source, span = Source(_PREFIX, client.base, now), f"from {since:%Y-%m-%d %H:%M:%S}Z to {until:%Y-%m-%d %H:%M:%S}Z"
     spool = Spool(directory)
     try:
-        show(f"asking Loki for log lines {span}")
+        show(f"requesting log lines from Loki {span}")
         for page in pager.pages(_ns(since), _ns(until) + 1):
             spool.add(page)
         if not spool.lines:
@@ -116,7 +116,7 @@ def _words(request: LokiRequest, logs: Sequence[SpooledLog], named: NamedStreams
     """What was read, and from where the names of servers are."""
     lines = sum(log.lines for log in logs)
     first, last = min(log.first_ns for log in logs), max(log.last_ns for log in logs)
-    labels = f", told apart by {' and '.join(named.labels)}" if named.labels else ""
+    labels = f", distinguished by {' and '.join(named.labels)}" if named.labels else ""
     span = f"{shown_time(first - first % _NS)} to {shown_time(last - last % _NS)}"
     parts = [f"{counted(lines, 'line')} of {counted(len(logs), 'log')} from Loki{labels}, {span}"]
     if any(log.dated_by_loki for log in logs):

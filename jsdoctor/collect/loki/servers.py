@@ -57,7 +57,7 @@ class NamedStreams:
 
 
 def lifted_labels(chosen: Sequence[str]) -> Lifted:
-    """What lines have beside the labels of their stream that may tell servers apart. `chosen`: by the user."""
+    """What lines have beside the labels of their stream that may distinguish servers. `chosen`: by the user."""
     return Lifted(_OF_LINES | {*chosen}, frozenset(chosen))
 
 
@@ -84,7 +84,7 @@ def _name(labels: Sequence[str], group: Sequence[str]) -> str:
 
 
 def _telling(streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> tuple[str, ...]:
-    """The labels that tell servers apart: as few as do. Some label where there is one log only."""
+    """The labels that distinguish servers: as few as do. Some label where there is one log only."""
     varying = [name for name in _sorted({name for own in streams for name in own}) if _varies(name, streams)]
     pod = next((name for name in _POD if all(name in own for own in streams)), None)
     if pod is not None:
