@@ -44,12 +44,15 @@ def api_access(option: str, request: ApiRequest, settings: ConnectionSettings) -
     url = parse_monitor_url(request.url, option)
     if not (request.token.isascii() and request.token.isprintable()):
         raise UsageProblem(f"{option}-token: that is no token", "give it as it was issued, without line breaks")
+    tls = plan_tls(settings).context if url.base.startswith("https://") else None
+    if tls is not None and settings.origins.get("tls_ca") != "--tlsca":
+        tls.load_default_certs()  # a context names the authority of NATS servers, and this is none
     return ApiAccess(
         url=url,
         token=request.token,
         headers=dict(request.headers),
         timeout_s=max(settings.timeout_s, _SLOWEST_S),
-        tls=plan_tls(settings).context if url.base.startswith("https://") else None,
+        tls=tls,
     )
 
 

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from hashlib import sha256
+from math import isfinite
 from random import Random
 from typing import Any
 
@@ -133,7 +134,8 @@ def _similar(random: Random, found: Any) -> Any:
         case int():
             return random.choice((found + 1, found - 1, -found, found * 2, found * 10**9, 0, -1, 2**63 - 1, -(2**63)))
         case float():
-            return random.choice((-found, found * 1e9, found / 1e9, 0.0, 1e308, int(found)))
+            whole = int(found) if isfinite(found) else 0
+            return random.choice((-found, found * 1e9, found / 1e9, 0.0, 1e308, whole))
         case str() if _TIME.match(found):
             return random.choice(_TIMES)
         case str():

@@ -40,13 +40,14 @@ from jsdoctor.parse.pasted.kinds import pasted_replies
 from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import pasted_sample
 from jsdoctor.parse.redact import Secret, redact
+from jsdoctor.parse.replies import ReplyError
 from jsdoctor.parse.setting import parse_setting
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 from tests.evidence import FIXTURES, base_names, samples_of
-from tests.fuzz import clipboard
+from tests.fuzz import clipboard, loki
 from tests.fuzz.manifests import check_manifest, manifests, mutate_manifest
 from tests.fuzz.mutation import Mutate, mutate_bytes, mutate_json, mutate_text, mutate_zip, pack
 from tests.logs.shapes import SHAPES, dressed
@@ -278,6 +279,8 @@ TARGETS: dict[str, Target] = {
     "bundle": Target(bundles, mutate_zip, check_bundle, (Problem,)),
     "archive": Target(archives, mutate_zip, check_bundle, (Problem,)),
     "reply": Target(replies, mutate_reply, check_reply),
+    "Loki reply": Target(loki.replies, mutate_json, loki.check_reply, (ReplyError,)),
+    "LogQL": Target(loki.queries, mutate_text, loki.check_query, (ValueError,)),
     "page": Target(pages, mutate_text, check_page, (PageError,)),
     "configuration": Target(configurations, mutate_text, check_configuration, (ConfigurationError,)),
     "duration": Target(lambda: words("durations.txt"), mutate_text, check_duration),

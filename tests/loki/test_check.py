@@ -231,6 +231,22 @@ def test_tls_is_verified(tmp_path: Path) -> None:
         assert jsdoctor(*options, str(made.ca), *client).exit_code == 1
 
 
+def test_the_authority_of_a_context_is_not_the_only_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A context names the authority of NATS servers; Loki may have a certificate of one that this machine trusts."""
+    made = Certificates(tmp_path)
+    contexts = tmp_path / "nats" / "context"
+    contexts.mkdir(parents=True)
+    (contexts / "prod.json").write_text(json.dumps({"url": "tls://127.0.0.1:1", "ca": str(made.other_ca)}))
+    (tmp_path / "nats" / "context.txt").write_text("prod")
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.ca))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*made.localhost)
+    with serving(shipped(LOG), context) as url:
+        assert jsdoctor("check", "--loki", url, *QUERY).exit_code == 1
+        refused = jsdoctor("check", "--loki", url, *QUERY, "--tlsca", str(made.other_ca))
+        assert "its certificate is not trusted" in refused.stderr
+
+
 def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

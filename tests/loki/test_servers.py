@@ -123,3 +123,5 @@ def test_a_query_becomes_one_for_a_stream() -> None:
 
 def test_a_long_query_is_read_at_once() -> None:
     assert parse_log_query('{a="b"} | json ' + "x, " * 50_000 + "!").filters
+    assert not parse_log_query("{" + "a" * 100_000 + "}" + " | json" * 10_000).filters
+    assert parse_log_query('{a="b"}' + ' "' * 100_000).filters

@@ -79,7 +79,8 @@ class Pager:
             if spent := self._spent():
                 self._cut(spent, end)
                 return
-            start = max(since_ns, end - self._range)
+            start = end - self._range
+            start = since_ns if start - since_ns < _SHORTEST_RANGE_NS else start
             try:
                 page = self._client.lines(self._query.text, start, end, self._limit)
             except LokiProblem as problem:

@@ -13,10 +13,10 @@ LEVELS = frozenset({"level", "severity", "lvl", "log_level", "loglevel", "detect
 """Labels that tell how severe a line is: one server has lines under several values."""
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`')
-_MATCHER = re.compile(r"([\w.]+)\s*(?:=~|!~|!=|=)")
+_MATCHER = re.compile(r"(?<![\w.])([\w.]++)\s*+(?:=~|!~|!=|=)")
 _SHAPING = re.compile(
     r"\s*(?:\|\s*(?:json|logfmt|unpack|regexp|pattern|line_format|label_format|decolorize|drop|keep)\b"
-    r"(?:[\s,\w.-]|=(?![=~]))*)*"
+    r"(?:[\s,\w.-]|=(?![=~]))*+)*+"
 )
 """Stages that leave no line out. Quoted texts are `Q`."""
 

@@ -12,6 +12,8 @@ from jsdoctor.parse.replies import ReplyError
 _HARMLESS = "next-generation Loki query engine"
 """A warning that tells how the query was executed, and of nothing that is missing."""
 
+_NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 Labels = tuple[tuple[str, str], ...]
 """The labels of a stream, sorted by name."""
 
@@ -92,7 +94,7 @@ def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     """The lines in a reply of `query_range`. Raises ReplyError for anything else, metrics included."""
     try:
         reply = msgspec.json.decode(body, type=_Reply)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except _NOT_JSON:
         raise ReplyError("this is no reply of the Loki API") from None
     if reply.status != "success" or reply.data is None:
         raise ReplyError(reply.error or "this is no reply of the Loki API")
@@ -102,7 +104,7 @@ def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
         found = msgspec.json.decode(reply.data.result, type=tuple[_Stream, ...] | None) or ()
         numbers: dict[Labels, int] = {}
         entries = list(_entries(found, lifted, numbers))
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+    except (*_NOT_JSON, ValueError):
         raise ReplyError("its log lines are not as Loki sends them") from None
     warnings = tuple(one for one in reply.warnings or () if _HARMLESS not in one)
     return LokiPage(tuple(numbers), entries, warnings)
@@ -122,7 +124,7 @@ def series_of_reply(body: bytes) -> tuple[Labels, ...]:
     """The streams in a reply of `series`. Raises ReplyError for anything else."""
     try:
         reply = msgspec.json.decode(body, type=_Series)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except _NOT_JSON:
         raise ReplyError("this is no reply of the Loki API") from None
     if reply.status != "success":
         raise ReplyError("this is no reply of the Loki API")

@@ -60,7 +60,7 @@ def api_answer(body: bytes) -> Answer:
     """The series in a reply of `/api/v1/query` or `/api/v1/query_range`. Raises ReplyError for anything else."""
     try:
         reply = msgspec.json.decode(body, type=_Reply)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ReplyError(f"it is no reply of the Prometheus API: {error}") from None
     if reply.status != "success" or reply.data is None:
         raise ReplyError(reply.error or "it is no reply of the Prometheus API")
