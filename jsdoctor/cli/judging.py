@@ -239,6 +239,7 @@ def _render_options(request: JudgeRequest, config: Configuration, target: Output
         fail_on=_fail_on(request, config),
         exit_zero=request.exit_zero,
         allow_gaps=request.allow_gaps,
+        docs_url=config.docs_url or "",
     )
 
 

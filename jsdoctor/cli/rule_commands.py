@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from jsdoctor.cli.configuration import load_configuration
 from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
 from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.parse.configuration import ConfigurationError
 from jsdoctor.render.explain import drawn, page_markdown
 from jsdoctor.render.explain_symptom import api_error_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
@@ -29,7 +33,7 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
     Where a rule and a symptom share a slug, both: the rule tells of one cause, the symptom of all.
     """
     rulebook = open_rulebook(directories)
-    book, options = open_symptoms(rulebook), _options(color)
+    book, options = open_symptoms(rulebook), _options(color, _docs_url())
     symptom = book.symptom(name)
     error = book.api_error(int(name)) if name.isdecimal() and len(name) < 6 else None  # they have five digits
     pages = []
@@ -54,7 +58,17 @@ def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
     return ExitCode.OK
 
 
-def _options(color: Color) -> RenderOptions:
+def _docs_url() -> str:
+    """The configured address of the documentation site. A configuration with mistakes keeps nobody from a page."""
+    with suppress(ConfigurationError, UsageProblem):
+        return load_configuration(None).docs_url or ""
+    return ""
+
+
+def _options(color: Color, docs_url: str = "") -> RenderOptions:
     return RenderOptions(
-        width=width_of(sys.stdout), color=use_color(color, sys.stdout), ascii_only=ascii_only(sys.stdout)
+        width=width_of(sys.stdout),
+        color=use_color(color, sys.stdout),
+        ascii_only=ascii_only(sys.stdout),
+        docs_url=docs_url,
     )

@@ -52,6 +52,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     rule_directories: tuple[str, ...] | None = None
     rule_settings: tuple[RuleSetting, ...] = ()
     baseline: str | None = None
+    docs_url: str | None = None
     waivers: tuple[Waiver, ...] = ()
 
 
@@ -153,6 +154,12 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _url(value: object) -> str:
+    if not re.fullmatch(r"(https?|file)://\S+", _text(value)):
+        raise ValueError("must be an address that begins with https://, http:// or file://")
+    return _text(value)
+
+
 def _text_or_texts(value: object) -> tuple[str, ...]:
     texts = _texts(value) if isinstance(value, list) else (_text(value),)
     if not texts:
@@ -198,4 +205,5 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "max-examples": ("max_examples", _count),
     "rule-directories": ("rule_directories", _texts),
     "baseline": ("baseline", _text),
+    "docs-url": ("docs_url", _url),
 }

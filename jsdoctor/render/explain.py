@@ -15,11 +15,12 @@ from jsdoctor.parse.duration import format_duration
 from jsdoctor.render.escape import ascii_only, printable
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import console_for
+from jsdoctor.render.site import rule_url
 
 
 def page_markdown(rule: Rule, options: RenderOptions) -> str:
     """The page as Markdown with its facts and parameters in front: what to print where no terminal listens."""
-    return as_markdown(_page(rule), options)
+    return as_markdown(_page(rule, options.docs_url), options)
 
 
 def page_rendered(rule: Rule, options: RenderOptions) -> str:
@@ -41,7 +42,7 @@ def drawn(markdown: str, options: RenderOptions) -> str:
     return ascii_only(text) if options.ascii_only else text
 
 
-def _page(rule: Rule) -> Iterator[str]:
+def _page(rule: Rule, docs_url: str) -> Iterator[str]:
     yield f"# {rule.code} {rule.slug}"
     yield ""
     yield f"Healthy: {rule.title}."
@@ -51,6 +52,8 @@ def _page(rule: Rule) -> Iterator[str]:
         yield f"- status: {rule.status.value}"
     if rule.remedy:
         yield f"- remedy: `{rule.remedy.action}` ({rule.remedy.risk.value})"
+    if address := rule_url(docs_url, rule.code):
+        yield f"- page: <{address}>"
     yield ""
     if rule.params:
         yield "## Parameters"

@@ -10,11 +10,13 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.render.explain import as_markdown
 from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.site import symptom_url
 
 
 def symptom_markdown(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
     """The page with its causes, its codes and the words by which it is known in front."""
-    return as_markdown(_symptom(symptom, book, {rule.code: rule for rule in rules}), options)
+    known = {rule.code: rule for rule in rules}
+    return as_markdown(_symptom(symptom, book, known, symptom_url(options.docs_url, symptom.slug)), options)
 
 
 def api_error_markdown(error: ApiErrorCode, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
@@ -22,11 +24,13 @@ def api_error_markdown(error: ApiErrorCode, book: SymptomBook, rules: Sequence[R
     return as_markdown(_api_error(error, book, rules), options)
 
 
-def _symptom(symptom: Symptom, book: SymptomBook, rules: dict[str, Rule]) -> Iterator[str]:
+def _symptom(symptom: Symptom, book: SymptomBook, rules: dict[str, Rule], address: str) -> Iterator[str]:
     yield f"# {symptom.slug}"
     yield ""
     yield f"{symptom.title}. {symptom.means}"
     yield ""
+    if address:
+        yield from (f"Page: <{address}>", "")
     yield "## Causes, the most frequent first"
     yield ""
     for code in symptom.causes:
@@ -34,7 +38,7 @@ def _symptom(symptom: Symptom, book: SymptomBook, rules: dict[str, Rule]) -> Ite
     yield ""
     yield f"Which of them is yours: `jsdoctor diagnose --symptom {symptom.slug}`"
     yield ""
-    yield "## How it is told"
+    yield "## How it is recognised"
     yield ""
     for api_code in symptom.matching.codes:
         error = book.api_error(api_code)

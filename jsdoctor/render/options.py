@@ -14,6 +14,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     became of each rule, 2 all of the evidence and what passed. `quiet` leaves nothing but one line per finding.
     `max_examples` bounds every list of a person's report; 0 means no bound. Formats for machines are never cut.
     `fail_on`, `exit_zero` and `allow_gaps` are what `engine.verdict` takes, for formats that say what failed the run.
+    `docs_url` is the address of the documentation site, for links to its pages; empty: no links.
     """
 
     width: int = 80
@@ -25,3 +26,4 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     fail_on: Severity = Severity.ERROR
     exit_zero: bool = False
     allow_gaps: bool = False
+    docs_url: str = ""

@@ -18,6 +18,7 @@ from jsdoctor.render.json_v1 import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order, with_outcome
 from jsdoctor.render.places import Place, file_uri, places
+from jsdoctor.render.site import rule_url
 from jsdoctor.render.unseen import undecided
 from jsdoctor.render.wording import rfc3339
 
@@ -45,7 +46,7 @@ def render_sarif(report: Report, options: RenderOptions) -> str:
             "driver": {
                 "name": "jsdoctor",
                 "version": report.version,
-                "rules": [_rule(rule) for rule in rules],
+                "rules": [_rule(rule, options.docs_url) for rule in rules],
                 "notifications": [{"id": name, "shortDescription": _text(says)} for name, says in _NOTICES.items()],
             }
         },
@@ -67,7 +68,7 @@ def _rules(report: Report) -> list[Rule]:
     return [known[code] for code in sorted(known)]
 
 
-def _rule(rule: Rule) -> Json:
+def _rule(rule: Rule, docs_url: str) -> Json:
     described: Json = {
         "id": rule.code,
         "name": rule.slug,
@@ -79,6 +80,8 @@ def _rule(rule: Rule) -> Json:
     }
     if rule.body.strip():
         described["help"] = {"text": rule.body.strip(), "markdown": rule.body.strip()}
+    if address := rule_url(docs_url, rule.code):
+        described["helpUri"] = address
     return described
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.rule import Rule
+from jsdoctor.render.site import rule_url
 from tests.ruleset import rules
 
-PAGES = "https://github.com/OWNER/jsdoctor/blob/main/rules"
+SITE = "https://OWNER.github.io/jsdoctor"
+"""Where the documentation site is published from the repository of OWNER."""
 _CONSUMER = '{job="nats",deployment="C1",stream="ORDERS",account_name="APP",consumer="worker"}'
 _STREAM = '{job="nats",deployment="C1",stream="ORDERS",account_name="APP"}'
 _SERVER = '{job="nats",instance="h:7777",server="n1"}'
@@ -211,7 +213,7 @@ def alert_rules() -> Iterator[dict[str, Any]]:
 
 def link(rule: Rule) -> str:
     """The rule's page."""
-    return f"{PAGES}/{rule.checks[0].partition('.')[0]}/{rule.code}.md"
+    return rule_url(SITE, rule.code)
 
 
 def _filled(text: str, rule: Rule) -> str:

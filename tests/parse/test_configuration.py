@@ -30,6 +30,7 @@ fail-on = "warning"
 max-examples = 0
 rule-directories = ["own"]
 baseline = "known.json"
+docs-url = "https://docs.example/jsdoctor/"
 
 [rules.JSD401]
 warn_pending = 100
@@ -49,6 +50,8 @@ REFUSED = [
     "fail-on = 'fatal'",
     "max-examples = -1",
     "baseline = ''",
+    "docs-url = 'docs.example'",
+    "docs-url = 'https://a b'",
     "rules = 3",
     "rules.JSD401 = 5",
     "[suppress]\nrule = 'JSD403'",
@@ -67,7 +70,7 @@ def test_the_schema_knows_every_key_and_no_other() -> None:
 def test_a_file_with_everything_is_taken_by_both() -> None:
     VALIDATOR.validate(tomllib.loads(EVERYTHING))
     read = parse_configuration("jsdoctor.toml", EVERYTHING)
-    assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 19)
+    assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 20)
 
 
 @pytest.mark.parametrize("text", REFUSED)

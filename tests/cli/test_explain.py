@@ -1,0 +1,22 @@
+"""`jsdoctor explain` names the page on the documentation site that the configuration sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.invoke import jsdoctor
+
+
+def test_the_address_comes_from_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "jsdoctor.toml").write_text('docs-url = "https://docs.example/jsdoctor"\n')
+    assert "https://docs.example/jsdoctor/rules/JSD701/" in jsdoctor("explain", "JSD701", cwd=tmp_path).stdout
+    assert (
+        "https://docs.example/jsdoctor/symptoms/links-down/" in jsdoctor("explain", "links-down", cwd=tmp_path).stdout
+    )
+
+
+def test_a_configuration_with_mistakes_keeps_no_page_back(tmp_path: Path) -> None:
+    (tmp_path / "jsdoctor.toml").write_text('docs-url = "nowhere"\n')
+    done = jsdoctor("explain", "JSD701", cwd=tmp_path)
+    assert (done.returncode, "page: " in done.stdout) == (0, False)
+    assert jsdoctor("config", "show", cwd=tmp_path).returncode == 2

@@ -1,0 +1,50 @@
+"""Addresses on the documentation site: in SARIF and on pages where `docs-url` is set, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+from jsdoctor.render.explain import page_markdown
+from jsdoctor.render.explain_symptom import symptom_markdown
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.sarif import render_sarif
+from jsdoctor.render.site import rule_url, symptom_url
+from tests.render import reports
+from tests.ruleset import rules
+
+BASE = "https://docs.example/jsdoctor"
+
+
+@pytest.mark.parametrize("base", [BASE, BASE + "/"])
+def test_a_rule_and_a_symptom_have_an_address_below_the_base(base: str) -> None:
+    assert rule_url(base, "JSD701") == "https://docs.example/jsdoctor/rules/JSD701/"
+    assert symptom_url(base, "links-down") == "https://docs.example/jsdoctor/symptoms/links-down/"
+
+
+def test_without_a_base_and_for_rules_of_others_there_is_none() -> None:
+    assert rule_url("", "JSD701") == rule_url(BASE, "OWN001") == symptom_url("", "links-down") == ""
+
+
+def test_sarif_has_it_as_help_uri_only_with_a_base() -> None:
+    def described(docs_url: str) -> list[dict[str, object]]:
+        written = json.loads(render_sarif(reports.busy(), RenderOptions(docs_url=docs_url)))
+        rules: list[dict[str, object]] = written["runs"][0]["tool"]["driver"]["rules"]
+        return rules
+
+    assert described(BASE)
+    assert all(rule["helpUri"] == f"{BASE}/rules/{rule['id']}/" for rule in described(BASE))
+    assert all("helpUri" not in rule for rule in described(""))
+
+
+def test_a_page_names_its_address_only_with_a_base() -> None:
+    rulebook = open_rulebook()
+    book = open_symptoms(rulebook)
+    rule, symptom = rules()[0], book.symptoms[0]
+    with_base, without = RenderOptions(docs_url=BASE), RenderOptions()
+    assert f"- page: <{BASE}/rules/{rule.code}/>" in page_markdown(rule, with_base)
+    assert f"Page: <{BASE}/symptoms/{symptom.slug}/>" in symptom_markdown(symptom, book, rulebook.rules, with_base)
+    assert "page: " not in page_markdown(rule, without)
+    assert "Page: " not in symptom_markdown(symptom, book, rulebook.rules, without)

@@ -1,0 +1,174 @@
+"""What the site has: one page for each rule, symptom, document and decision, with its address."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.symptom import Symptom
+from jsdoctor.render.explain import page_markdown
+from jsdoctor.render.explain_symptom import symptom_markdown
+from jsdoctor.render.options import RenderOptions
+from tests.ruleset import rules
+from tests.site.dialect import between, indented, relinked, with_links
+
+ROOT = Path(__file__).resolve().parents[2]
+SECTIONS = ("Home", "Rules", "Symptoms", "Incidents", "Documents", "Project")
+_PROJECT = {"style", "glossary", "proof", "platforms", "peers"}
+_ROW = re.compile(r"^\| (\[[^\]]+\]\([^)]+\)) \| (.+) \| ([^|]+) \|$", re.MULTILINE)
+_ENTRANCES = (
+    "\n[All rules](rules/index.md) · [All symptoms](symptoms/index.md) · [Public incidents](docs/incidents.md)\n"
+)
+GENERATED = ("rules/index.md", "symptoms/index.md")
+ASSETS = ("docs/schema/*.json", "docs/words.toml")
+"""Files that documents link and that are published as they are."""
+
+
+class Page(NamedTuple):
+    """One page. `address` is its directory on the site, "" for the first page; `origin` its file in the repository."""
+
+    address: str
+    title: str
+    section: str
+    group: str
+    summary: str
+    text: str
+    origin: str = ""
+
+    @property
+    def source(self) -> str:
+        """Its file among the sources of the site; a page in a directory of its own has that directory as address."""
+        return posixpath.join(self.address, "index.md")
+
+
+def pages(repository: str = "") -> list[Page]:
+    """Every page, with links among each other; *repository* is the address of files that the site has not."""
+    drafts = [*_documents(), *_rules(), *_symptoms()]
+    sources = {page.origin: page.source for page in drafts if page.origin}
+    sources |= {file: file for file in assets()} | {"docs/adr": sources["docs/adr/README.md"]}
+    return [page._replace(text=_linked(page, sources, repository)) for page in drafts]
+
+
+def assets() -> list[str]:
+    """Files beside the pages."""
+    return sorted(file.relative_to(ROOT).as_posix() for pattern in ASSETS for file in ROOT.glob(pattern))
+
+
+def _linked(page: Page, sources: dict[str, str], repository: str) -> str:
+    def target(link: str) -> str | None:
+        path, mark, anchor = link.partition("#")
+        if not path or "://" in link or link.startswith("mailto:"):
+            return link
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(page.origin), path))
+        if file in GENERATED:
+            return between(page.source, file)
+        if file in sources:
+            return between(page.source, sources[file]) + mark + anchor
+        return f"{repository}/blob/main/{file}{mark}{anchor}" if repository else None
+
+    named = {rule.code: f"rules/{rule.code}/index.md" for rule in rules()}
+    named |= {slug: f"symptoms/{slug}/index.md" for slug in _slugs()} if page.section == "Symptoms" else {}
+    named = {name: source for name, source in named.items() if source != page.source}
+    text = relinked(page.text, target) if page.origin else page.text
+    return indented(with_links(text, named, lambda name: between(page.source, named[name])))
+
+
+def _documents() -> Iterator[Page]:
+    first = _document("README.md", "", "Home", "")
+    start, mark, rest = first.text.partition("\n## ")
+    yield first._replace(text=start + _ENTRANCES + mark + rest)
+    for file in sorted(ROOT.glob("docs/*.md")):
+        name = file.stem
+        section = "Incidents" if name == "incidents" else "Project" if name in _PROJECT else "Documents"
+        yield _document(f"docs/{file.name}", f"docs/{name}", section, "")
+    yield _document("CONTRIBUTING.md", "contributing", "Project", "")
+    yield _document("CHANGELOG.md", "changelog", "Project", "")
+    for file in sorted(ROOT.glob("docs/adr/*.md"), key=lambda file: (file.stem != "README", file.stem)):
+        name = "docs/adr" if file.stem == "README" else f"docs/adr/{file.stem}"
+        yield _document(f"docs/adr/{file.name}", name, "Project", "Decisions")
+
+
+def _document(origin: str, address: str, section: str, group: str) -> Page:
+    text = (ROOT / origin).read_text("utf-8")
+    text = re.sub(r"\A(\s*<!--.*?-->)+\s*", "", text, flags=re.DOTALL)
+    title = re.search(r"^# (.+)$", text, re.MULTILINE)
+    assert title is not None, origin
+    return Page(address, title[1].replace("`", ""), section, group, _summary(text), text, origin)
+
+
+def _rules() -> Iterator[Page]:
+    yield Page("rules", "All rules", "Rules", "", "Every rule, by what fails", "\n".join(_rule_index()))
+    for rule in rules():
+        name = f"{rule.code} {rule.slug}"
+        text = page_markdown(rule, RenderOptions()) + "\n".join(_beside(rule)) + "\n"
+        yield Page(f"rules/{rule.code}", name, "Rules", _words(rule.failure_mode), rule.title, text, rule.origin)
+
+
+def _rule_index() -> Iterator[str]:
+    yield "# All rules"
+    for mode, members in groupby(sorted(rules(), key=lambda rule: rule.code), key=lambda rule: rule.failure_mode):
+        yield from ("", f"## {_words(mode)}", "", "| rule | severity | healthy state |", "| --- | --- | --- |")
+        yield from (f"| {rule.code} {rule.slug} | {rule.severity.value} | {rule.title} |" for rule in members)
+
+
+def _beside(rule: Rule) -> Iterator[str]:
+    """What other pages have on a rule: findings that may explain it, symptoms that lead to it, public incidents."""
+    if rule.explained_by:
+        yield from ("", "## May be explained by", "")
+        titles = {one.code: one.title for one in rules()}
+        yield from (f"- {cause.code}: {titles[cause.code]}" for cause in rule.explained_by)
+    symptoms = [symptom for symptom in _book() if rule.code in symptom.causes]
+    if symptoms:
+        yield from ("", "## Symptoms", "")
+        yield from (f"- [{symptom.title}](../symptoms/{symptom.slug}.md)" for symptom in symptoms)
+    incidents = [row for row in _incidents() if rule.code in row[2]]
+    if incidents:
+        yield from ("", "## Public incidents", "")
+        yield from (f"- {thread}: {what}" for thread, what, _ in incidents)
+
+
+def _symptoms() -> Iterator[Page]:
+    rows = "\n".join(f"| {symptom.slug} | {symptom.title} |" for symptom in _book())
+    index = (
+        "# All symptoms\n\nFrom an error text or a state to the rules that can explain it.\n\n"
+        f"| symptom | seen as |\n| --- | --- |\n{rows}"
+    )
+    yield Page("symptoms", "All symptoms", "Symptoms", "", "From an error text or a state to its causes", index)
+    rulebook = open_rulebook()
+    book = open_symptoms(rulebook)
+    for symptom in book.symptoms:
+        text = symptom_markdown(symptom, book, rulebook.rules, RenderOptions())
+        origin = f"rules/symptoms/{symptom.slug}.md"
+        yield Page(f"symptoms/{symptom.slug}", symptom.slug, "Symptoms", "", symptom.title, text, origin)
+
+
+@cache
+def _book() -> tuple[Symptom, ...]:
+    return tuple(open_symptoms(open_rulebook()).symptoms)
+
+
+def _slugs() -> list[str]:
+    return [symptom.slug for symptom in _book()]
+
+
+@cache
+def _incidents() -> list[tuple[str, str, str]]:
+    return _ROW.findall((ROOT / "docs" / "incidents.md").read_text("utf-8"))
+
+
+def _words(failure_mode: str) -> str:
+    return failure_mode.replace("_", " ").capitalize()
+
+
+def _summary(text: str) -> str:
+    """The first sentence after the heading, without its markup."""
+    paragraph = re.search(r"^# .+\n+((?:[^\n#|`-][^\n]*\n)+)", text, re.MULTILINE)
+    plain = re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`]", lambda match: match[1] or "", paragraph[1]) if paragraph else ""
+    return re.split(r"(?<=[.:])\s", " ".join(plain.split()))[0].rstrip(".:")
