@@ -20,6 +20,9 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _SHIM = re.compile(r'(<script[^>]* src=")https://[^"]*iframe-worker[^"]*(")')
 
 
+_CANONICAL = re.compile(r'(<link rel="canonical" href="[^"]*/)index\.html(?=")')
+
+
 class SiteError(Exception):
     """The generator has refused the site: a link to nowhere, or a setting that it does not know."""
 
@@ -45,7 +48,7 @@ def build(out: Path, url: str = "", repository: str = "", work: Path = WORK) -> 
     for page in made:
         _localise(work / "html" / page.source.replace("index.md", "index.html"), page)
         _write(work / "html" / page.source, page.text)
-    _localise(work / "html" / "404.html", made[0])
+    _finish(work / "html")
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(work / "html", out)
     return made
@@ -54,8 +57,9 @@ def build(out: Path, url: str = "", repository: str = "", work: Path = WORK) -> 
 def settings(made: Iterable[Page], url: str, repository: str) -> str:
     """The settings of the generator with address and navigation."""
     own = [f"site_url = {json.dumps(url)}"] if url else []
-    own += [f"repo_url = {json.dumps(repository)}"] if repository else []
-    own += [f"nav = {_toml(list(_navigation(made)))}"]
+    # As an entry of the navigation: with `repo_url`, pages fetch the repository's figures from GitHub.
+    navigation = [*_navigation(made), *([{"Source": repository}] if repository else [])]
+    own += [f"nav = {_toml(navigation)}"]
     return (HERE / "zensical.toml").read_text("utf-8").replace("[project]\n", "[project]\n" + "\n".join(own) + "\n", 1)
 
 
@@ -93,9 +97,18 @@ def llms_txt(made: Iterable[Page], url: str) -> str:
 
 
 def _localise(file: Path, page: Page) -> None:
-    """Take the one script of the page that comes from elsewhere from the site itself."""
+    """Take the one script that comes from elsewhere from the site itself, and name the page by its directory."""
     up = "../" * (len(Path(page.source).parts) - 1)
-    file.write_text(_SHIM.sub(rf"\g<1>{up}assets/shim.js\g<2>", file.read_text("utf-8")), "utf-8")
+    text = _SHIM.sub(rf"\g<1>{up}assets/shim.js\g<2>", file.read_text("utf-8"))
+    file.write_text(_CANONICAL.sub(r"\1", text), "utf-8")
+
+
+def _finish(html: Path) -> None:
+    """Name each page by its directory, as reports do; the page for wrong addresses is never read from the disk."""
+    wrong = html / "404.html"
+    wrong.write_text(re.sub(_SHIM.pattern + r"[^>]*></script>", "", wrong.read_text("utf-8")), "utf-8")
+    sitemap = html / "sitemap.xml"
+    sitemap.write_text(sitemap.read_text("utf-8").replace("/index.html</loc>", "/</loc>"), "utf-8")
 
 
 def _write(file: Path, text: str) -> None:

@@ -61,6 +61,7 @@ def test_the_settings_are_toml_and_name_every_page() -> None:
     named = re.findall(r"'([^']*index\.md)'", str(project["nav"]))
     assert Counter(named) == Counter(page.source for page in PAGES)
     assert project["site_url"] == "https://docs.example/"
+    assert "repo_url" not in tomllib.loads(settings(PAGES, "", "https://github.com/OWNER/jsdoctor"))["project"]
     assert project["theme"]["font"] is False
 
 

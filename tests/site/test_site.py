@@ -24,9 +24,10 @@ else:
 pytestmark = [pytest.mark.nightly, needs_generator]
 
 URL = "https://docs.example/jsdoctor/"
+REPOSITORY = "https://github.com/OWNER/jsdoctor"  # pages on GitHub must not fetch its figures either
 # What makes a browser fetch something when the page is shown; links that a reader clicks may lead elsewhere.
 FETCHED = re.compile(
-    r"<(?:script|img|iframe|source|video|audio|embed)[^>]+src=\"(https?:)?//|<link[^>]+rel=\"(?!canonical|alternate)[^>]*href=\"(https?:)?//|@import|url\((https?:)?//"
+    r"<(?:script|img|iframe|source|video|audio|embed)[^>]+src=\"(https?:)?//|<link[^>]+rel=\"(?!canonical|alternate|next|prev)[^>]*href=\"(https?:)?//|@import|url\((https?:)?//"
 )
 SEARCH_FIELD = "[...document.querySelectorAll('*')].map((e) => e.shadowRoot?.querySelector('input')).find(Boolean)"
 
@@ -34,7 +35,7 @@ SEARCH_FIELD = "[...document.querySelectorAll('*')].map((e) => e.shadowRoot?.que
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Page]]:
     out = tmp_path_factory.mktemp("site") / "site"
-    return out, build(out, URL, work=tmp_path_factory.mktemp("work"))
+    return out, build(out, URL, REPOSITORY, work=tmp_path_factory.mktemp("work"))
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,13 @@ def test_lists_tables_and_code_are_what_the_repository_shows(site: tuple[Path, l
         if shown != [*counts, blocks, spans + blocks]:
             wrong.append(page.address)
     assert wrong == []
+
+
+def test_a_page_is_named_by_its_directory(site: tuple[Path, list[Page]]) -> None:
+    out, _ = site
+    assert f'<link rel="canonical" href="{URL}rules/JSD701/">' in (out / "rules/JSD701/index.html").read_text("utf-8")
+    assert f"<loc>{URL}rules/JSD701/</loc>" in (out / "sitemap.xml").read_text("utf-8")
+    assert "shim" not in (out / "404.html").read_text("utf-8")
 
 
 def test_llms_txt_lists_every_page(site: tuple[Path, list[Page]]) -> None:
