@@ -40,6 +40,7 @@ schema_config:
 limits_config:
   max_entries_limit_per_query: {max_entries}
   reject_old_samples: false
+  shard_streams: {{enabled: true, desired_rate: 64KB}}
   ingestion_rate_mb: 64
   ingestion_burst_size_mb: 64
   per_stream_rate_limit: 64MB

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,14 @@ def test_a_busy_stream_that_loki_cuts_into_shards_is_one_log(loki: Loki, tmp_pat
         paths.append(tmp_path / f"{server}.log")
         parts = sorted((tmp_path / "archive" / server).glob("*.log"))
         paths[-1].write_bytes(b"".join(part.read_bytes() for part in parts))
-    first = ship(loki.push_as("busy"), paths, time.time_ns() - S, every_ns=50_000)
+    push = loki.push_as("busy")
+
+    def in_parts(labels: Mapping[str, str], lines: Sequence[tuple[int, str]]) -> None:
+        for part in range(0, len(lines), 10_000):
+            push(labels, lines[part : part + 10_000])
+            time.sleep(1)  # until Loki knows the rate of the stream
+
+    first = ship(in_parts, paths, time.time_ns() - S, every_ns=50_000)
     values = loki.query("busy", query='{app="nats", __stream_shard__!=""}', start=str(first), limit="1").json()
     assert values["data"]["result"], "the streams were not cut"
     assert said(check(loki, "busy").report) == said(from_files(paths, tmp_path).report)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -33,7 +33,7 @@ class Spool:
     """Keeps pages in a file until all streams are known."""
 
     def __init__(self, directory: Path) -> None:
-        self._file: BinaryIO = tempfile.TemporaryFile(prefix="pages-", dir=directory)  # noqa: SIM115  # closed by close()
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="pages-", dir=directory)  # noqa: SIM115  # closed by close()
         self._places: list[tuple[int, int]] = []
         self._numbers: dict[Labels, int] = {}
         self._spans: dict[int, Span] = {}
