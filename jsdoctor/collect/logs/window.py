@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 import msgspec
-import numpy as np
 
 from jsdoctor.collect.logs.codec import Unreadable, decompressed
 from jsdoctor.collect.logs.discover import ReadPlan
@@ -17,6 +16,20 @@ from jsdoctor.model.log_scan import Part
 from jsdoctor.model.window import Window
 from jsdoctor.parse.logs.line import read_line
 from jsdoctor.parse.logs.stamp import Zone, year_of
+
+try:
+    import numpy as np
+except ImportError:  # the core works without the extra "logs"
+
+    def _newlines(block: bytes) -> int:
+        return block.count(b"\n")
+
+else:
+
+    def _newlines(block: bytes) -> int:
+        """Three times as fast as `count`."""
+        return int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
+
 
 _PROBE = 64 * 1024
 """So much text is searched for a dated line before a place in a file counts as undated."""
@@ -155,7 +168,7 @@ class _Times:
         self._stream.seek(0)
         lines, rest = 0, offset
         while rest > 0 and (block := self._stream.read(min(rest, _COUNTED))):
-            lines += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))  # three times as fast as count()
+            lines += _newlines(block)
             rest -= len(block)
         return lines
 
