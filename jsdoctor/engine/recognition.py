@@ -37,6 +37,8 @@ _VAGUE = 25
 
 A vague code only repeats the words of another error.
 """
+_TELLING = 24
+"""A shorter text of an API error may stand in any log."""
 _YEAR = 2000  # for lines of syslog, which have none; times play no part here
 _OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
 _OTHERS = re.compile(
@@ -76,6 +78,7 @@ class Recogniser:
         self._by_signature = book.by_signature(rules)
         self._matcher = Matcher([one for rule in rules for one in rule.signatures if self._by_signature[one.name]])
         self._rewriter = Rewriter(self._matcher, _YEAR)
+        self._error_texts = [(one, words) for one in book.api_errors if (words := _telling_words(one))]
         self._endings = {name for rule in rules for one in rule.signatures for name in one.resolved_by}
 
     def text(self, text: str) -> Recognition:
@@ -111,6 +114,7 @@ class Recogniser:
                 error = self._book.api_error(code)
                 vague = error is not None and "{err}" in error.text
                 yield Recognised(symptom, f"API error {code}", _VAGUE if vague else _SURE)
+        yield from self._quoted_errors(text)
         for signature in self._signatures(text):
             weight = _ENDING if signature.name in self._endings else _KNOWN_LINE
             for symptom in self._by_signature.get(signature.name, ()):
@@ -123,6 +127,13 @@ class Recogniser:
                     shown = _SECRETS.sub("***", match[0])
                     yield Recognised(symptom, f'the words "{shown}" ({known.client})', len(match[0]))
 
+    def _quoted_errors(self, text: str) -> Iterator[Recognised]:
+        """Errors of the API that a client or an old command shows without their code."""
+        plain = " ".join(text.split()).casefold()
+        for error, words in self._error_texts:
+            if words in plain and (symptom := self._book.of_code(error.code)):
+                yield Recognised(symptom, f"the text of API error {error.code}", len(words))
+
     def _signatures(self, text: str) -> Iterator[Signature]:
         """Signatures of rules that a symptom names, whoever may have logged the lines."""
         written = self._rewriter.lines_of(text)
@@ -131,6 +142,12 @@ class Recogniser:
             for message in dict.fromkeys((read_line(raw, _YEAR).text, raw)):
                 for server in (True, False):
                     yield from (match.signature for match in self._matcher.match(server, "", message))
+
+
+def _telling_words(error: ApiErrorCode) -> str:
+    """The longest part of an error's text that the server does not fill in; empty where others may say it as well."""
+    words = max(re.split(r"\{\w+\}", error.text), key=len).strip(" :'").casefold()
+    return words if len(words) >= _TELLING and words.count(" ") > 1 else ""
 
 
 def _codes(text: str) -> list[int]:

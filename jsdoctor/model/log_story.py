@@ -13,6 +13,7 @@ class ProcessRun(msgspec.Struct, frozen=True, kw_only=True):
 
     `started` None: it began before the log does. `end` is `clean` (it said that it exits), `unclean` (the next start
     follows without that), `lame duck` (left in order), `failed` (a fatal line ended it) or `open` (the log ends).
+    `reloaded` is when the last reload of its configuration was done.
     `same_file` tells whether the next start is in the same file, so that no missing file can explain an unclean end.
     """
 
@@ -28,6 +29,7 @@ class ProcessRun(msgspec.Struct, frozen=True, kw_only=True):
     bootstrapped: bool = False
     recovered: bool = False
     jetstream_stopped: LogTime | None = None
+    reloaded: LogTime | None = None
     panic: str = ""
     fatal: str = ""
     same_file: bool = True

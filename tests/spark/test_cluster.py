@@ -20,9 +20,10 @@ def test_a_standalone_cluster_agrees(tmp_path: Path) -> None:
     readings = (
         Reading(str(tmp_path / "cluster"), part_bytes=300_000, events=str(tmp_path / "events")),
         Reading(str(tmp_path / "again")),
+        # The first audit with a state and the second one, which reads rows: workers share the directory.
+        *(Reading(str(tmp_path / f"kept-{n}"), part_bytes=300_000, state=str(tmp_path / "state")) for n in (1, 2)),
     )
     with standalone(tmp_path) as master:
-        cluster, again = read_with(Task(str(corpus), readings, master=master, conf=conf))
-    assert cluster == local
-    assert again == local
+        found = read_with(Task(str(corpus), readings, master=master, conf=conf))
+    assert found == [local] * 4
     assert list((tmp_path / "events").rglob("*.parquet"))

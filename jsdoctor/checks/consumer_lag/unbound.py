@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from jsdoctor.checks.consumer_lag.absence import AbsenceLimit, Limits, absence
@@ -22,6 +23,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -55,7 +57,11 @@ def unbound(
             continue
         long_ns = max(idle_ns, patience_ns(consumer) if consumer.num_ack_pending else 0)
         quiet = max(quiet_ns(consumer) or 0, still_ns(recent) if recent else 0)
-        old = quiet >= long_ns and (consumer.num_pending >= enough or _waited_ns(stream, consumer, recent) >= long_ns)
+        waited = shown_or(partial(_waited_ns, stream, consumer, recent), None)
+        if waited is None and not consumer.config.is_push and quiet >= long_ns and consumer.num_pending < enough:
+            yield _since_when_is_not_shown(consumer, quiet)
+            continue
+        old = quiet >= long_ns and (consumer.num_pending >= enough or (waited or 0) >= long_ns)
         if consumer.config.is_push or old:
             rhythm = usual.get(key(consumer))
             limit = absence(stream, consumer, quiet, rhythm, limits)
@@ -144,6 +150,26 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
             consumer.observed("created", consumer.created),
         ),
         how_to_get=f"look again after {moment}: then it is a fault",
+    )
+
+
+def _since_when_is_not_shown(consumer: Consumer, quiet: int) -> Finding:
+    """The page of a consumer alone: the oldest message that waits may have been published a moment ago."""
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.LOW,
+        message=(
+            f"nobody asks for messages and the last sign of a client is {span(quiet)} old:"
+            f" {counted(consumer.num_pending, 'message')} waiting; since when they wait is not shown"
+        ),
+        measured=quiet,
+        unit="duration",
+        evidence=(
+            consumer.observed("num_waiting", consumer.num_waiting),
+            consumer.observed("num_pending", consumer.num_pending),
+        ),
+        how_to_get="give the page of its stream, too: nats stream info STREAM",
     )
 
 

@@ -51,15 +51,26 @@ def _finding(trouble: LogIncident) -> Finding:
 
 def _went_on(run: ProcessRun) -> bool:
     stopped = run.jetstream_stopped
-    return stopped is not None and run.last is not None and run.last.us - stopped.us > _LATER_US
+    return stopped is not None and (_by_reload(run) or (run.last is not None and run.last.us - stopped.us > _LATER_US))
+
+
+def _by_reload(run: ProcessRun) -> bool:
+    """A server that stops reloads nothing: the lines of a reload end right after those of the shutdown."""
+    stopped, reloaded = run.jetstream_stopped, run.reloaded
+    return stopped is not None and reloaded is not None and 0 <= reloaded.us - stopped.us <= _LATER_US
 
 
 def _unexplained(run: ProcessRun, *, later: bool) -> Finding:
     line = run.exemplar
+    why = (
+        "a reload of its configuration did it, which has no jetstream block then"
+        if _by_reload(run)
+        else "the log does not say why"
+    )
     return Finding(
         subject=Subject(kind="server", name=run.server),
         severity=Severity.WARNING if later else None,
-        message=f"JetStream was shut down at {run.jetstream_stopped} and the server went on without it; the log does"
-        " not say why" + (". It was started again since" if later else ""),
+        message=f"JetStream was shut down at {run.jetstream_stopped} and the server went on without it; {why}"
+        + (". It was started again since" if later else ""),
         evidence=(Observation(line.file if line else run.server, "jetstream_stopped", str(run.jetstream_stopped)),),
     )

@@ -8,6 +8,7 @@ from jsdoctor.model.rule import LineOrigin, Signature
 
 START, READY, NAME, VERSION, CLUSTER, ID = "@start", "@ready", "@name", "@version", "@cluster", "@id"
 STOPPING, EXIT, LAME_DUCK, SIGNAL, JETSTREAM_STOP = "@stopping", "@exit", "@lame-duck", "@signal", "@jetstream-stop"
+RELOADED = "@reloaded"
 BOOTSTRAP, RECOVER, PANIC, FATAL, ROTATED = "@bootstrap", "@recover", "@panic", "@fatal", "@rotated"
 RESTORED, META_LEADER, META_SELF = "@restored", "@meta-leader", "@meta-self"
 STREAM_LEADER, CONSUMER_LEADER = "@stream-leader", "@consumer-leader"
@@ -32,6 +33,7 @@ BUILTIN: tuple[Signature, ...] = (
     _server(LAME_DUCK, "Entering lame duck mode", r"^Entering lame duck mode"),
     _server(SIGNAL, "Trapped ", r'^Trapped "([^"]*)" signal', "signal"),
     _server(JETSTREAM_STOP, "Initiating JetStream Shutdown", r"^Initiating JetStream Shutdown"),
+    _server(RELOADED, "Reloaded server configuration", r"^Reloaded server configuration"),
     _server(BOOTSTRAP, "JetStream cluster bootstrapping", r"^JetStream cluster bootstrapping"),
     _server(RECOVER, "JetStream cluster recovering state", r"^JetStream cluster recovering state"),
     _server(ROTATED, "Rotated log, backup saved", r"^Rotated log, backup saved"),

@@ -151,6 +151,7 @@ def _finished(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
         bootstrapped=builtin.BOOTSTRAP in run.marks,
         recovered=builtin.RECOVER in run.marks,
         jetstream_stopped=run.jetstream_stopped(),
+        reloaded=run.at(builtin.RELOADED),
         panic=run.text(builtin.PANIC),
         fatal=run.text(builtin.FATAL),
         same_file=after is None or after.file is run.last_file,

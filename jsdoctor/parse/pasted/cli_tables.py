@@ -88,6 +88,9 @@ def _health(table: Table) -> Iterator[Found]:
         yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, value, server=server)
 
 
+_LOOK = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
+
+
 def _jetstream_summary(_: Table) -> Iterator[Found]:
     """`replies_of_tables` reads it with the meta group that stands beside it."""
     return iter(())
@@ -149,6 +152,7 @@ def _nothing(_: Table) -> Iterator[Found]:
 
 
 def _stream_report(table: Table) -> Iterator[Found]:
+    yield from _marked(table)
     for row in table.rows:
         if not row["stream"]:
             continue
@@ -161,8 +165,26 @@ def _stream_report(table: Table) -> Iterator[Found]:
         yield from _assets({"config": config, "state": state, **_cluster(row.get("replicas", row.get("cluster", "")))})
 
 
+def _marked(table: Table) -> Iterator[Found]:
+    """Replicas with a mark have a fault that the table does not name, so they are neither judged nor passed over."""
+    asset = "stream" if table.has("stream") else "consumer"
+    named: dict[str, list[str]] = {}
+    for row in table.rows:
+        for name in row.get("replicas", row.get("cluster", "")).split(","):
+            if "!" in name:
+                named.setdefault(name.strip().strip("*!"), []).append(row[asset])
+    for name, assets in named.items():
+        more = f" and {len(assets) - 1} more" if len(assets) > 1 else ""
+        yield Refused(
+            f"the mark ! at {name} in {asset} {assets[0]}{more}",
+            "it means that the replica is not current or that its server is offline, and not which of both",
+            f"nats {asset} info --json for one of them, or " + _LOOK,
+        )
+
+
 def _consumer_report(table: Table) -> Iterator[Found]:
     stream = _OF_STREAM.search(table.title)
+    yield from _marked(table)
     for row in table.rows if stream else ():
         if not row["consumer"]:
             continue
@@ -198,7 +220,6 @@ def _refused(what: str, why: str, how: str) -> Callable[[Table], Iterator[Found]
     return lambda _: iter([Refused(what, why, how)])
 
 
-_LOOK = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...] = (
     (("name", "version", "js", "conns", "subs"), _server_list),
     (("server", "status", "type", "error"), _health),
