@@ -48,21 +48,17 @@ def unbound(
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.paused or is_full(consumer) or _comes_and_goes(stream, consumer):
             continue
-        if consumer.num_pending == 0 or _has_client(consumer):
-            yield passed(consumer.subject)
-            continue
         recent = seen.get(key(consumer))
-        if recent and (moved(recent) or any(_has_client(r) or r.num_pending == 0 for r in recent.readings)):
+        if _is_served(consumer, recent):
             yield passed(consumer.subject)
             continue
         long_ns = max(idle_ns, patience_ns(consumer) if consumer.num_ack_pending else 0)
         quiet = max(quiet_ns(consumer) or 0, still_ns(recent) if recent else 0)
         waited = shown_or(partial(_waited_ns, stream, consumer, recent), None)
-        if waited is None and not consumer.config.is_push and quiet >= long_ns and consumer.num_pending < enough:
-            yield _since_when_is_not_shown(consumer, quiet)
-            continue
         old = quiet >= long_ns and (consumer.num_pending >= enough or (waited or 0) >= long_ns)
-        if consumer.config.is_push or old:
+        if waited is None and not (consumer.config.is_push or old) and quiet >= long_ns:
+            yield _since_when_is_not_shown(consumer, quiet)
+        elif consumer.config.is_push or old:
             rhythm = usual.get(key(consumer))
             limit = absence(stream, consumer, quiet, rhythm, limits)
             yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, limit, rhythm))
@@ -79,6 +75,15 @@ def unbound(
 
 def _has_client(consumer: Consumer) -> bool:
     return consumer.push_bound if consumer.config.is_push else consumer.num_waiting > 0
+
+
+def _is_served(consumer: Consumer, recent: ConsumerHistory | None) -> bool:
+    """Whether nothing waits, a client is there, or one was between the samples."""
+    if consumer.num_pending == 0 or _has_client(consumer):
+        return True
+    if recent is None:
+        return False
+    return moved(recent) or any(_has_client(one) or one.num_pending == 0 for one in recent.readings)
 
 
 def _comes_and_goes(stream: Stream, consumer: Consumer) -> bool:
