@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import platform
 import sys
 from datetime import UTC, datetime
 
@@ -24,12 +24,11 @@ def require_linux() -> None:
 def read_host() -> Exchange:
     """This host now. What the kernel does not show to this user is left out of the reading."""
     at = datetime.now(UTC)
-    names = os.uname()
     reading = HostReading(
-        host=names.nodename,
+        host=platform.node(),
         at=at,
-        kernel=f"{names.sysname} {names.release}",
+        kernel=f"{platform.system()} {platform.release()}",
         clock=kernel_clock(),
         processes=tuple(server_processes()),
     )
-    return Exchange(Access.HOST, Endpoint.HOST, names.nodename, at, 0, msgspec.json.encode(reading))
+    return Exchange(Access.HOST, Endpoint.HOST, platform.node(), at, 0, msgspec.json.encode(reading))

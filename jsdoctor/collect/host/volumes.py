@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
+from errno import ENOSYS
 from pathlib import Path
 
 from jsdoctor.model.host import Volume
@@ -75,6 +77,8 @@ def _with_sizes(volume: Volume, path: str) -> Volume:
 
 def _statvfs(path: str) -> os.statvfs_result:
     """Of the path, or of the nearest directory above it that exists: a server makes its store directory itself."""
+    if sys.platform == "win32":
+        raise OSError(ENOSYS, "this platform has no statvfs")
     try:
         return os.statvfs(path)
     except FileNotFoundError:
