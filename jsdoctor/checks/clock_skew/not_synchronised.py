@@ -34,7 +34,7 @@ def kernel_not_synchronised(host: HostFacts, ntp: NtpTime | None) -> Iterator[Fi
         yield Finding(
             subject=THIS_MACHINE,
             severity=Severity.INFO,
-            message="nothing keeps its clock right, says its kernel; how wrong it is, NTP servers tell (--ntp HOST)",
+            message="its kernel reports that no program synchronises its clock; how far it is off is unknown without --ntp HOST",
             confidence=Confidence.MEDIUM,
             evidence=(host.last.observed("clock.synchronised", False),),
         )
