@@ -88,14 +88,17 @@ def test_hub_with_twelve_leaf_sites(tmp_path: Path, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_leaf_cluster_that_extends_the_domain_of_its_hub(tmp_path: Path, version: str) -> None:
-    """System account and domain are shared on purpose: one meta group over hub and edge."""
-    edge = ["e1", "e2", "e3"]
+    """System account and domain are shared on purpose: one meta group over hub and edge, of an odd number of members.
+
+    With three and three, JSD706 is right: each half is without a leader while the link between them is down.
+    """
+    edge = ["e1", "e2"]
     with Landscape(tmp_path, version) as land:
         hub(land)
         for key in edge:
             links = routed(land, "EDGE", key, edge) + leaf_remotes(land, HUB)
             land.start(key, server(key, domain="hub") + links)
-        land.wait_meta(*HUB, size=6)
+        land.wait_meta(*HUB, size=5)
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))
         said = {
