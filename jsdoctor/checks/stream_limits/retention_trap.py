@@ -8,12 +8,16 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
 from jsdoctor.checks.stream_limits.limits import histories
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.wording import span
+
+_LOST = "their acknowledgements were lost"
 
 
 @check("stream_limits.retention_trap")
-def retention_trap(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
+def retention_trap(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
     """Who removes a message: everybody interested (interest), or the one consumer that takes it (workqueue).
 
     The server keeps what somebody still needs and stores nothing that nobody needs (server: stream.go ackMsg,
@@ -34,7 +38,7 @@ def retention_trap(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[F
         elif not stream.consumers and not others:
             yield _nobody(stream, seen_before.get(key))
         else:
-            yield _leftovers(stream, seen_before.get(key))
+            yield _leftovers(stream, seen_before.get(key), params.integer("settle"))
 
 
 def _second_reader(stream: Stream, others: list[str]) -> Finding:
@@ -74,7 +78,7 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
     )
 
 
-def _leftovers(stream: Stream, history: StreamHistory | None) -> Finding:
+def _leftovers(stream: Stream, history: StreamHistory | None, settle_ns: int) -> Finding:
     count = unclaimed(stream) if history is None else stranded(history)
     if count is None:
         return unknown(stream.subject, "a consumer of this stream was not seen from its leader", "run again")
@@ -87,6 +91,8 @@ def _leftovers(stream: Stream, history: StreamHistory | None) -> Finding:
     uncovered = uncovered_subjects(stream) if stream.config.retention == "workqueue" else ()
     if not count and not uncovered:
         return passed(stream.subject)
+    if count and history and not uncovered and _is_checked_soon(stream, history, settle_ns):
+        return _not_removed_yet(stream, count, settle_ns)
     ignored = f"no consumer takes {', '.join(uncovered)}"
     return Finding(
         subject=stream.subject,
@@ -107,10 +113,39 @@ def _leftovers(stream: Stream, history: StreamHistory | None) -> Finding:
     )
 
 
+def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> bool:
+    """Whether the leader may still remove what lost acknowledgements left behind: it looks for messages that nobody
+    needs every 30 to 90 seconds, in replicated streams only (server: jetstream_cluster.go checkInterestStateT).
+    """
+    if stream.config.num_replicas == 1 or _cause(stream) != _LOST:
+        return False
+    active = [pair.last_active for one in stream.consumers for pair in (one.delivered, one.ack_floor)]
+    known = [moment for moment in (stream.state.last_ts, *active) if moment]
+    quiet_s = (stream.at - max(known)).total_seconds() if known else 0.0
+    return max(quiet_s, history.elapsed_s) * 1e9 < settle_ns
+
+
+def _not_removed_yet(stream: Stream, count: int, settle_ns: int) -> Finding:
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.LOW,
+        message=(
+            f"{count:,} messages are in this {stream.config.retention} stream although every consumer has acknowledged"
+            " them: the leader removes such messages within 90 seconds; it is a fault if they stay longer"
+        ),
+        measured=count,
+        threshold=0,
+        unit="count",
+        evidence=(stream.observed("state.messages", stream.state.messages),),
+        how_to_get=f"look again after {span(settle_ns)}, or run with --samples 2 --interval {settle_ns // 10**9}s",
+    )
+
+
 def _cause(stream: Stream) -> str:
     limited = sorted(c.name for c in stream.consumers if c.config.max_deliver > 0)
     if limited:
         return f"{', '.join(limited)} gave them up after max_deliver attempts, or no filter matches them"
     if all(c.config.filters for c in stream.consumers):
         return "no consumer's filter matches them"
-    return "their acknowledgements were lost"
+    return _LOST
