@@ -23,6 +23,7 @@ from tests.collect.certificates import Certificates
 from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.record_archives import gather
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+from tests.stored import store
 
 ACCOUNTS = (
     "system_account: SYS\naccounts { SYS: {users: [{user: sys, password: sys}]},"
@@ -113,7 +114,7 @@ async def wear(url: str) -> None:
     async def stream(name: str, messages: int, size: int = 8, **config: Any) -> None:
         await add_stream(client, name, subjects=[name], **{"num_replicas": 3, "max_age": 72 * HOUR_NS, **config})
         for _ in range(messages):
-            await jetstream.publish(name, b"x" * size, timeout=10)
+            await store(client, name, body=b"x" * size)
 
     await stream("HEAVY", 11, size=1_000_000)
     await stream("FULL", 10, max_msgs=10, discard="new")

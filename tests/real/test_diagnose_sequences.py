@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from nats.aio.client import Client
 from tests.deployment import HOUR_NS, add_stream, api
 from tests.diagnosis.run import Json, confirmed, diagnosed, with_verdict
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, server_binary
+from tests.stored import publish
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
 
@@ -49,19 +49,7 @@ async def fresh(client: Client, cluster: Cluster, stream: str) -> None:
     bounds = {"max_age": HOUR_NS, "max_bytes": 1 << 20}
     await add_stream(client, stream, subjects=[stream.lower()], num_replicas=len(cluster.names), **bounds)
     for number in range(1, 6):
-        await publish(client, stream, {MSG_ID: f"m{number}"})
-
-
-async def publish(client: Client, stream: str, headers: dict[str, str]) -> Json:
-    """The answer. A stream that was just made may not be known to our server yet."""
-    for _ in range(40):
-        try:
-            answer: Json = json.loads((await client.request(stream.lower(), b"x", timeout=10, headers=headers)).data)
-        except nats.errors.NoRespondersError:
-            await asyncio.sleep(0.1)
-        else:
-            return answer
-    raise AssertionError("no stream takes it")
+        await publish(client, stream.lower(), headers={MSG_ID: f"m{number}"})
 
 
 def as_go_says_it(answer: Json) -> str:
@@ -79,7 +67,7 @@ def test_another_writer_was_faster(shared_cluster: ClusterFactory, tmp_path: Pat
 
     async def conflict(client: Client) -> Json:
         await fresh(client, cluster, "DSEQ")
-        return await publish(client, "DSEQ", {EXPECTED: "3", MSG_ID: "mine"})
+        return await publish(client, "dseq", headers={EXPECTED: "3", MSG_ID: "mine"})
 
     answer = work(cluster, conflict)
     code, document = diagnosis(tmp_path, cluster, answer, "DSEQ", "--expected-seq", "3", "--msg-id", "mine")
@@ -101,9 +89,9 @@ def test_retry_of_a_stored_message(
 
     async def retry(client: Client) -> Json:
         await fresh(client, cluster, "DRETRY")
-        first = await publish(client, "DRETRY", {header: "5", MSG_ID: "m6"})
+        first = await publish(client, "dretry", headers={header: "5", MSG_ID: "m6"})
         assert first["seq"] == 6
-        return await publish(client, "DRETRY", {header: "5", MSG_ID: "m6"})
+        return await publish(client, "dretry", headers={header: "5", MSG_ID: "m6"})
 
     answer = work(cluster, retry)
     if not refused:
@@ -124,11 +112,11 @@ def test_stream_made_anew(
 
     async def recreate(client: Client) -> Json:
         await fresh(client, cluster, "DNEW")
-        before = await publish(client, "DNEW", {EXPECTED: "1"})
+        before = await publish(client, "dnew", headers={EXPECTED: "1"})
         await api(client, "STREAM.DELETE.DNEW")
         bounds = {"max_age": HOUR_NS, "max_bytes": 1 << 20}
         await add_stream(client, "DNEW", subjects=["dnew"], num_replicas=nodes, **bounds)
-        after = await publish(client, "DNEW", {EXPECTED: "5"})
+        after = await publish(client, "dnew", headers={EXPECTED: "5"})
         assert after["error"]["description"] == "wrong last sequence: 0"
         return after if known else before
 
@@ -151,7 +139,7 @@ def test_subject_was_purged(shared_cluster: ClusterFactory, tmp_path: Path, vers
     async def purge(client: Client) -> Json:
         await fresh(client, cluster, "DPURGE")
         await api(client, "STREAM.PURGE.DPURGE", {"keep": 0})
-        return await publish(client, "DPURGE", {SUBJECT_EXPECTED: "5"})
+        return await publish(client, "dpurge", headers={SUBJECT_EXPECTED: "5"})
 
     answer = work(cluster, purge)
     assert answer["error"]["description"] == "wrong last sequence: 0"

@@ -19,6 +19,7 @@ from tests.real.ward import run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.route_proxies import RouteProxies
 from tests.servers.slow_disk import slow_disk
+from tests.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
 
@@ -130,18 +131,8 @@ async def _lead_elsewhere(client: Client, alone: str) -> None:
     raise AssertionError(f"ORDERS stays with {alone}")
 
 
-async def _publish(client: Client, subject: str) -> None:
-    """A new stream's interest takes a moment to reach the server that the client is connected to."""
-    for _ in range(30):
-        with contextlib.suppress(nats.errors.NoRespondersError):
-            await client.request(subject, b"x", timeout=10)
-            return
-        await asyncio.sleep(0.3)
-    raise AssertionError(f"nobody takes {subject}")
-
-
 async def _furnish(client: Client, alone: str) -> None:
     """A replicated stream, and one whose only copy is on that server."""
     await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
-    await _publish(client, "orders")
+    await store(client, "orders")
     await place_stream(client, "SOLO", alone, subjects=["solo"], **BOUNDS)

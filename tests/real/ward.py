@@ -30,6 +30,7 @@ from nats.aio.client import Client
 import tests.real
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.servers import Cluster
+from tests.stored import publish
 
 Json = dict[str, Any]
 Work = Callable[["Site"], Awaitable[None]]
@@ -59,16 +60,9 @@ class Site:
         return await api(self.client, subject, body)
 
     async def publish(self, subject: str, count: int, size: int = 64) -> None:
-        """`count` acknowledged messages. Tries again while our server does not know a stream that was just created."""
+        """`count` messages, each answered before the next."""
         for _ in range(count):
-            for attempt in range(40):
-                try:
-                    await self.client.request(subject, b"x" * size, timeout=10)
-                    break
-                except nats.errors.NoRespondersError:
-                    if attempt == 39:
-                        raise
-                    await asyncio.sleep(0.1)
+            await publish(self.client, subject, b"x" * size)
 
     async def fill(self, subject: str, count: int, size: int = 8) -> None:
         """`count` messages, many at a time: a backlog of thousands in a second or two."""

@@ -9,7 +9,6 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-import nats
 import pytest
 
 from jsdoctor.remedy.backup.place import data_file
@@ -45,16 +44,9 @@ def on(cluster: Cluster, use: Callable[[PlainApi], Awaitable[Any]]) -> Any:
 
 
 async def publish(to: PlainApi, subject: str, count: int, first: int = 0) -> None:
-    """Acknowledged messages. Tries again while a stream that was just created has no leader."""
+    """Acknowledged messages."""
     for number in range(first, first + count):
-        for attempt in range(50):
-            try:
-                await to.client.request(subject, b"message %d" % number, timeout=10)
-                break
-            except nats.errors.NoRespondersError:
-                if attempt == 49:
-                    raise
-                await asyncio.sleep(0.1)
+        await store(to.client, subject, body=b"message %d" % number)
 
 
 async def give_up(to: PlainApi, cluster: Cluster, stream: str, **config: Any) -> None:
