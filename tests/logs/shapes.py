@@ -216,6 +216,11 @@ def _drawn(text: str) -> str:
     return "\n".join(["| @timestamp | @message |", "|---|---|", *rows])
 
 
+def _without_side_bars(text: str) -> str:
+    rows = [f"{row['timestamp']} | {row['host']} | {row['message']}" for row in _rows(text)]
+    return "\n".join(["Time | Server | Log", "-- | -- | --", *rows])
+
+
 def _boxed(text: str) -> str:
     lines = text.splitlines()
     width = max(map(len, lines))
@@ -281,6 +286,8 @@ DRESSED: dict[str, Shape] = {
     "csv": lambda text: _csv(_rows(text)),
     "csv, newest first": lambda text: _csv(_rows(text)[::-1]),
     "markdown table": _drawn,
+    "markdown table without side bars": _without_side_bars,
+    "notepad search": _each(lambda number, line: f"\tLine {36 + number:>5}: {line}"),
     "box": _boxed,
     "json array": lambda text: json.dumps([ENVELOPES["google cloud"](line) for line in text.splitlines()], indent=2),
     "json documents": lambda text: "\n".join(

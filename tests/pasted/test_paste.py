@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -75,8 +76,21 @@ def test_what_a_cut_reply_does_not_show_is_not_evaluated(tmp_path: Path, cut: in
     part.write_text("Here it is:\n```\n" + whole.read_text("utf-8")[:cut], "utf-8")
     all_passed = passed(judged(whole))
     report = judged(part)
-    assert faults(report) == set()
+    assert faults(report) == {"JSD901"}
+    assert any("cut short" in gap.reason for gap in report.gaps if gap.requested)
     assert passed(report) <= all_passed
+
+
+def test_a_stream_copied_from_the_middle_of_a_reply(tmp_path: Path) -> None:
+    """Without the braces around it and without its configuration, as the streams of /jsz are without `config=1`."""
+    whole = json.loads((PASTED / "offline" / "0.5.0_stream_info_ORDERS_json.txt").read_text("utf-8"))
+    detail = {"name": whole["config"]["name"], **{key: whole[key] for key in ("created", "cluster", "state")}}
+    part = tmp_path / "paste"
+    part.write_text(json.dumps(detail, indent=2).removeprefix("{").removesuffix("}").rstrip() + ",\n", "utf-8")
+    report = judged(part)
+    assert faults(report) == {"JSD901"}
+    assert {"JSD702"} <= passed(report) and "JSD703" not in passed(report)
+    assert any("cut short" in gap.reason for gap in report.gaps if gap.requested)
 
 
 def test_fields_that_are_shown_are_judged_in_a_cut_reply(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 
 
@@ -21,6 +21,14 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
         quiet = False
         yield _fatal(server, index_of(logs).runs_of(server))
     failed = {run.server for run in logs.runs if run.end == "failed"}
+    for run in logs.runs:
+        if run.fatal and run.end == "open" and run.server not in failed:
+            quiet = False
+            yield unknown(
+                Subject(kind="server", name=run.server),
+                f"a line marked [FTL] has neither date nor process id nor the words of a server: {run.fatal}",
+                "give the line as the server wrote it",
+            )
     for burst in bursts(logs, "start-refused", subjects=by_server):
         if burst.subject.name not in failed:
             quiet = False

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from jsdoctor.model.log import Exemplar, LogTime, ProcessRun
+from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs import builtin
 from jsdoctor.parse.logs.rows import MarkRow, SegmentRow, VoiceRef
 from jsdoctor.parse.logs.series import File, Names
 
 _NORMAL_STOP_US = 5_000_000
 _BESIDE_US = 2_000_000
+_FATAL_WORDS = re.compile(
+    r"Can't (?:set|start) |Could not (?:start resolver|write pidfile)|Error (?:listening on|setting|starting monitor)"
+    r"|Not allowed to enable JetStream|Unable to (?:get websocket|listen for)|error starting profiler|websocket listener"
+    r"|STREAM: "
+)
+"""How the fatal lines of nats-server begin (`Fatalf` in server/*.go)."""
+
 _CLOSING = (builtin.STOPPING, builtin.LAME_DUCK, builtin.EXIT)
 
 
@@ -61,11 +70,19 @@ class OpenRun:
         """How it ended; see `ProcessRun.end`. `followed`: the next process of the server starts."""
         if builtin.EXIT in self.marks:
             return "lame duck" if builtin.LAME_DUCK in self.marks else "clean"
-        if builtin.FATAL in self.marks:
+        if self._failed():
             return "failed"
         if not followed:
             return "open"
         return "interrupted" if builtin.STOPPING in self.marks else "unclean"
+
+    def _failed(self) -> bool:
+        """Whether the server wrote a fatal line. Serilog has the same mark, so a bare line needs a server's words."""
+        if builtin.FATAL not in self.marks:
+            return False
+        at = self.at(builtin.FATAL)
+        signed = self.started or self.voice.pid is not None or (at is not None and at.us >= DATED_US)
+        return signed or _FATAL_WORDS.match(self.text(builtin.FATAL)) is not None
 
     def jetstream_stopped(self) -> LogTime | None:
         """When JetStream was shut down on a server that went on: not as part of a stop."""

@@ -17,6 +17,8 @@ _MOST_CUT = 50
 _DEEPEST = 64
 _DECODER = json.JSONDecoder(strict=False)
 _START = re.compile(r'[{\[](?=\s{0,20}(?:["{}\[\]]|$))')
+_MIDDLE = re.compile(r'\s*"\w{1,40}"\s*:\s')
+"""How a text begins that was copied from the middle of an object."""
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -33,6 +35,8 @@ class Document(msgspec.Struct, frozen=True):
 def documents(text: str) -> Iterator[Document]:
     """Every object and list of objects in a text, from the outside. What is no JSON is passed over."""
     text = text[:LONGEST]
+    if _MIDDLE.match(text):
+        text = "{" + text
     at, found, cut = 0, 0, 0
     while found < _MOST_DOCUMENTS and cut < _MOST_CUT:
         start = _next_start(text, at)

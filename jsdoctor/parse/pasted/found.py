@@ -106,6 +106,8 @@ def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterat
     streams, consumers = value.get("streams"), value.get("consumers")
     if _is_stream(value):
         yield from _stream(value, cut)
+    elif _is_stream_detail(value):
+        yield from _stream({**value, "config": {"name": value["name"]}}, cut | {"config"})
     elif _is_consumer(value):
         yield _consumer(value, cut)
     elif isinstance(streams, list) or isinstance(consumers, list):
@@ -117,6 +119,12 @@ def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterat
 def _is_stream(value: Mapping[str, Any]) -> bool:
     config = value.get("config")
     return isinstance(config, dict) and isinstance(config.get("name"), str) and "stream_name" not in value
+
+
+def _is_stream_detail(value: Mapping[str, Any]) -> bool:
+    """A stream of /jsz, copied without what is around it; without `config=1` it has no configuration."""
+    named = isinstance(value.get("name"), str) and "stream_name" not in value and "config" not in value
+    return named and {"cluster", "state", "created"} <= value.keys()
 
 
 def _is_consumer(value: Mapping[str, Any]) -> bool:

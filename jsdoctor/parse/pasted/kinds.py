@@ -65,11 +65,14 @@ def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
 def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
     found: list[RecognisedDocument | Refused] = []
-    for document in pasted_documents(text, at):
+    replies = list(documents(text))
+    for document in (*replies, *cli_documents(text, at)):
         known = list(found_in(document))
         if not known and not document.open and isinstance(document.value, dict):
             known.extend(unjudged_document(document.value))
         found.extend(known)
+    if any(reply.open for reply in replies) and found and not any(isinstance(one, Refused) for one in found):
+        found.append(Refused("the end of a reply", "the text is cut short in it, and what follows is not seen"))
     lines = text[:LONGEST].splitlines()
     found.extend(replies_of_tables(boxed_tables(lines), text))
     found.extend(server_pages(text[:LONGEST]))

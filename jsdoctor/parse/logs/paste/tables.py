@@ -16,12 +16,13 @@ _COLUMNS = re.compile(
     r"|event|host|pod|level|severity|source|service|labels?|stream|tsns|id|_source|container.*|@?log.*|k8s.*|kubernetes.*)"
 )
 _RULE = re.compile(r"[\s|+\-=:│┌┐└┘├┤┬┴┼─═╭╮╰╯╪╡╞]+")
+_MARKDOWN_RULE = re.compile(r"\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+")
 _LIMIT = 1 << 20
 
 
 def table_lines(text: str) -> list[str] | None:
     """One JSON object a line for each row of a table; None when the text is none."""
-    return _csv_lines(text) or _drawn_lines(text)
+    return _csv_lines(text) or _drawn_lines(text) or _markdown_lines(text)
 
 
 def _csv_lines(text: str) -> list[str] | None:
@@ -60,6 +61,19 @@ def _drawn_lines(text: str) -> list[str] | None:
         else:
             found.append(cells)
     return [_row(names, cells) for cells in found] or None
+
+
+def _markdown_lines(text: str) -> list[str] | None:
+    """Rows of a Markdown table without bars at its sides: a line of names, `-- | --`, and one line for each row."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 3 or not _MARKDOWN_RULE.fullmatch(lines[1]):
+        return None
+    columns = lines[1].count("|") + 1
+    rows = [[cell.strip() for cell in line.split("|", columns - 1)] for line in (lines[0], *lines[2:])]
+    if any(len(row) != columns for row in rows):
+        return None
+    names = rows[0] if all(_COLUMNS.fullmatch(cell) for cell in rows[0]) else []
+    return [_row(names, row) for row in rows[1:]]
 
 
 def _is_row(line: str) -> bool:
