@@ -19,9 +19,10 @@ _MOST_LINES = 400
 _NUMBERS = re.compile(r"\d+|\b[0-9a-fA-F]{8,}\b|\b[A-Z0-9]{20,}\b")
 _LOUD = re.compile(
     r"\[(?:WRN|ERR|FTL)\]|error|fail|exception|timed? ?out|refus|denied|nats:|no responders|not found|violation|alert"
-    r"|unavailable|exceed|mismatch|slow|lost|disconnect|stale|panic|crash|backoff|oom|evicted|unhealthy|wrong|insufficient|invalid"
+    r"|unavailable|exceed|mismatch|slow|lost|stale|panic|crash|backoff|oom|evicted|unhealthy|wrong|insufficient|invalid"
+    r"|reset|reconnect|disconnect|broken"
     r"|nats/(?:aio|js)/"  # the frames of nats-py in a traceback
-    r"|reset|reconnect|broken|not allowed|missed|missing|corrupt|conflict|disabled|deleted|stall|no quorum|no leader|\bfull\b|1\d{4}",
+    r"|not allowed|missed|missing|corrupt|conflict|disabled|deleted|stall|no quorum|no leader|\bfull\b|1\d{4}",
     re.IGNORECASE,
 )
 

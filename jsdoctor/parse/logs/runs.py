@@ -16,8 +16,8 @@ _NORMAL_STOP_US = 5_000_000
 _BESIDE_US = 2_000_000
 _FATAL_WORDS = re.compile(
     r"Can't (?:set|start) |Could not (?:start resolver|write pidfile)|Error (?:listening on|setting|starting monitor)"
-    r"|Not allowed to enable JetStream|Unable to (?:get websocket|listen for)|error starting profiler|websocket listener"
-    r"|STREAM: "
+    r"|Not allowed to enable JetStream|Unable to (?:get websocket|listen for)|error starting profiler"
+    r"|websocket listener|STREAM: "
 )
 """How the fatal lines of nats-server begin (`Fatalf` in server/*.go)."""
 
