@@ -12,6 +12,9 @@ AXE := .cache/axe/node_modules/axe-core/axe.min.js
 ARGS ?=
 # How many test files run at once: most of their time is waiting for servers. make test JOBS=0 for one after the other.
 JOBS ?= 3
+# A kube-apiserver does not start without a version of its own.
+KUBE := k8s.io/component-base/version
+KUBE_VERSION := -X $(KUBE).gitVersion=v1.33.13 -X $(KUBE).gitMajor=1 -X $(KUBE).gitMinor=33
 # How long `make fuzz` runs. What it finds can be had again with the SEED that it prints.
 SECONDS ?= 60
 SEED ?=
@@ -20,7 +23,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki record golden help-page man peers kit proof proof-page site screenshots axe lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver record golden help-page man peers kit proof proof-page site screenshots axe lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +104,15 @@ loki: .cache/bin/loki ## build a real Loki for tests/loki (needs Go, takes about
 
 .cache/bin/loki: tests/loki/build/go.mod tests/loki/build/go.sum
 	cd tests/loki/build && go build -o $(CURDIR)/$@ github.com/grafana/loki/v3/cmd/loki
+
+# For tests/kube. The modules of Kubernetes replace each other by paths, so those of a release are in build/go.mod.
+kube-apiserver: .cache/bin/kube-apiserver .cache/bin/etcd ## build a real kube-apiserver and etcd for tests/kube (needs Go, takes about five minutes)
+
+.cache/bin/kube-apiserver: tests/kube/build/go.mod tests/kube/build/go.sum
+	cd tests/kube/build && CGO_ENABLED=0 go build -ldflags '-s -w $(KUBE_VERSION)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
+
+.cache/bin/etcd: tests/kube/build/go.mod tests/kube/build/go.sum
+	cd tests/kube/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 
 record: setup servers ## record fixtures/base anew from real servers
 	$(BIN)/python -m tests.record

@@ -34,6 +34,12 @@
     process = { open_files = 900 }     # fields of its process, in the last reading
     volume = { fs_type = "nfs4" }      # fields of the volume of its store directory
     readings = 1                       # how often it was looked at (default 2)
+    [[case.edit]]                      # instead: what Kubernetes says of n1, n2, n3, each on its node and well but for:
+    kube = { }                         # fields of the facts (`model.kubernetes`); "": not to be listed
+    pods = { n1 = { node = "node-b" } }  # fields of pods
+    containers = { n1 = { restarts = 3 } }  # fields of their containers; ended_at as an age: "90s"
+    claims = { n1 = "Pending" }        # the phase of claims; "": there is none
+    budget = { max_unavailable = "2" } # fields of the one budget (default: max_unavailable 1)
     [[case.edit]]                      # instead: measured acknowledgements, so many of each time (account access)
     acks = "ORDERS/archive"
     times = { 19 = "100ms", 1 = "2s" }
@@ -71,7 +77,7 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -170,22 +176,11 @@ def evidence_of(case: Json) -> EvidenceSet:
         if "clocks" in edit or "ntp" in edit:
             _set_clocks(samples[0], edit)
             continue
-        if "host" in edit:
-            _add_host(samples[-1], edit)
-            continue
         if "waiver" in edit:
             continue
-        if "reply" in edit:
-            _add_reply(samples[0], edit)
-            continue
-        if "acks" in edit:
-            _add_acks(samples[-1], edit)
-            continue
-        if "subjects_of" in edit:
-            _add_subjects(samples[-1], edit)
-            continue
-        if "stored" in edit:
-            _add_stored(samples[-1], edit)
+        if place := next((key for key in _ADDED if key in edit), None):
+            number, add = _ADDED[place]
+            add(samples[number], edit)
             continue
         applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]
         assert any(applied), f"the edit touches nothing: {edit}"
@@ -266,6 +261,27 @@ def _add_host(sample: Json, edit: Json) -> None:
         body = {"host": "h1", "at": taken_at, "clock": clock, "processes": [process]} | edit["host"]
         asked = {"access": "host", "endpoint": "HOST", "target": "h1", "asked_at": taken_at, "round_trip_ns": 0}
         sample["exchanges"].append(asked | {"body": body})
+
+
+def _add_kubernetes(sample: Json, edit: Json) -> None:
+    """Three pods of a StatefulSet on three nodes, with bound claims and the chart's budget."""
+    at = datetime.fromisoformat(sample["taken_at"])
+    pods, claims = [], []
+    for name, node in (("n1", "node-a"), ("n2", "node-b"), ("n3", "node-c")):
+        container = {"name": "nats"} | edit.get("containers", {}).get(name, {})
+        if "ended_at" in container:
+            container["ended_at"] = (
+                at - timedelta(microseconds=parse_duration(container["ended_at"]) // 1_000)
+            ).isoformat()
+        pod = {"name": name, "node": node, "phase": "Running", "owner": "nats", "claims": [f"js-{name}"]}
+        pods.append(pod | {"container": container} | edit.get("pods", {}).get(name, {}))
+        phase = edit.get("claims", {}).get(name, "Bound")
+        claims += [{"name": f"js-{name}", "phase": phase, "storage_class": "fast"}] if phase else []
+    budget = {"name": "nats", "pods": ["n1", "n2", "n3"], "max_unavailable": "1"} | edit.get("budget", {})
+    facts = {"namespace": "nats", "at": at.isoformat(), "pods": pods, "claims": claims, "budgets": [budget], "nodes": 3}
+    shown = {name: value for name, value in (facts | edit["kube"]).items() if value != ""}  # "": not to be listed
+    asked = {"access": "kubernetes", "endpoint": "KUBERNETES", "target": "nats", "asked_at": at.isoformat()}
+    sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": shown})
 
 
 def _add_reply(sample: Json, edit: Json) -> None:
@@ -483,3 +499,14 @@ def _clock(exchange: Json) -> datetime:
     data = body.get("data", body)
     text = data.get("now") or data.get("ts") or (body.get("server") or {}).get("time") or exchange["asked_at"]
     return datetime.fromisoformat(text)
+
+
+_ADDED: dict[str, tuple[int, Callable[[Json, Json], None]]] = {
+    "host": (-1, _add_host),
+    "kube": (-1, _add_kubernetes),
+    "reply": (0, _add_reply),
+    "acks": (-1, _add_acks),
+    "subjects_of": (-1, _add_subjects),
+    "stored": (-1, _add_stored),
+}
+"""Edits that add an exchange: to which sample, and how."""

@@ -155,7 +155,7 @@ def compare(
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.connection, groups.live, groups.kept_logs, groups.packets, groups.configuration)
+@takes(groups.connection, groups.live, groups.kubernetes, groups.kept_logs, groups.packets, groups.configuration)
 def capture(
     given: Given,
     output: opt.BundleFile,

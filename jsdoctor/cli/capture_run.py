@@ -19,6 +19,7 @@ from jsdoctor.cli.logs.captured import LogSelection, log_gaps, log_members, sear
 from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
+from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.logs.selected import SelectedLog
 from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.planner import CollectionPlan
@@ -100,7 +101,7 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         host=wanted.host,
     )
     secrets = tuple(dict.fromkeys(secret for login in logins for secret in known_secrets(login, monitor)))
-    gathered = gather_live(logins, monitor, plan, show)
+    gathered = _gathered(wanted, logins, monitor, plan, show)
     if not any(sample.exchanges for sample in gathered.samples):
         return CaptureOutcome(problem=gathered.problem)
     gathered = _with_packets(gathered, wanted, show)
@@ -158,6 +159,20 @@ def _report_on(request: CaptureRequest) -> bytes:
     page = OutputTarget("html", Path(REPORT))
     judging = open_judging(JudgeRequest(outputs=(page,), quiet=True, config=request.config, isolated=request.isolated))
     return judging.rendered(collect(EvidenceRequest(bundle=request.output), judging).report(), page).encode()
+
+
+def _gathered(
+    wanted: EvidenceRequest,
+    logins: Sequence[ConnectionSettings],
+    monitor: Sequence[str],
+    plan: CollectionPlan,
+    show: Callable[[str], None],
+) -> Gathered:
+    if wanted.kube is None:
+        return gather_live(logins, monitor, plan, show)
+    from jsdoctor.cli.kube.reading import gather_through_kube
+
+    return gather_through_kube(wanted.kube, logins, monitor, plan, show)
 
 
 def _log_words(selected: Sequence[SelectedLog]) -> str:

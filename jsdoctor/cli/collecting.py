@@ -22,6 +22,7 @@ from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
@@ -54,7 +55,7 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
     captured: tuple[CapturedLog, ...] = ()
     searched: tuple[str, ...] = ()
-    if request.window is not None and not (request.logs or request.loki or request.history or request.bundle):
+    if request.window is not None and not _has_times(request):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
         collected = _in_metrics(request, judging)
@@ -96,6 +97,16 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
     return collected
 
 
+def _judges_logs(judging: Judging) -> bool:
+    checks = judging.rulebook.checks
+    return any(LogEvidence in checks[name].kinds for rule in judging.selection.rules for name in rule.checks)
+
+
+def _has_times(request: EvidenceRequest) -> bool:
+    """Whether there is something that a time window narrows."""
+    return bool(request.logs or request.loki or request.kube or request.history or request.bundle)
+
+
 @contextmanager
 def _with_logs(
     request: EvidenceRequest,
@@ -104,7 +115,7 @@ def _with_logs(
     searched: tuple[str, ...],
     show: Callable[[str], None],
 ) -> Iterator[LogRequest | None]:
-    """The logs that were given, those of the bundle and those of Loki, which are files while the context lasts."""
+    """The logs that were given, of the bundle, of Loki and of Kubernetes; these are files while the context lasts."""
     with ExitStack() as files:
         logs = request.logs
         if captured:
@@ -116,6 +127,10 @@ def _with_logs(
 
             settings = resolve_connection(request.connection, judging.config)
             logs = files.enter_context(with_loki_logs(request.loki, settings, logs, request.window, show))
+        if request.kube is not None and request.loki is None and _judges_logs(judging):
+            from jsdoctor.cli.kube.reading import with_kube_logs
+
+            logs = files.enter_context(with_kube_logs(request.kube, logs, request.window, show))
         yield logs
 
 
@@ -159,8 +174,13 @@ def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
     ntp = request.ntp or config.ntp or ()
     plan = plan_collection(needed, *paced, logins[0].timeout_s, ntp, host=request.host)
     plan = plan_scan(plan, needed, request.scan, request.digests)
+    monitor = request.monitor or config.monitor or ()
     with progress(quiet) as show:
-        return gather_live(logins, request.monitor or config.monitor or (), plan, show)
+        if request.kube is None:
+            return gather_live(logins, monitor, plan, show)
+        from jsdoctor.cli.kube.reading import gather_through_kube
+
+        return gather_through_kube(request.kube, logins, monitor, plan, show)
 
 
 def _before(request: EvidenceRequest, collected: Collected, show: Callable[[str], None]) -> list[BesideRead]:
@@ -198,7 +218,7 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], No
 def _refuse_live_options(request: EvidenceRequest) -> None:
     """What is said of a connection beside a bundle would be ignored, which nobody who says it wants."""
     given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
-    given += [name for name in ("monitor", "ntp", "scan", "host", "samples") if getattr(request, name)]
+    given += [name for name in ("monitor", "kube", "ntp", "scan", "host", "samples") if getattr(request, name)]
     given += ["interval"] if request.interval_s is not None else []
     if given:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)

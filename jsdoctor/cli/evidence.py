@@ -129,12 +129,12 @@ def with_exchanges(
 
 
 def _shown(monitor: Sequence[str]) -> list[str]:
-    """Monitoring addresses without their logins."""
+    """Monitoring addresses without their logins; those behind Kubernetes are one source, its namespace."""
     if not monitor:
         return []
     from jsdoctor.collect.live.monitor_url import parse_monitor_url
 
-    return [parse_monitor_url(url).base for url in monitor]
+    return [url.base for url in map(parse_monitor_url, monitor) if not url.socket]
 
 
 def gather_bundle(path: Path) -> Gathered:

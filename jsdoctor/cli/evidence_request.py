@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jsdoctor.cli.connection import connection_options
+from jsdoctor.cli.kube.options import KubeRequest, kube_options
 from jsdoctor.cli.logs.options import LogRequest, log_options, required_log_options
 from jsdoctor.cli.loki.options import LokiRequest, loki_options
 from jsdoctor.cli.option_values import split
@@ -52,6 +53,7 @@ class EvidenceRequest:
     prometheus: PrometheusRequest | None = None
     window: Window | None = None
     monitor: tuple[str, ...] = ()
+    kube: KubeRequest | None = None
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
     digests: bool = False
@@ -93,6 +95,7 @@ class EvidenceRequest:
             "--server": self.connection.server,
             "--context": self.connection.context,
             "--monitor": self.monitor,
+            "--kube": self.kube,
             "--ntp": self.ntp,
             "--scan": self.scan,
             "--prometheus": self.prometheus,
@@ -113,7 +116,8 @@ class EvidenceRequest:
 
     @property
     def _looks_directly(self) -> bool:
-        return bool(self.bundle or self.pasted or self.connection.server or self.connection.context or self.monitor)
+        asked = self.connection.server or self.connection.context or self.monitor or self.kube
+        return bool(self.bundle or self.pasted or asked)
 
 
 def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
@@ -134,6 +138,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         history=given.get("history"),
         window=window_of(given.get("since"), given.get("until")),
         monitor=tuple(given["monitor"] or ()),
+        kube=kube_options(given),
         ntp=split(given["ntp"]),
         scan=tuple(given["scan"] or ()),
         digests=_with_a_scan(given),

@@ -10,6 +10,7 @@ Examples:
   jsdoctor check --context prod-sys           system account: sees everything
   jsdoctor check -s nats://app:pw@host:4222   plain account: its own streams
   jsdoctor check --monitor http://host:8222   HTTP monitoring, once per server
+  jsdoctor check --kube -n nats               the pods of a Kubernetes namespace
   jsdoctor check --select JSD4 --format json  consumer rules, as JSON
   jsdoctor check --bundle FILE.zip            what jsdoctor capture wrote
   jsdoctor check --logs nats.log              logs alone; with -s or --bundle both

@@ -84,6 +84,14 @@ def loki(
     """Logs that a service keeps."""
 
 
+def kubernetes(
+    kube: services.Kube = False,
+    namespace: services.KubeNamespace = None,
+    kube_context: services.KubeContext = None,
+) -> None:
+    """A deployment in Kubernetes."""
+
+
 def queries(show_queries: services.ShowQueries = False) -> None:
     """What is told of queries to services."""
 
@@ -167,7 +175,7 @@ def quiet(quiet: opt.QuietCapture = False) -> None:
     """How much is said on stderr."""
 
 
-EVIDENCE = (connection, live, captured, prometheus, logs, loki, queries, manifests, packets, spark)
+EVIDENCE = (connection, live, kubernetes, captured, prometheus, logs, loki, queries, manifests, packets, spark)
 """The groups of every command that looks at whatever it is given."""
 
 JUDGING = (rules, report, configuration)

@@ -1,4 +1,4 @@
-"""The options about services that keep metrics and logs: Prometheus and Loki."""
+"""The options about services beside servers: Prometheus and Loki, which keep metrics and logs, and Kubernetes."""
 
 from __future__ import annotations
 
@@ -75,6 +75,22 @@ LokiLabel = Annotated[
     list[str] | None,
     typer.Option(
         "--loki-label", metavar="LABEL", help="Label that distinguishes servers. Can be repeated. [default: found out]"
+    ),
+]
+Kube = Annotated[
+    bool,
+    typer.Option(
+        "--kube", help="Look at the NATS pods of Kubernetes: objects, monitoring ports and logs, with kubectl."
+    ),
+]
+KubeNamespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Namespace for --kube. [default: that of the context]"),
+]
+KubeContext = Annotated[
+    str | None,
+    typer.Option(
+        "--kube-context", metavar="NAME", help="Context of the kubeconfig for --kube. [default: the current one]"
     ),
 ]
 ShowQueries = Annotated[bool, typer.Option("--show-queries", help="Print each query to Prometheus and Loki on stderr.")]

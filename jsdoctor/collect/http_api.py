@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from jsdoctor.collect.live.monitor import DIRECT
-from jsdoctor.collect.live.monitor_url import MonitorUrl
+from jsdoctor.collect.live.monitor_url import DIRECT, MonitorUrl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
+from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -39,6 +40,7 @@ class EvidenceSource(StrEnum):
     PACKETS = "packets"
     NTP = "ntp"
     HOST = "host"
+    KUBERNETES = "kubernetes"
 
 
 _WAYS: dict[type[Evidence], EvidenceSource] = {
@@ -58,6 +60,7 @@ _WAYS: dict[type[Evidence], EvidenceSource] = {
     History: EvidenceSource.HISTORY,
     NtpTime: EvidenceSource.NTP,
     HostFacts: EvidenceSource.HOST,
+    KubernetesFacts: EvidenceSource.KUBERNETES,
 }
 
 
@@ -98,4 +101,5 @@ def in_words(way: EvidenceSource, stream: str) -> str:
         EvidenceSource.LOGS: "read logs of the servers and of the applications: --logs PATH",
         EvidenceSource.NTP: "query the time: --ntp HOST",
         EvidenceSource.HOST: "look at the host of a server: --host there, as root",
+        EvidenceSource.KUBERNETES: "query Kubernetes: --kube -n NAMESPACE",
     }[way]

@@ -12,6 +12,7 @@ from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
+from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -48,6 +49,7 @@ Evidence = (
     | Manifests
     | PacketEvidence
     | HostFacts
+    | KubernetesFacts
     | KnownDefects
     | Suppressions
     | Gaps
@@ -67,6 +69,7 @@ KINDS: tuple[type[Evidence], ...] = (
         LogEvidence,
         PacketEvidence,
         HostFacts,
+        KubernetesFacts,
     ),
     *(Manifests, History, AckTimes, NearSubjects, KnownDefects, Suppressions, Gaps),
 )

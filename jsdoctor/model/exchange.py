@@ -14,6 +14,7 @@ class Access(StrEnum):
     """Through which door a reply came; each sees something else. `PASTED`: of one server, with its envelope.
 
     `PACKETS` and `HOST` are no replies: what this host heard on a network and what its kernel says, in our own form.
+    `KUBERNETES` is what the API of Kubernetes says of the pods, in our own form, too.
     """
 
     SYSTEM = "system"
@@ -24,6 +25,7 @@ class Access(StrEnum):
     PASTED = "pasted"
     PACKETS = "packets"
     HOST = "host"
+    KUBERNETES = "kubernetes"
 
 
 class Endpoint(StrEnum):
@@ -35,7 +37,7 @@ class Endpoint(StrEnum):
     Of `CONSUMERS_AT_REST` it is a list of streams whose consumers cannot have changed since the last sample.
     Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
     Of `PACKETS` it is what was found in captures (`parse.packets.kept`), never the packets. Of `HOST` it is our own
-    (`parse.host`).
+    (`parse.host`), and so it is of `KUBERNETES` (`model.kubernetes`).
     """
 
     VARZ = "VARZ"
@@ -66,6 +68,7 @@ class Endpoint(StrEnum):
     STREAM_SUBJECTS = "STREAM.SUBJECTS"
     PACKETS = "PACKETS"
     HOST = "HOST"
+    KUBERNETES = "KUBERNETES"
 
 
 class Exchange(msgspec.Struct, frozen=True):

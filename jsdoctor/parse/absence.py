@@ -15,6 +15,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
+from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -79,6 +80,11 @@ _NO_HOST = _not_offered(
     "run jsdoctor on the host of a server with --host, as root",
     kind="host",
 )
+_NO_KUBERNETES = _not_offered(
+    "Kubernetes was not queried",
+    "where the servers run in Kubernetes: --kube -n NAMESPACE",
+    kind="kubernetes",
+)
 _NO_SCAN = _not_offered(
     "no stream was named whose stored messages should be read",
     "name streams of the account of this login: --scan STREAM",
@@ -123,7 +129,7 @@ _ASSETS: tuple[type[Evidence], ...] = (SnapshotSeries, Trend)
 _OF_SERVERS: tuple[type[Evidence], ...] = (
     *(Servers, ServerTrend, RaftGroups, Connections, Links, Topology, AccountClaims),
 )
-_OF_NO_ASSETS = (Endpoint.CONNECT_INFO, Endpoint.NTP, Endpoint.PACKETS, Endpoint.HOST)
+_OF_NO_ASSETS = (Endpoint.CONNECT_INFO, Endpoint.NTP, Endpoint.PACKETS, Endpoint.HOST, Endpoint.KUBERNETES)
 
 _SAID_BY_SOURCE: dict[str, tuple[type[Evidence], ...]] = {
     "samples": (Trend, ServerTrend),
@@ -154,6 +160,7 @@ def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Ga
         Manifests: NO_MANIFESTS,
         PacketEvidence: NO_PACKETS,
         HostFacts: _NO_HOST,
+        KubernetesFacts: _NO_KUBERNETES,
         KnownDefects: _NO_DEFECTS,
         Suppressions: _NO_WAIVERS,
         StoredMessages: _SCAN_FAILED if scanned else _NO_SCAN,

@@ -26,6 +26,7 @@ from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
 from jsdoctor.parse.host import host_facts
+from jsdoctor.parse.kubernetes import kubernetes_facts
 from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
@@ -156,7 +157,10 @@ def _beside(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], 
     host, unseen = host_facts(exchanges)
     if host is not None:
         present[type(host)] = host
-    gaps.extend((*unread, *unseen))
+    kubernetes, unreadable = kubernetes_facts(exchanges)
+    if kubernetes is not None:
+        present[type(kubernetes)] = kubernetes
+    gaps.extend((*unread, *unseen, *unreadable))
 
 
 def _heard(own: Sequence[Exchange], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:

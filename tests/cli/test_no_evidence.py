@@ -90,7 +90,11 @@ def test_a_rule_named_without_its_evidence_is_inconclusive(shared_cluster: Clust
 @pytest.mark.real
 def test_nobody_is_told_to_get_what_no_selected_rule_asks_for(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
     url = shared_cluster().url("app")
-    for rules, missed in (("JSD603", []), ("JSD401", ["samples"]), ("JSD8", ["access", "host", "logs", "manifest"])):
+    for rules, missed in (
+        ("JSD603", []),
+        ("JSD401", ["samples"]),
+        ("JSD8", ["access", "host", "kubernetes", "logs", "manifest"]),
+    ):
         arguments = ("check", "-s", url, "--select", rules, "--samples", "1", "--format", "json")
         report = json.loads(jsdoctor(*arguments, cwd=tmp_path).stdout)
         assert [gap["kind"] for gap in report["gaps"] if not gap["requested"]] == missed, rules

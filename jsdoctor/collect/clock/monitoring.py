@@ -12,9 +12,8 @@ import httpx
 
 from jsdoctor.collect.clock.servers import repeated
 from jsdoctor.collect.live.collection_result import CollectionResult
-from jsdoctor.collect.live.monitor import DIRECT
 from jsdoctor.collect.live.monitor_body import Budget, get
-from jsdoctor.collect.live.monitor_url import MonitorUrl
+from jsdoctor.collect.live.monitor_url import MonitorUrl, mounts_for
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
 
@@ -25,7 +24,7 @@ async def monitored_clocks(
     urls = list(dict.fromkeys(urls))
     secure = any(url.base.startswith("https://") for url in urls)
     verify = (tls or ssl.create_default_context()) if secure else False
-    async with httpx.AsyncClient(verify=verify, timeout=timeout_s, mounts=DIRECT) as client:
+    async with httpx.AsyncClient(verify=verify, timeout=timeout_s, mounts=mounts_for(urls)) as client:
         await asyncio.gather(*(_clock(client, url, timeout_s, haul) for url in urls))
 
 

@@ -22,7 +22,7 @@ from jsdoctor.collect.live.collection_result import CollectionResult, Progress, 
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
-from jsdoctor.collect.live.monitor_url import MonitorUrl
+from jsdoctor.collect.live.monitor_url import MonitorUrl, mounts_for
 from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.engine.planner import CollectionPlan
@@ -42,8 +42,6 @@ _PATHS = {
     Endpoint.ROUTEZ: "/routez",
     Endpoint.ACCOUNTZ: "/accountz",
 }
-DIRECT = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
-"""No proxy lies between us and this machine, whatever the environment says."""
 
 
 class _Reply(msgspec.Struct, frozen=True):
@@ -101,7 +99,7 @@ class MonitorSource:
 
     def _client(self) -> httpx.AsyncClient:
         verify = self._tls or False  # False only where no URL is https: a context takes time to make
-        return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=DIRECT)
+        return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=mounts_for(self._urls))
 
     async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
         """Whether that port is worth asking again."""

@@ -59,6 +59,8 @@ def _tls_refusal(error: ssl.SSLError, base: str) -> tuple[str, str]:
 def http_refusal(response: httpx.Response, base: str) -> tuple[str, str]:
     """Reason and next step when the response is none of a NATS server's monitoring."""
     status = response.status_code
+    if b'"kind":"Status"' in response.content[:200]:
+        return _kubernetes_refusal(response)
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         reason = f"it wants a login (HTTP {status})"
         return reason, f"write the login into the URL: {base.replace('://', '://USER:PASSWORD@', 1)}"
@@ -69,6 +71,14 @@ def http_refusal(response: httpx.Response, base: str) -> tuple[str, str]:
         return f"it redirects (HTTP {status}) to {where}", "give the address that it redirects to"
     kind = printable(response.headers.get("content-type", "no content type"))
     return f"that is not NATS monitoring (HTTP {status}, {kind})", _CHECK
+
+
+def _kubernetes_refusal(response: httpx.Response) -> tuple[str, str]:
+    """The API server of Kubernetes answered, and not the pod behind it."""
+    message = printable(str(response.json().get("message") or f"HTTP {response.status_code}"))
+    if response.status_code == httpx.codes.FORBIDDEN:
+        return f"Kubernetes refuses: {message}", "allow `get` on pods/proxy in the namespace of the pods"
+    return f"Kubernetes: {message}", "look at the pod: kubectl describe pod, and whether http_port is set"
 
 
 def _root(error: BaseException) -> BaseException:

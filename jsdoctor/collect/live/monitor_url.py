@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -10,20 +11,47 @@ import httpx
 from jsdoctor.collect.connect.server_urls import redact
 from jsdoctor.collect.problems import UsageProblem
 
+_KUBECTL = "kubectl-proxy:"
 _EXAMPLES = "write it as http://HOST:8222 or https://HOST:8222, with http_base_path where the server has one"
 _PORTS = {"http": 80, "https": 443}
+
+DIRECT = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
+"""No proxy lies between us and this machine, whatever the environment says."""
+
+KUBECTL_HOST = "kubectl"
+"""The host in URLs that are reached through the socket of a `kubectl proxy`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorUrl:
-    """One server's monitoring port. `base` has no trailing slash and no login: it is safe to show and to keep."""
+    """One server's monitoring port. `base` has no trailing slash and no login: it is safe to show and to keep.
+
+    `socket` is that of a `kubectl proxy`, where the port is reached through one.
+    """
 
     base: str
     login: tuple[str, str] | None = field(default=None, repr=False)
+    socket: str = ""
+
+
+def through_kubectl(socket: str, path: str) -> str:
+    """The text of a URL that `parse_monitor_url` reads, for a path of the API behind a `kubectl proxy`."""
+    return f"{_KUBECTL}{socket}!{path}"
+
+
+def mounts_for(urls: Iterable[MonitorUrl]) -> dict[str, httpx.AsyncBaseTransport | None]:
+    """How a client reaches hosts that no proxy of the environment may come between."""
+    mounts: dict[str, httpx.AsyncBaseTransport | None] = {**DIRECT}
+    for socket in {url.socket for url in urls if url.socket}:
+        mounts[f"all://{KUBECTL_HOST}"] = httpx.AsyncHTTPTransport(uds=socket)
+    return mounts
 
 
 def parse_monitor_url(text: str, option: str = "--monitor") -> MonitorUrl:
     """Read one URL; without a scheme it is http. Raises UsageProblem, which repeats no password."""
+    if text.startswith(_KUBECTL):
+        socket, _, path = text.removeprefix(_KUBECTL).partition("!")
+        return MonitorUrl(f"http://{KUBECTL_HOST}{path}", socket=socket)
     shown = f"{option}: {redact(text)!r}"
     full = text.strip() if "://" in text else f"http://{text.strip()}"
     try:

@@ -1,0 +1,99 @@
+"""JSD832 and JSD833: how many servers of a cluster one node, or one eviction, takes away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.kubernetes import DisruptionBudget, KubernetesFacts, ServerPod
+
+_SMALLEST = 3
+
+
+@check("server_health.pods_on_one_node")
+def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
+    """A node whose loss takes the majority of a cluster. One node in all is a choice, and no finding."""
+    for owner, pods in kubernetes.groups().items():
+        placed = Counter(pod.node for pod in pods if pod.node)
+        if len(pods) < _SMALLEST or not placed:
+            continue
+        node, count = placed.most_common(1)[0]
+        subject = _subject(owner)
+        if count <= len(pods) - (len(pods) // 2 + 1):
+            yield passed(subject)
+            continue
+        names = ", ".join(pod.name for pod in pods if pod.node == node)
+        message = (
+            f"{count} of its {len(pods)} servers are on node {node} ({names}): without it the others have no majority"
+        )
+        others = None if kubernetes.nodes is None else kubernetes.nodes - 1
+        if others == 0:
+            message += "; the cluster of Kubernetes has no other node"
+        elif others is None and len(placed) == 1:
+            message += "; whether there is another node is not known, as the login may not list nodes"
+        yield Finding(
+            subject=subject,
+            severity=None if others or len(placed) > 1 else Severity.INFO,
+            message=message,
+            measured=count,
+            threshold=len(pods) // 2,
+            unit="count",
+            evidence=(kubernetes.observed("pods.node", node),),
+        )
+
+
+@check("server_health.disruption_budget")
+def disruption_budget(kubernetes: KubernetesFacts) -> Iterator[Finding]:
+    """A drain evicts as many pods at once as the budgets allow; JetStream bears the loss of a minority."""
+    for owner, pods in kubernetes.groups().items():
+        if len(pods) < _SMALLEST:
+            continue
+        if kubernetes.budgets is None:
+            yield unknown(
+                _subject(owner), "the login may not list disruption budgets", "allow `list` on poddisruptionbudgets"
+            )
+            continue
+        yield _budget_of(kubernetes, owner, pods)
+
+
+def _budget_of(facts: KubernetesFacts, owner: str, pods: tuple[ServerPod, ...]) -> Finding:
+    names = {pod.name for pod in pods}
+    own = [budget for budget in facts.budgets or () if names & set(budget.pods)]
+    borne = len(pods) - (len(pods) // 2 + 1)
+    if not own:
+        return Finding(
+            subject=_subject(owner),
+            severity=Severity.INFO,
+            message=f"no PodDisruptionBudget covers its {len(pods)} servers: draining nodes may evict all at once",
+            measured=len(pods),
+            threshold=borne,
+            unit="count",
+            evidence=(facts.observed("budgets", 0),),
+        )
+    limits = [(budget, allowed) for budget in own if (allowed := budget.allowed_at_once()) is not None]
+    if not limits:
+        return unknown(_subject(owner), f"the limits of {own[0].name} are no numbers", "kubectl get pdb -o yaml")
+    budget, allowed = min(limits, key=lambda one: one[1])
+    if allowed <= borne:
+        return passed(_subject(owner))
+    return Finding(
+        subject=_subject(owner),
+        message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
+        f" evicted at once: {borne} is the most that leaves a majority",
+        measured=allowed,
+        threshold=borne,
+        unit="count",
+        evidence=(facts.observed("budgets", _limit(budget)),),
+    )
+
+
+def _limit(budget: DisruptionBudget) -> str:
+    if budget.max_unavailable:
+        return f"maxUnavailable {budget.max_unavailable}"
+    return f"minAvailable {budget.min_available}"
+
+
+def _subject(owner: str) -> Subject:
+    return Subject(kind="cluster", name=owner)

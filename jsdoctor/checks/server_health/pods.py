@@ -1,0 +1,68 @@
+"""JSD831: server pods that do not run, or that were ended and started again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Observation, Severity, passed
+from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
+from jsdoctor.model.params import Params
+
+_REASONS = {
+    "OOMKilled": "it used more memory than its limit allows",
+    "CrashLoopBackOff": "its server ends each time it is started",
+    "ImagePullBackOff": "its image cannot be pulled",
+    "ErrImagePull": "its image cannot be pulled",
+    "CreateContainerConfigError": "a ConfigMap or Secret that it names does not exist",
+}
+
+
+@check("server_health.pods_running")
+def pods_running(kubernetes: KubernetesFacts, params: Params) -> Iterator[Finding]:
+    """A pod without a node, one whose server waits, and one whose server was ended lately."""
+    recent = timedelta(seconds=params.number("recent") / 1_000_000_000)
+    for number, pod in enumerate(kubernetes.pods):
+        if not pod.deleting:
+            yield _judged(kubernetes, number, pod, recent)
+
+
+def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedelta) -> Finding:
+    server, place = pod.container, f"pods[{number}]"
+    if pod.unscheduled:
+        message = f"its pod has no node: {pod.unscheduled}"
+        return _finding(pod, facts.observed(f"{place}.unscheduled", pod.unscheduled), message)
+    if server.waiting and server.waiting not in ("ContainerCreating", "PodInitializing"):
+        why = _REASONS.get(server.waiting, "its container waits")
+        ended = f"; the run before ended with {_end(pod)}" if server.ended else ""
+        message = f"it does not run: {server.waiting}, {why}{ended}, restarted {server.restarts} times"
+        return _finding(pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
+    lately = server.ended_at is not None and facts.at - server.ended_at <= recent
+    if lately and server.ended == "OOMKilled":
+        message = f"Kubernetes ended it at {server.ended_at}: OOMKilled, {_REASONS['OOMKilled']}"
+        return _finding(pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}; {_restarts(pod)}")
+    if lately and server.exit_code:
+        message = f"its server ended at {server.ended_at} with {_end(pod)}; {_restarts(pod)}"
+        seen = facts.observed(f"{place}.container.ended", server.ended)
+        return _finding(pod, seen, message, Severity.WARNING)
+    return passed(pod.subject)
+
+
+def _restarts(pod: ServerPod) -> str:
+    return f"restarted {pod.container.restarts} times in all"
+
+
+def _end(pod: ServerPod) -> str:
+    return f"{pod.container.ended or 'no reason'} (exit code {pod.container.exit_code})"
+
+
+def _finding(pod: ServerPod, seen: Observation, message: str, severity: Severity | None = None) -> Finding:
+    return Finding(
+        subject=pod.subject,
+        severity=severity,
+        message=message,
+        measured=pod.container.restarts,
+        unit="count",
+        evidence=(seen,),
+    )

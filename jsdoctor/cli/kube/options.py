@@ -1,0 +1,27 @@
+"""The options about Kubernetes, from what typer has read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsdoctor.collect.problems import UsageProblem
+
+
+@dataclass(frozen=True, slots=True)
+class KubeRequest:
+    """What the command line says of Kubernetes. Empty: as the kubeconfig says."""
+
+    namespace: str = ""
+    context: str = ""
+
+
+def kube_options(given: Mapping[str, Any]) -> KubeRequest | None:
+    """None where Kubernetes is not queried. Raises `UsageProblem` for its other options without it."""
+    if given.get("kube"):
+        return KubeRequest(given.get("namespace") or "", given.get("kube_context") or "")
+    for name in ("namespace", "kube_context"):
+        if given.get(name):
+            raise UsageProblem(f"--{name.replace('_', '-')}: Kubernetes is not queried", "add --kube")
+    return None

@@ -1,0 +1,112 @@
+"""One look at a namespace: the pods of nats-server, and what lies around them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from jsdoctor.collect.kube.proxy import KubeApi, RefusedError
+from jsdoctor.collect.live.monitor_url import through_kubectl
+from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
+from jsdoctor.parse.kubernetes import disruption_budgets, server_pods, volume_claims
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class KubeLook:
+    """What a namespace shows. `gaps` name the permissions that the login lacks."""
+
+    facts: KubernetesFacts
+    gaps: tuple[Gap, ...]
+
+    @property
+    def exchange(self) -> Exchange:
+        """The facts as captures keep them."""
+        facts = self.facts
+        return Exchange(
+            Access.KUBERNETES, Endpoint.KUBERNETES, facts.namespace, facts.at, 0, msgspec.json.encode(facts)
+        )
+
+    def monitoring(self, socket: str) -> tuple[str, ...]:
+        """The monitoring ports of the pods that run, through the proxy at `socket`."""
+        running = (pod for pod in self.facts.pods if pod.phase == "Running" and not pod.container.waiting)
+        return tuple(through_kubectl(socket, f"{_pod(self.facts, pod)}:{pod.monitor_port}/proxy") for pod in running)
+
+
+def look_at(api: KubeApi, namespace: str) -> KubeLook:
+    """The pods of nats-server in a namespace and their surroundings.
+
+    Raises ConnectProblem where no pod can be listed. A part that the login may not list is a gap, and None.
+    """
+    at = datetime.now(UTC)
+    inside = f"/namespaces/{quote(namespace)}"
+    try:
+        pods = _listed(api, f"/api/v1{inside}/pods")
+    except RefusedError as error:
+        hint = f"allow `list` on pods in namespace {namespace}, or choose another with --namespace or --kube-context"
+        raise ConnectProblem(f"Kubernetes refuses: {error}", hint) from None
+    servers = server_pods(pods)
+    gaps: list[Gap] = []
+
+    def optional(path: str, what: str, *, requested: bool = True) -> list[Any] | None:
+        try:
+            return _listed(api, path)
+        except RefusedError as error:
+            subject = Subject(kind="cluster", name=f"{what} of Kubernetes")
+            reason = f"Kubernetes refuses: {error}"
+            gaps.append(Gap("kubernetes", subject, reason, f"allow `list` on {what}", requested=requested))
+            return None
+
+    claims = optional(f"/api/v1{inside}/persistentvolumeclaims", "persistentvolumeclaims")
+    budgets = optional(f"/apis/policy/v1{inside}/poddisruptionbudgets", "poddisruptionbudgets")
+    # Most users may list nothing of the whole cluster, and only one verdict depends on it.
+    nodes = optional("/api/v1/nodes", "nodes", requested=False)
+    facts = KubernetesFacts(
+        namespace=namespace,
+        at=at,
+        pods=servers,
+        claims=None if claims is None else volume_claims(claims, servers),
+        budgets=None if budgets is None else disruption_budgets(budgets, pods),
+        nodes=None if nodes is None else len(nodes),
+    )
+    return KubeLook(facts, tuple(gaps))
+
+
+def log_path(facts: KubernetesFacts, pod: ServerPod, since_s: int, most_bytes: int, *, previous: bool = False) -> str:
+    """Where the API has the log of a pod's server, or of the run before its last restart."""
+    which = "&previous=true" if previous else ""
+    limits = f"sinceSeconds={since_s}&limitBytes={most_bytes}"
+    return f"{_pod(facts, pod)}/log?container={quote(pod.container.name)}&{limits}{which}"
+
+
+def _pod(facts: KubernetesFacts, pod: ServerPod) -> str:
+    return f"/api/v1/namespaces/{quote(facts.namespace)}/pods/{quote(pod.name)}"
+
+
+def _listed(api: KubeApi, path: str) -> list[Any]:
+    """All objects of a list, page by page. Raises RefusedError and ConnectProblem."""
+    found: list[Any] = []
+    token = ""
+    while True:
+        page = api.get(f"{path}?limit={_PAGE}" + (f"&continue={quote(token)}" if token else ""))
+        try:
+            listed = json.loads(page)
+        except ValueError:
+            raise ConnectProblem(
+                f"the API of Kubernetes: the reply to {path} is no JSON", "try kubectl get pods"
+            ) from None
+        items = listed.get("items") if isinstance(listed, dict) else None
+        found.extend(items if isinstance(items, list) else ())
+        token = str((listed.get("metadata") or {}).get("continue") or "") if isinstance(listed, dict) else ""
+        if not token:
+            return found

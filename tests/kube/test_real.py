@@ -1,0 +1,171 @@
+"""`--kube` against a real kube-apiserver and real nats-servers behind its proxy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.invoke import jsdoctor
+from tests.kube.cluster import READER, KubeCluster, kube_cluster, own_address
+from tests.kube.kubelet import Kubelet
+from tests.kube.pods import NAMESPACE, deploy, reachable
+from tests.servers import Cluster, ClusterFactory
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("kube")]
+
+Json = dict[str, Any]
+ROLES = Path(__file__).resolve().parent.parent.parent / "deploy" / "kubernetes-reader.yaml"
+SPREAD = ("node-a", "node-b", "node-c")
+ONE_AT_A_TIME = {"maxUnavailable": 1}
+OOM = {
+    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+    "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": None}},
+    "ready": True,
+    "restartCount": 3,
+}
+CRASHING = {
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}},
+    "lastState": {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": None}},
+    "ready": False,
+    "restartCount": 12,
+}
+
+
+@contextmanager
+def lab(cluster: Cluster, directory: Path, **deployment: Any) -> Iterator[tuple[KubeCluster, Kubelet]]:
+    """The cluster as pods of a namespace, with the least permissions for the reader."""
+    address = own_address()
+    (directory / "kubelet").mkdir()
+    monitors = [cluster.node(name).ports.monitor for name in cluster.names]
+    with (
+        kube_cluster(directory) as kube,
+        Kubelet(address, directory / "kubelet") as kubelet,
+        reachable(address, monitors) as ports,
+    ):
+        kubelet.logs.update({name: cluster.node(name).log_path for name in cluster.names})
+        pods = list(zip(cluster.names, ports, strict=True))
+        deploy(
+            kube,
+            pods,
+            address=address,
+            kubelet_port=kubelet.port,
+            **{"nodes": SPREAD, "budget": ONE_AT_A_TIME, **deployment},
+        )
+        kube.kubectl("apply", "-f", str(ROLES))
+        for kind, role in (("rolebinding", "--role=jsdoctor"), ("clusterrolebinding", "--clusterrole=jsdoctor")):
+            kube.kubectl("create", kind, "jsdoctor", role, "--user=reader", "-n", NAMESPACE)
+        yield kube, kubelet
+
+
+def check(kube: KubeCluster, cwd: Path, *arguments: str) -> tuple[int, Json]:
+    done = jsdoctor(
+        "check", "--kube", "--format", "json", *arguments, cwd=cwd, env={"KUBECONFIG": str(kube.kubeconfig)}, timeout=90
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    report: Json = json.loads(done.stdout) if done.stdout else {"stderr": done.stderr}
+    return done.returncode, report
+
+
+def failures(report: Json) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for result in report["results"]:
+        if result["outcome"] == "fail" and result["severity"] != "info":
+            found.setdefault(result["code"], []).append(result["subject"].get("name", ""))
+    return found
+
+
+@pytest.fixture(scope="module")
+def nats(shared_cluster: ClusterFactory) -> Cluster:
+    return shared_cluster("2.15.1", 3)
+
+
+def test_a_healthy_deployment_of_the_chart(nats: Cluster, tmp_path: Path) -> None:
+    with lab(nats, tmp_path) as (kube, _):
+        code, report = check(kube, tmp_path)
+    assert (code, failures(report)) == (0, {}), report["results"]
+    assert [gap for gap in report["gaps"] if gap["requested"]] == []
+    passed = {rule["code"] for rule in report["rules"] if rule["outcome"] == "pass"}
+    assert {"JSD831", "JSD832", "JSD833", "JSD834", "JSD701", "JSD706", "JSD801"} <= passed
+    assert "hunter2secret" not in json.dumps(report)
+
+
+def test_faults_of_pods_are_named(nats: Cluster, tmp_path: Path) -> None:
+    now = subprocess.run(
+        ["date", "-u", "+%Y-%m-%dT%H:%M:%SZ"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    states = json.loads(json.dumps({"n1": OOM, "n2": CRASHING}).replace("null", f'"{now}"'))
+    two = ("node-a", "node-a", "node-b")
+    with lab(nats, tmp_path, states=states, nodes=two, budget={"minAvailable": 1}, claim_phase="Pending") as (
+        kube,
+        kubelet,
+    ):
+        kubelet.logs["n1 previous"] = nats.node("n1").log_path
+        code, report = check(kube, tmp_path)
+    found = failures(report)
+    assert code == 1
+    assert found["JSD831"] == ["n1", "n2"]
+    assert found["JSD832"] == found["JSD833"] == ["nats"]
+    assert found["JSD834"] == ["n1", "n2", "n3"]
+    assert any("previous=true" in path for path in kubelet.asked)
+
+
+def test_what_a_login_may_not_do_is_named(nats: Cluster, tmp_path: Path) -> None:
+    """Without one permission after the other: the gap names it, and no rule passes for what it did not see."""
+    with lab(nats, tmp_path) as (kube, _):
+        kube.kubectl("delete", "clusterrolebinding", "jsdoctor")
+        code, report = check(kube, tmp_path)
+        (gap,) = (gap for gap in report["gaps"] if "nodes" in gap["reason"])
+        assert (code, gap["requested"]) == (0, False)
+        role = json.loads(kube.kubectl("get", "role", "jsdoctor", "-n", NAMESPACE, "-o", "json"))
+        role["rules"] = [rule for rule in role["rules"] if "pods" in rule["resources"]]
+        kube.call("PUT", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/jsdoctor", role)
+        code, report = check(kube, tmp_path)
+        text = " ".join(gap["reason"] + gap["how_to_get"] for gap in report["gaps"] if gap["requested"])
+        assert code == 3
+        assert all(f"pods/{part}" in text for part in ("log", "proxy"))
+        outcomes = {rule["code"]: rule["outcome"] for rule in report["rules"]}
+        assert outcomes["JSD833"] == "not_evaluated"
+        assert outcomes["JSD801"] == "not_evaluated"
+        kube.kubectl("delete", "role", "jsdoctor", "-n", NAMESPACE)
+        code, report = check(kube, tmp_path)
+        assert code == 3
+        assert READER not in json.dumps(report)
+
+
+def test_wrong_names_get_a_sentence(nats: Cluster, tmp_path: Path) -> None:
+    with lab(nats, tmp_path) as (kube, _):
+        for arguments, word in (
+            (("-n", "default"), "default"),
+            (("--kube-context", "nowhere"), "nowhere"),
+        ):
+            code, report = check(kube, tmp_path, *arguments)
+            assert code in (2, 3)
+            assert word in report["stderr"], report
+        kube.kubectl("create", "namespace", "empty")
+        parts = "pods,persistentvolumeclaims,poddisruptionbudgets.policy"
+        kube.kubectl("create", "role", "look", "--verb=list", f"--resource={parts}", "-n", "empty")
+        kube.kubectl("create", "rolebinding", "look", "--role=look", "--user=reader", "-n", "empty")
+        code, report = check(kube, tmp_path, "-n", "empty")
+        assert (code, "kubectl get pods -A" in report["stderr"]) == (2, True)
+
+
+def test_a_dead_server_is_found_through_kubernetes(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    """Its pod still counts as running: Kubernetes has not looked yet."""
+    cluster = cluster_factory("2.15.1", 3)
+    cluster.node("n3").kill()
+    with lab(cluster, tmp_path) as (kube, _):
+        found: dict[str, list[str]] = {}
+        until = time.monotonic() + 60
+        while "JSD703" not in found and time.monotonic() < until:  # its leader gives it some seconds to come back
+            code, report = check(kube, tmp_path)
+            found = failures(report)
+            assert code in (1, 3)
+            assert any("/pods/n3:" in name for name in found["JSD901"])
+    assert "n3" in found["JSD703"], found
