@@ -40,10 +40,10 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
         return _finding(pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
     lately = server.ended_at is not None and facts.at - server.ended_at <= recent
     if lately and server.ended == "OOMKilled":
-        message = f"Kubernetes ended it at {server.ended_at}: OOMKilled, {_REASONS['OOMKilled']}"
+        message = f"Kubernetes ended it at {_at(pod)}: OOMKilled, {_REASONS['OOMKilled']}"
         return _finding(pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}; {_restarts(pod)}")
     if lately and server.exit_code:
-        message = f"its server ended at {server.ended_at} with {_end(pod)}; {_restarts(pod)}"
+        message = f"its server ended at {_at(pod)} with {_end(pod)}; {_restarts(pod)}"
         seen = facts.observed(f"{place}.container.ended", server.ended)
         return _finding(pod, seen, message, Severity.WARNING)
     return passed(pod.subject)
@@ -51,6 +51,10 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
 
 def _restarts(pod: ServerPod) -> str:
     return f"restarted {pod.container.restarts} times in all"
+
+
+def _at(pod: ServerPod) -> str:
+    return "" if pod.container.ended_at is None else f"{pod.container.ended_at:%Y-%m-%d %H:%M:%S}Z"
 
 
 def _end(pod: ServerPod) -> str:
@@ -65,4 +69,5 @@ def _finding(pod: ServerPod, seen: Observation, message: str, severity: Severity
         measured=pod.container.restarts,
         unit="count",
         evidence=(seen,),
+        remedy={"namespace": seen.source.removeprefix("namespace ")},
     )

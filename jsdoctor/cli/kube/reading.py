@@ -109,7 +109,7 @@ def _fetched(
         reason = f"no pod of namespace {look.facts.namespace} has logged a line since {since:%Y-%m-%d %H:%M:%S}Z"
         gaps.append(Gap("log", subject, reason, "give an earlier --since"))
     words = f"logs of {counted(len(set(series.values())), 'pod')} of namespace {look.facts.namespace}"
-    source = Source("kubernetes", f"namespace {look.facts.namespace}", now)
+    source = Source("logs", f"pods of namespace {look.facts.namespace}", now)
     return FetchedLogs(source=source, series=series, words=words, gaps=tuple(gaps), incomplete=bool(gaps)), names
 
 

@@ -114,3 +114,15 @@ def _look_at_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
         command("nats", "server", "report", "accounts"),
         command("nats", "server", "report", "connections", f"--account={subject.name}"),
     )
+
+
+@action("server.inspect_pod", Risk.MANUAL)
+def _inspect_pod(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Look what Kubernetes did with the pod, or with all pods where a finding is about several."""
+    inside = ("-n", str(values.get("namespace", "NAMESPACE")))
+    if subject.kind != "server":
+        return (command("kubectl", "get", "pods,pdb", "-o", "wide", *inside),)
+    return (
+        command("kubectl", "describe", "pod", subject.name, *inside),
+        command("kubectl", "logs", subject.name, "--previous", *inside),
+    )
