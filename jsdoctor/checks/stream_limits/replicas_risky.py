@@ -24,6 +24,8 @@ def replicas_risky(
     room = Room(snapshots.last, servers, connected)
     for stream in snapshots.last.streams:
         if not is_clustered(stream):
+            if stream.config.num_replicas > 1:
+                yield _lost_at_start(stream)
             continue
         wanted, size = stream.config.num_replicas, room.servers_for(stream)
         if size is not None and room.is_exact(stream) and wanted > size:
@@ -42,6 +44,18 @@ def replicas_risky(
             yield passed(stream.subject)
         else:
             yield _single(stream, size)
+
+
+def _lost_at_start(stream: Stream) -> Finding:
+    """Servers before 2.14 take such an update (stream.go), and no server recovers the stream (10074)."""
+    return _finding(
+        stream,
+        f"R{stream.config.num_replicas} on a single server, which is no cluster: at its next start the server does not "
+        "recover the stream, and its health check fails from then on; set one replica before it is restarted",
+        stream.config.num_replicas,
+        {"replicas": 1},
+        Severity.ERROR,
+    )
 
 
 def _too_few(stream: Stream, there: int) -> Finding:
@@ -80,14 +94,14 @@ def _single(stream: Stream, size: int) -> Finding:
 
 
 def _finding(
-    stream: Stream, message: str, measured: int, remedy: dict[str, object], severity: Severity | None = None
+    stream: Stream, message: str, measured: int, remedy: dict[str, int | str], severity: Severity | None = None
 ) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=severity,
         message=message,
         measured=measured,
-        threshold=stream.config.num_replicas if severity else _SMALLEST_QUORUM,
+        threshold=remedy.get("replicas", stream.config.num_replicas) if severity else _SMALLEST_QUORUM,
         unit="count",
         evidence=(stream.observed("config.num_replicas", stream.config.num_replicas),),
         remedy={"no_ack": stream.config.no_ack, **remedy},

@@ -60,7 +60,8 @@ def replicas_risky_declared(
 def _too_many(stream: DeclaredStream, servers: str, *, keeps_one: bool) -> Finding:
     number = f"R{stream.stored.num_replicas}, and {servers}"
     if keeps_one:
-        return _finding(stream, f"{number}: servers before 2.14 take the number and keep one copy", Severity.WARNING)
+        says = f"{number}: servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
+        return _finding(stream, says, Severity.ERROR)
     return _finding(stream, f"{number}: the server refuses the stream", Severity.ERROR)
 
 
