@@ -27,23 +27,31 @@ class Fault:
     furnish: Furnish
     busy: tuple[Furnish, ...] = ()
     since: tuple[int, int] = (2, 10)
+    clustered: bool = False
 
-    def fits(self, version: str) -> bool:
-        """Whether that version has what the fault needs."""
-        return tuple(int(part) for part in version.split(".")[:2]) >= self.since
+    def fits(self, version: str, servers: int) -> bool:
+        """Whether that version and so many servers have what the fault needs."""
+        enough = servers > 1 or not self.clustered
+        return enough and tuple(int(part) for part in version.split(".")[:2]) >= self.since
 
 
-FAULTS: list[Fault] = []
+class Table(list[Fault]):
+    """Faults that fit beside each other on one deployment."""
+
+    def fault(
+        self, code: str, subject: str, *busy: Furnish, since: tuple[int, int] = (2, 10), clustered: bool = False
+    ) -> Callable[[Furnish], Furnish]:
+        """Register a fault; `subject` is below the account."""
+
+        def register(furnish: Furnish) -> Furnish:
+            self.append(Fault(code, f"APP/{subject}", furnish, busy, since, clustered))
+            return furnish
+
+        return register
 
 
-def fault(code: str, subject: str, *busy: Furnish, since: tuple[int, int] = (2, 10)) -> Callable[[Furnish], Furnish]:
-    """Register a fault; `subject` is below the account."""
-
-    def register(furnish: Furnish) -> Furnish:
-        FAULTS.append(Fault(code, f"APP/{subject}", furnish, busy, since))
-        return furnish
-
-    return register
+FAULTS = Table()
+fault = FAULTS.fault
 
 
 def fetches(stream: str, consumer: str, answer: bytes, batch: int = 10, pause_s: float = 0.05) -> Furnish:

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from socket import socket
 from typing import Any, Self
 
 import httpx
@@ -33,13 +34,20 @@ class Landscape:
         self._configs: dict[str, str] = {}
         self._binaries: dict[str, Path] = {}
         self._ports: dict[str, int] = {}
+        self._open: list[socket] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for connection in self._open:
+            connection.close()
         for server in self._servers.values():
             server.kill()
+
+    def keep(self, connection: socket) -> None:
+        """Keep a connection open until the landscape is taken down."""
+        self._open.append(connection)
 
     def port(self, name: str) -> int:
         """The port of that name: a free one, the same at every call."""

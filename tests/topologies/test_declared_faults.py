@@ -13,7 +13,8 @@ from tests.real.outage import Json, said
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import cluster, single
-from tests.topologies.faults import FAULTS, Fault
+from tests.topologies.faults import FAULTS, Fault, Table
+from tests.topologies.faults_of_streams import STREAM_FAULTS
 from tests.topologies.habits import Place
 from tests.topologies.healthy import ended
 from tests.topologies.landscape import Landscape
@@ -40,12 +41,16 @@ async def looked_at(land: Landscape, replicas: int, faults: list[Fault], *option
         await client.close()
 
 
+@pytest.mark.parametrize("table", [FAULTS, STREAM_FAULTS], ids=["first", "second"])
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]]) -> None:
-    faults = [one for one in FAULTS if one.fits(version)]
+def test_every_fault_is_named(
+    tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]], table: Table
+) -> None:
     with Landscape(tmp_path, version) as land:
-        report = asyncio.run(looked_at(land, len(shape(land)), faults, "--samples", "3", "--interval", "3s"))
+        replicas = len(shape(land))
+        faults = [one for one in table if one.fits(version, replicas)]
+        report = asyncio.run(looked_at(land, replicas, faults, "--samples", "3", "--interval", "3s"))
     missed = [one for one in faults if one.subject not in said(report, one.code)]
     assert not missed, "\n".join(f"{one.code} {one.subject}: {named(report, one.subject)}" for one in missed)
 

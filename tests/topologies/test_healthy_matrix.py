@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from tests.topologies.deployments import HUB, cluster, hub, single, sites, super
 from tests.topologies.habits import BOUNDED, HABITS, Habit
 from tests.topologies.healthy import at_work, furnish, look, of_habits
 from tests.topologies.landscape import Landscape, server
+from tests.topologies.mqtt import mqtt_session
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 QUIET_S = 62
@@ -90,30 +89,6 @@ def test_super_cluster_of_three(tmp_path: Path, version: str) -> None:
         habits = of_habits("QUEUE", "INTEREST", "ORIGIN", "KV_plain")
         asyncio.run(furnish(land.url(keys[0]), 1, habits))
         assert look(land.url(*keys, user="sys")) == []
-
-
-def mqtt_session(port: int, subscribe: bool) -> socket.socket:
-    """A device with a persistent session, which subscribes or publishes with QoS 1."""
-    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
-
-    def text(value: str) -> bytes:
-        return struct.pack("!H", len(value)) + value.encode()
-
-    name = "reader" if subscribe else "sensor"
-    hello = text("MQTT") + bytes([4, 0b1100_0000, 0, 60]) + text(name) + text("app") + text("app")
-    connection.sendall(bytes([0x10, len(hello)]) + hello)
-    assert connection.recv(4)[:1] == b"\x20"
-    topic = text("plant/temperature")
-    if subscribe:
-        body = b"\x00\x01" + topic + b"\x01"
-        connection.sendall(bytes([0x82, len(body)]) + body)
-        assert connection.recv(5)[:1] == b"\x90"
-    else:
-        for number in range(1, 21):
-            body = topic + struct.pack("!H", number) + b"21.5"
-            connection.sendall(bytes([0x32, len(body)]) + body)
-            assert connection.recv(4)[:1] == b"\x40"
-    return connection
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,0 +1,348 @@
+"""Faults of servers, links, domains and accounts, a deployment each.
+
+The rule that must name each fault, and the subject of its finding, were declared before the first run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import nats
+
+from tests.deployment import HOUR_NS, add_consumer, add_stream
+from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster
+from tests.topologies.habits import BOUNDED
+from tests.topologies.landscape import (
+    ACCOUNTS,
+    Landscape,
+    gateways,
+    jetstream,
+    leaf_listener,
+    leaf_remotes,
+    routed,
+    server,
+)
+from tests.topologies.mqtt import mqtt_session
+
+Break = Callable[[Landscape], str]
+"""Starts a deployment, breaks it, and returns the login to look with."""
+
+
+@dataclass
+class Broken:
+    """One deployment: the rule and the subject of its finding, how to build it, and more options of `check`."""
+
+    code: str
+    subject: str
+    build: Break
+    options: tuple[str, ...] = ()
+
+
+BROKEN: list[Broken] = []
+KEYS = ["n1", "n2", "n3"]
+
+
+def broken(code: str, subject: str, *options: str) -> Callable[[Break], Break]:
+    """Register a deployment."""
+
+    def register(build: Break) -> Break:
+        BROKEN.append(Broken(code, subject, build, options))
+        return build
+
+    return register
+
+
+def stored(url: str, name: str, messages: int = 10, **config: object) -> None:
+    """A stream with messages."""
+
+    async def store() -> None:
+        client = await nats.connect(url.split(","))
+        try:
+            await add_stream(client, name, **{"subjects": [name.lower()], **BOUNDED, **config})
+            for _ in range(messages):
+                await client.request(name.lower(), b"x" * 100, timeout=10)
+        finally:
+            await client.close()
+
+    asyncio.run(store())
+
+
+def meta_lost(land: Landscape, key: str) -> None:
+    """Wait until that server knows no meta leader."""
+    land.wait_for(lambda: not land.monitor(key, "/jsz")["meta_cluster"].get("leader"), "no meta leader")
+
+
+@broken("JSD803", "n3")
+def jetstream_switched_off_on_one_server(land: Landscape) -> str:
+    keys = cluster(land)
+    land.node("n3").stop()
+    land.start("n3", server("n3", storage=False) + routed(land, "C", "n3", keys))
+    land.wait_for(lambda: len(land.monitor("n1", "/routez")["routes"]) >= 2, "the routes of n1")
+    return land.url("n1", user="sys")
+
+
+@broken("JSD722", "n2")
+def two_servers_of_one_name(land: Landscape) -> str:
+    """Kubernetes templates and copied configurations: the third server has the name of the second."""
+    for key, name in zip(KEYS, ("n1", "n2", "n2"), strict=True):
+        land.start(key, server(name) + routed(land, "C", key, KEYS))
+        time.sleep(3)
+    return land.url(*KEYS, user="sys")
+
+
+@broken("JSD722", "a1")
+def two_servers_of_one_name_in_a_super_cluster(land: Landscape) -> str:
+    members = {"west": ["west1"], "east": ["east1"], "north": ["north1"]}
+    for cluster_name, (key,) in members.items():
+        name = "n1" if cluster_name == "north" else "a1"
+        land.start(
+            key, server(name) + routed(land, cluster_name, key, [key]) + gateways(land, cluster_name, key, members)
+        )
+        time.sleep(3)
+    return land.url("west1", "east1", "north1", user="sys")
+
+
+@broken("JSD710", "cluster")
+def one_server_with_another_system_account(land: Landscape) -> str:
+    for key in KEYS:
+        accounts = ACCOUNTS.replace("system_account: SYS\n", "system_account: OPS\n").replace("SYS:", "OPS:")
+        config = server(key, accounts=accounts if key == "n3" else ACCOUNTS)
+        land.start(key, config + routed(land, "C", key, KEYS))
+    land.wait_meta("n1", "n2", size=2)
+    return land.url(*KEYS, user="sys")
+
+
+@broken("JSD710", "cluster", "--set", "JSD710.roll_out=1s")
+def one_server_that_takes_smaller_messages(land: Landscape) -> str:
+    for key in KEYS:
+        limit = "max_payload: 64KB\n" if key == "n3" else ""
+        land.start(key, server(key) + routed(land, "C", key, KEYS) + limit)
+    land.wait_meta(*KEYS)
+    time.sleep(2)
+    return land.url("n1", user="sys")
+
+
+@broken("JSD706", "cluster")
+def super_cluster_of_two_and_two(land: Landscape) -> str:
+    super_cluster(land, ("west", "east"), size=2)
+    return land.url("west1", user="sys")
+
+
+@broken("JSD717", "west", "--set", "JSD717.start_up=0s")
+def gateway_that_the_other_side_refuses(land: Landscape) -> str:
+    """East lists no gateway, and rejects clusters that it does not list."""
+    members = {"west": ["west1"], "east": ["east1"]}
+    alone = gateways(land, "east", "east1", {"east": ["east1"]}).replace(
+        "{ name", "{ reject_unknown_cluster: true, name", 1
+    )
+    land.start("east1", server("east1") + routed(land, "east", "east1", ["east1"]) + alone)
+    land.start(
+        "west1", server("west1") + routed(land, "west", "west1", ["west1"]) + gateways(land, "west", "west1", members)
+    )
+    time.sleep(5)
+    return land.url("west1", user="sys")
+
+
+@broken("JSD719", "site1", "--set", "JSD719.start_up=0s")
+def leaf_with_a_wrong_password(land: Landscape) -> str:
+    hub(land)
+    remotes = leaf_remotes(land, HUB, ("app",)).replace("app:app@", "app:wrong@")
+    land.start("site1", server("site1", domain="site1") + remotes)
+    time.sleep(3)
+    return land.url("site1", user="sys")
+
+
+@broken("JSD719", "site1", "--set", "JSD719.start_up=0s")
+def leaf_whose_system_account_is_not_connected(land: Landscape) -> str:
+    hub(land)
+    remotes = leaf_remotes(land, HUB).replace("sys:sys@", "sys:wrong@")
+    land.start("site1", server("site1", domain="site1") + remotes)
+    land.wait_leafs("site1", 1)
+    time.sleep(2)
+    return land.url("site1", user="sys")
+
+
+@broken("JSD721", "site2", "--set", "JSD721.start_up=0s")
+def leaf_without_a_domain_below_a_hub_without_one(land: Landscape) -> str:
+    for key in HUB:
+        land.start(key, server(key) + routed(land, "HUB", key, HUB) + leaf_listener(land, key))
+    land.wait_meta(*HUB)
+    land.start("site2", server("site2") + leaf_remotes(land, HUB))
+    land.wait_leafs("site2", 2)
+    return land.url(*HUB, user="sys")
+
+
+@broken("JSD721", "shop/s2", "--set", "JSD721.start_up=0s")
+def two_sites_with_one_domain(land: Landscape) -> str:
+    hub(land)
+    for key in ("s1", "s2"):
+        land.start(key, server(key, domain="shop") + leaf_remotes(land, HUB))
+        land.wait_leafs(key, 2)
+    return land.url(*HUB, user="sys")
+
+
+@broken("JSD607", "APP/FROM_SITE", "--set", "JSD607.warn_silence=10s")
+def mirror_of_a_site_that_lost_its_hub(land: Landscape) -> str:
+    hub(land)
+    (site,) = sites(land, 1)
+    stored(land.url(site), "SALES")
+    source = {"name": "SALES", "external": {"api": f"$JS.{site}.API", "deliver": ""}}
+    stored(land.url(*HUB), "FROM_SITE", 0, subjects=[], sources=[source], num_replicas=3)
+    time.sleep(3)
+    land.node(site).kill()
+    time.sleep(25)
+    return land.url(*HUB, user="sys")
+
+
+@broken("JSD607", "APP/FROM_SITE", "--set", "JSD607.warn_silence=5s")
+def source_in_a_misspelled_domain(land: Landscape) -> str:
+    hub(land)
+    sites(land, 1)
+    source = {"name": "SALES", "external": {"api": "$JS.site01.API", "deliver": ""}}
+    stored(land.url(*HUB), "FROM_SITE", 0, subjects=[], sources=[source], num_replicas=3)
+    time.sleep(8)
+    return land.url(*HUB, user="sys")
+
+
+@broken("JSD607", "APP/FROM_SITE", "--set", "JSD607.warn_silence=5s")
+def source_across_a_leaf_that_may_not_deliver(land: Landscape) -> str:
+    """The leaf's remote denies what the hub's requests to its JetStream need."""
+    hub(land)
+    deny = leaf_remotes(land, HUB, ("app",)).replace("account: APP", 'account: APP, deny_imports: ["$JS.site1.API.>"]')
+    land.start("site1", server("site1", domain="site1") + deny)
+    land.wait_leafs("site1", 1)
+    stored(land.url("site1"), "SALES")
+    source = {"name": "SALES", "external": {"api": "$JS.site1.API", "deliver": ""}}
+    stored(land.url(*HUB), "FROM_SITE", 0, subjects=[], sources=[source], num_replicas=3)
+    time.sleep(8)
+    return land.url(*HUB, user="sys")
+
+
+@broken("JSD607", "SHOP/COPY", "--set", "JSD607.warn_silence=5s")
+def source_of_another_account_that_exports_nothing(land: Landscape) -> str:
+    shop = "  SHOP: { users: [{ user: shop, password: shop }], jetstream: enabled }\n}\n"
+    single(land, accounts=ACCOUNTS.removesuffix("}\n") + shop)
+    stored(land.url(), "SALES")
+    source = {"name": "SALES", "external": {"api": "JS.APP.API", "deliver": "copy.deliver"}}
+    stored(land.url(user="shop"), "COPY", 0, subjects=[], sources=[source])
+    time.sleep(8)
+    return land.url(user="sys")
+
+
+@broken("JSD701", "cluster", "--set", "JSD701.start_up=0s")
+def meta_group_without_its_majority(land: Landscape) -> str:
+    cluster(land)
+    for key in ("n2", "n3"):
+        land.node(key).kill()
+    meta_lost(land, "n1")
+    return land.url("n1", user="sys")
+
+
+@broken("JSD702", "APP/ORDERS")
+def stream_without_its_majority_while_the_meta_group_has_one(land: Landscape) -> str:
+    keys = ["n1", "n2", "n3", "n4", "n5"]
+    for key in keys:
+        tag = "disk" if key in KEYS else "spare"
+        land.start(key, server(key, tags=tag) + routed(land, "C", key, keys))
+    land.wait_meta(*keys)
+    stored(land.url("n4"), "ORDERS", num_replicas=3, placement={"tags": ["disk"]})
+    for key in ("n1", "n2"):
+        land.node(key).kill()
+    time.sleep(15)
+    return land.url("n3", "n4", "n5", user="sys")
+
+
+@broken("JSD703", "n3")
+def suspended_server(land: Landscape) -> str:
+    cluster(land)
+    stored(land.url("n1"), "ORDERS", num_replicas=3)
+    land.signal("n3", signal.SIGSTOP)
+    time.sleep(15)
+    return land.url("n1", "n2", user="sys")
+
+
+@broken("JSD802", "n1")
+def server_whose_storage_is_reserved(land: Landscape) -> str:
+    small = jetstream(limits="max_memory_store: 64M, max_file_store: 40M")
+    land.start("n1", server("n1", storage=False) + small)
+    stored(land.url(), "ORDERS", max_bytes=38 << 20)
+    return land.url(user="sys")
+
+
+@broken("JSD802", "APP")
+def account_whose_storage_is_used_up(land: Landscape) -> str:
+    single(land, accounts=ACCOUNTS.replace("jetstream: enabled", "jetstream: { max_file: 1M, max_mem: 1M }"))
+    stored(land.url(), "ORDERS", 7000, max_bytes=-1)
+    return land.url(user="sys")
+
+
+@broken("JSD824", "APP")
+def account_at_its_limit_of_consumers(land: Landscape) -> str:
+    async def consumers() -> None:
+        client = await nats.connect(land.url())
+        for number in range(10):
+            await add_consumer(client, "ORDERS", f"c{number}")
+        await client.close()
+
+    single(land, accounts=ACCOUNTS.replace("jetstream: enabled", "jetstream: { max_consumers: 10 }"))
+    stored(land.url(), "ORDERS")
+    asyncio.run(consumers())
+    return land.url()
+
+
+@broken("JSD723", "APP/ORDERS")
+def stream_on_servers_that_lost_the_tag_of_its_placement(land: Landscape) -> str:
+    """A stream stays where it is, and its next move or a lost server finds no peer."""
+    for key in KEYS:
+        land.start(key, server(key, tags="ssd") + routed(land, "C", key, KEYS))
+    land.wait_meta(*KEYS)
+    stored(land.url("n1"), "ORDERS", num_replicas=3, placement={"tags": ["ssd"]})
+    for key in KEYS:
+        land.node(key).stop()
+        land.start(key, server(key, tags="hdd") + routed(land, "C", key, KEYS))
+        land.wait_meta(*KEYS)
+    return land.url("n1", user="sys")
+
+
+@broken("JSD709", "cluster", "--set", "JSD709.roll_out=1s")
+def upgrade_that_stopped_half_way(land: Landscape) -> str:
+    other = "2.12.8" if land.version != "2.12.8" else "2.15.1"
+    for key in KEYS:
+        land.start(key, server(key) + routed(land, "C", key, KEYS), other if key == "n3" else "")
+    land.wait_meta(*KEYS)
+    time.sleep(2)
+    return land.url("n1", user="sys")
+
+
+@broken("JSD616", "APP/DEVICES", "--set", "JSD616.many=2000")
+def stream_with_thousands_of_consumers(land: Landscape) -> str:
+    async def devices() -> None:
+        client = await nats.connect(land.url())
+        for start in range(0, 2100, 100):
+            await asyncio.gather(
+                *(
+                    add_consumer(client, "DEVICES", f"d{number}", inactive_threshold=24 * HOUR_NS)
+                    for number in range(start, start + 100)
+                )
+            )
+        await client.close()
+
+    single(land)
+    stored(land.url(), "DEVICES")
+    asyncio.run(devices())
+    return land.url(user="sys")
+
+
+@broken("JSD403", "APP/$MQTT_msgs")
+def mqtt_device_that_acknowledges_nothing(land: Landscape) -> str:
+    """Connected with a session of QoS 1, at its `max_ack_pending`."""
+    port = land.port("mqtt")
+    single(land, f'mqtt {{ listen: "127.0.0.1:{port}", max_ack_pending: 10, ack_wait: "300s" }}\n')
+    land.keep(mqtt_session(port, subscribe=True))
+    land.keep(mqtt_session(port, subscribe=False))
+    time.sleep(2)
+    return land.url(user="sys")

@@ -1,0 +1,30 @@
+"""An MQTT client of the few packets that the tests need."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+
+def mqtt_session(port: int, subscribe: bool) -> socket.socket:
+    """A device with a persistent session, which subscribes or publishes with QoS 1."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+
+    def text(value: str) -> bytes:
+        return struct.pack("!H", len(value)) + value.encode()
+
+    name = "reader" if subscribe else "sensor"
+    hello = text("MQTT") + bytes([4, 0b1100_0000, 0, 60]) + text(name) + text("app") + text("app")
+    connection.sendall(bytes([0x10, len(hello)]) + hello)
+    assert connection.recv(4)[:1] == b"\x20"
+    topic = text("plant/temperature")
+    if subscribe:
+        body = b"\x00\x01" + topic + b"\x01"
+        connection.sendall(bytes([0x82, len(body)]) + body)
+        assert connection.recv(5)[:1] == b"\x90"
+    else:
+        for number in range(1, 21):
+            body = topic + struct.pack("!H", number) + b"21.5"
+            connection.sendall(bytes([0x32, len(body)]) + body)
+            assert connection.recv(4)[:1] == b"\x40"
+    return connection
