@@ -20,8 +20,9 @@ GIB = 1 << 30
 Json = dict[str, Any]
 
 
-_NOT_READY = (10059, 10008, 10014, 10005, 10049)
-"""Stream not found, no leader, consumer not found, no suitable peers, no store."""
+_NOT_READY = (10059, 10008, 10014, 10005, 10049, 10039)
+"""Stream not found, no leader, consumer not found, no suitable peers, no store; in operator mode, an account that the
+meta leader has not loaded yet."""
 _EXISTS = (10058, 10148)
 """The name of the stream or of the consumer is in use. Seen again when the first reply was lost: the server has then
 added its defaults to the configuration that it compares with ours."""

@@ -100,6 +100,18 @@ class SlowConsumers(msgspec.Struct, frozen=True, gc=False):
     leafs: int = 0
 
 
+class JetStreamDefaults(msgspec.Struct, frozen=True, gc=False):
+    """Limits that a server has for streams that state none (2.15). `default_max_consumers`: of one stream; 0: none."""
+
+    default_max_consumers: int = 0
+
+
+class JetStreamVarz(msgspec.Struct, frozen=True, gc=False):
+    """The part of a server's variables about JetStream that `jsz` lacks."""
+
+    limits: JetStreamDefaults | None = None
+
+
 class Varz(msgspec.Struct, frozen=True):
     """General variables of one server. `cpu`: percent of one core; `gomaxprocs`: cores it may use; `gomemlimit`:
     bytes of memory it tries to stay below. 0: not told, or no limit.
@@ -136,6 +148,7 @@ class Varz(msgspec.Struct, frozen=True):
     leaf: ListenerOptions | None = None
     mqtt: ListenerOptions | None = None
     websocket: ListenerOptions | None = None
+    jetstream: JetStreamVarz | None = None
     max_pending: int = 0
     max_control_line: int = 0
     ping_interval_ns: int = msgspec.field(name="ping_interval", default=0)
@@ -165,8 +178,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read of one server; parts are None when that endpoint was not read. `at` is the server's clock.
 
     `name` is unique among the servers of a run: of two with the same configured name, the one outside the main domain
-    has its domain added. `domain` labels the JetStream that it shares with others, uniquely: its configured domain,
-    empty for the only one without a name, else with its cluster or server added.
+    has its domain added, and two of one domain have the start of their ids added. `domain` labels the JetStream that
+    it shares with others, uniquely: its configured domain, empty for the only one without a name, else with its
+    cluster or server added.
     """
 
     name: str
@@ -183,6 +197,11 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     def subject(self) -> Subject:
         """This server as the subject of a finding."""
         return Subject(kind="server", name=self.name)
+
+    @property
+    def shares_its_name(self) -> bool:
+        """Whether another server of its domain has its configured name: lists of members then mean either (JSD722)."""
+        return self.varz is not None and self.name.startswith(f"{self.varz.server_name}#")
 
     @property
     def meta(self) -> MetaGroup | None:

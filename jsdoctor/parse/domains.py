@@ -15,6 +15,9 @@ from jsdoctor.model.server import MetaGroup
 from jsdoctor.parse.peers import peer_id
 from jsdoctor.parse.replies import ServerIdentity
 
+_ID_LENGTH = 6
+"""So much of a server id tells two servers of one name apart."""
+
 
 class AnsweringServer(msgspec.Struct, frozen=True):
     """A server that answered: its configured names, and the meta group as it sees it (None outside of any)."""
@@ -69,7 +72,20 @@ def domains_of(speakers: Sequence[AnsweringServer], known_twins: set[str]) -> Do
     counts = Counter(speaker.name for speaker in speakers)
     known_twins |= {name for name, count in counts.items() if count > 1}
     names = {s.key: f"{s.name}@{by_key[s.key]}" for s in speakers if s.name in known_twins and by_key[s.key]}
-    return Domains(by_key, names)
+    return Domains(by_key, names | _twins_of_one_domain(speakers, by_key))
+
+
+def _twins_of_one_domain(speakers: Sequence[AnsweringServer], labels: Mapping[str, str]) -> dict[str, str]:
+    """Names with ids for servers that one domain has twice.
+
+    A server that restarts within a sample has two ids as well, one of which did not report its JetStream.
+    """
+    alike = Counter((s.name, labels[s.key]) for s in speakers if s.has_jetstream)
+    return {
+        s.key: f"{s.name}#{s.key[:_ID_LENGTH]}{'@' if labels[s.key] else ''}{labels[s.key]}"
+        for s in speakers
+        if s.has_jetstream and alike[s.name, labels[s.key]] > 1
+    }
 
 
 def speaker(

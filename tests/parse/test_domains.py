@@ -75,3 +75,20 @@ def test_a_name_once_told_from_another_stays_so_when_the_other_is_gone() -> None
     hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "east")
     domains_of([*hub, other], twins)
     assert domains_of(hub, twins).names == {"HUB-n1": "n1@hub"}
+
+
+def test_two_servers_of_one_name_in_one_cluster_have_their_ids_added() -> None:
+    twins = [member(key, "n2", "C", "hub", "n1", "n2") for key in ("NC5MJRAAA", "NBWAQBAAA")]
+    found = domains_of([*group("C", "hub", "n1"), *twins], set())
+    assert [found.names.get(s.key) for s in twins] == ["n2#NC5MJR@hub", "n2#NBWAQB@hub"]
+    assert found.renamed("C-n1") == {"n2#NC5MJR": "n2#NC5MJR@hub", "n2#NBWAQB": "n2#NBWAQB@hub"}
+    unnamed = [member(key, "n2", "C", "", "n1", "n2") for key in ("NC5MJRAAA", "NBWAQBAAA")]
+    assert list(domains_of(unnamed, set()).names.values()) == ["n2#NC5MJR", "n2#NBWAQB"]
+
+
+def test_a_restart_within_a_sample_makes_no_second_server() -> None:
+    before, after = (
+        member("OLDOLD", "n2", "C", "", "n1", "n2"),
+        AnsweringServer("NEWNEW", "n2", "C", has_jetstream=False),
+    )
+    assert domains_of([*group("C", "", "n1", "n3"), before, after], set()).names == {}

@@ -145,11 +145,19 @@ async def worker_that_crashes_on_messages_with_one_attempt(place: Place) -> None
     await place.publish("f_once", 50)
 
 
-@fault("JSD206", "F_EXPIRES/slow", fetches("F_EXPIRES", "slow", b"+ACK", batch=1, pause_s=0.5))
+async def expire_steadily(place: Place) -> None:
+    """Ten messages a second, of which the worker reads two."""
+    while True:
+        await place.publish("f_expires", 1)
+        await asyncio.sleep(0.1)
+
+
+@fault("JSD206", "F_EXPIRES/slow", fetches("F_EXPIRES", "slow", b"+ACK", batch=1, pause_s=0.5), expire_steadily)
 async def backlog_that_expires_before_it_is_read(place: Place) -> None:
-    await place.stream("F_EXPIRES", max_age=20 * SECOND_NS, duplicate_window=10 * SECOND_NS)
+    """It goes on: a worker that has come to the end of an expired stream shows no trace of what it missed."""
+    await place.stream("F_EXPIRES", max_age=10 * SECOND_NS, duplicate_window=10 * SECOND_NS)
     await add_consumer(place.client, "F_EXPIRES", "slow")
-    await place.publish("f_expires", 1500)
+    await place.publish("f_expires", 200)
 
 
 @fault("JSD404", "F_PINNED/one", since=(2, 11))
@@ -281,6 +289,7 @@ async def stream_past_the_threshold_in_its_metadata(place: Place) -> None:
 async def mirror_that_is_full_and_takes_no_more(place: Place) -> None:
     await place.stream("F_BLOCKEDORIGIN")
     await place.publish("f_blockedorigin", 50)
-    await place.stream("F_BLOCKED", mirror={"name": "F_BLOCKEDORIGIN"}, max_msgs=10, discard="new")
+    # A replicated mirror of 2.15.1 goes past its limit: with it, nothing is missing.
+    await place.stream("F_BLOCKED", mirror={"name": "F_BLOCKEDORIGIN"}, max_msgs=10, discard="new", num_replicas=1)
     await asyncio.sleep(1)
     await place.publish("f_blockedorigin", 50)

@@ -16,7 +16,7 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig
-from nats.js.errors import NotFoundError
+from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 
@@ -59,7 +59,8 @@ class Place:
         """A worker that fetches and acknowledges until it is cancelled."""
         subscription = await self.client.jetstream().pull_subscribe_bind(consumer, stream)
         while True:
-            with contextlib.suppress(TimeoutError, nats.errors.TimeoutError):
+            # While a stream changes its replicas, requests time out or find no leader; clients try again.
+            with contextlib.suppress(TimeoutError, nats.errors.TimeoutError, ServiceUnavailableError):
                 for message in await subscription.fetch(10, timeout=1):
                     await message.ack()
             await asyncio.sleep(pause_s)
@@ -67,7 +68,8 @@ class Place:
     async def keep_publishing(self, subject: str, pause_s: float = 0.02) -> None:
         """A steady publisher until it is cancelled."""
         while True:
-            await self.publish(subject, 1)
+            with contextlib.suppress(TimeoutError, nats.errors.TimeoutError):
+                await self.publish(subject, 1)
             await asyncio.sleep(pause_s)
 
 

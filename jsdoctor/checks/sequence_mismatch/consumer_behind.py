@@ -8,7 +8,10 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.snapshot import Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
+
+_SKIPPING = ("last", "last_per_subject")
+"""Policies with which a consumer starts in the middle, and leaves messages out by design."""
 
 
 @check("sequence_mismatch.consumer_behind")
@@ -16,6 +19,7 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
     """The consumer's newest position against where the stream began in the oldest sample.
 
     Read that way, a consumer that keeps up is never behind, however short the stream and however fast it turns over.
+    One that reads on while messages are removed in front of it has advanced by more sequences than it was delivered.
     A purge moves the positions of consumers, so that it does not show here (server: consumer.go purge).
     """
     for history in trend.consumers():
@@ -24,7 +28,8 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
         consumer = history.last
         next_seq = consumer.delivered.stream_seq + 1
         if next_seq >= history.streams[0].state.first_seq:
-            yield passed(consumer.subject)
+            missed = _passed_over(history)
+            yield _going_on(history, missed) if missed else passed(consumer.subject)
         elif not consumer.config.filters:
             yield _proven(history, history.stream.state.first_seq - next_seq)
         elif history.stream.config.retention == "limits" and _stuck(history):
@@ -43,6 +48,34 @@ def _stuck(history: ConsumerHistory) -> bool:
     """Something waits, did so before, and nothing was delivered in between: the gap is not just a quiet filter."""
     first, last = history.first, history.last
     return bool(first.num_pending and last.num_pending) and first.delivered.stream_seq == last.delivered.stream_seq
+
+
+def _passed_over(history: ConsumerHistory) -> int:
+    """At least how many messages between two positions of a consumer at work were removed and not delivered to it.
+
+    Every sequence of the stream was stored (no message was deleted by itself), and the stream still holds one from
+    before the first sample: it was not purged in between. A redelivery counts as a delivery, so the number is low.
+    """
+    first, last, stream = history.first, history.last, history.stream
+    config, oldest = last.config, stream.state.first_ts
+    if config.filters or config.deliver_policy in _SKIPPING or stream.config.retention != "limits":
+        return 0
+    if any(reading.state.num_deleted for reading in history.streams) or first.delivered.consumer_seq == 0:
+        return 0
+    if stream.state.messages == 0 or oldest is None or oldest > history.streams[0].at:
+        return 0
+    removed = stream.state.first_seq - first.delivered.stream_seq - 1
+    advanced = last.delivered.stream_seq - first.delivered.stream_seq
+    return max(min(removed, advanced - (last.delivered.consumer_seq - first.delivered.consumer_seq)), 0)
+
+
+def _going_on(history: ConsumerHistory, missed: int) -> Finding:
+    return _finding(
+        history,
+        f"{counted(missed, 'message')} left the stream before this consumer got them, within"
+        f" {span(int(history.elapsed_s * 1e9))}: it reads on, more slowly than messages are removed in front of it",
+        missed,
+    )
 
 
 def _proven(history: ConsumerHistory, missed: int) -> Finding:

@@ -53,7 +53,11 @@ def _outside(servers: Servers) -> set[str]:
             known = leader.meta.replicas if leader and leader.meta else ()
             if not leader or any(peer.name.startswith(UNKNOWN_NAME) for peer in known):
                 return set()
-            strangers = {server.name for server in look} - {leader.name} - {peer.name for peer in known}
+            strangers = (
+                {server.name for server in look if not server.shares_its_name}
+                - {leader.name}
+                - {peer.name for peer in known}
+            )
             found = strangers if number == 0 else found & strangers
     return found
 

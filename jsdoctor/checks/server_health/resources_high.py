@@ -29,7 +29,8 @@ def resources_high(
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
             continue
         history = histories.get(server.name)
-        readings = [r for r in (history.readings if history else (server,)) if r.server_id == server.server_id]
+        told = history.readings if history else ()
+        readings = [reading for reading in told if reading.server_id == server.server_id] or [server]
         found = [
             *_processor(server, readings, params),
             *_memory(server, readings, params),

@@ -57,12 +57,12 @@ def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
     return tuple(found)
 
 
-def consumer_fill(stream: Stream) -> StreamLimitUse | None:
-    """The stream against `max_consumers`, where it has one."""
+def consumer_fill(stream: Stream, default_limit: int = 0) -> StreamLimitUse | None:
+    """The stream against `max_consumers`, else against its server's default; None where it has neither."""
     used, limit = stream.state.consumer_count, stream.config.max_consumers
-    if limit <= 0:
-        return None
-    return StreamLimitUse("consumers", used, limit, "state.consumer_count", "config.max_consumers", used >= limit)
+    path = "config.max_consumers" if limit > 0 else "limits.default_max_consumers"
+    limit = limit if limit > 0 else default_limit
+    return StreamLimitUse("consumers", used, limit, "state.consumer_count", path, used >= limit) if limit > 0 else None
 
 
 def refuses_when_full(stream: Stream) -> bool:

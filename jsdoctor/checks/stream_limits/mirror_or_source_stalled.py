@@ -8,6 +8,7 @@ import msgspec
 
 from jsdoctor.checks.monitor_metadata import own_duration_ns
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.origin_filters import filters_without_subjects, sizes_below_origin
 from jsdoctor.checks.stream_limits.origins import (
     NO_SUCH_STREAM,
     Deployment,
@@ -87,6 +88,8 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
         stall = _of_origin(stream, origin, history, deployment, params)
         if stall:
             yield stall
+    for name, text in (*filters_without_subjects(stream, deployment), *sizes_below_origin(stream, deployment)):
+        yield Stall(text, Severity.WARNING, name)
     if surplus(stream):
         text = (
             f"it holds {stream.state.messages:,} messages in {stream.state.last_seq - stream.state.first_seq + 1:,}"

@@ -16,21 +16,25 @@ from jsdoctor.checks.stream_limits.limits import (
 )
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
+from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import span
 
 
 @check("stream_limits.near_limit")
-def near_limit(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+def near_limit(
+    snapshots: SnapshotSeries, trend: Trend | None, servers: Servers | None, params: Params
+) -> Iterator[Finding]:
     """A ring buffer (limits retention, discard old) is meant to be full: its messages and bytes are not judged.
 
     Streams that refuse messages already belong to JSD603.
     """
     warn_at, fail_at = params.number("warn_fraction"), params.number("max_fraction")
     min_consumers, readings = params.integer("min_consumers"), histories(trend)
+    defaults = _default_max_consumers(servers)
     for stream in snapshots.last.led_streams():
-        fills = _judged(stream, min_consumers)
+        fills = _judged(stream, min_consumers, defaults.get(stream.answered_by, 0))
         if not fills or (refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))):
             continue
         worst = max(fills, key=lambda fill: fill.share)
@@ -55,12 +59,21 @@ def near_limit(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -
         )
 
 
-def _judged(stream: Stream, min_consumers: int) -> list[StreamLimitUse]:
+def _default_max_consumers(servers: Servers | None) -> dict[str, int]:
+    """By server: how many consumers a stream without a limit of its own may have. 1,000 in 2.15; older ones: no limit."""
+    found = {}
+    for server in servers.servers if servers else ():
+        limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
+        found[server.name] = limits.default_max_consumers if limits else 0
+    return found
+
+
+def _judged(stream: Stream, min_consumers: int, default_consumers: int) -> list[StreamLimitUse]:
     if stream.config.sealed:
         return []
     matters = refuses_when_full(stream) or stream.config.retention != "limits"
     fills = list(storage_fills(stream)) if matters else []
-    consumers = consumer_fill(stream)
+    consumers = consumer_fill(stream, default_consumers)
     # A small max_consumers is the exact number somebody wants; reaching it is the normal state.
     if consumers and consumers.limit >= min_consumers:
         fills.append(consumers)
