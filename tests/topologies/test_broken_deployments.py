@@ -19,7 +19,12 @@ pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("to
 
 
 CASES = [
-    pytest.param(version, one, id=f"{version}-{one.build.__name__}")
+    pytest.param(
+        version,
+        one,
+        id=f"{version}-{one.build.__name__}",
+        marks=pytest.mark.xfail(reason=one.missed, strict=True) if one.missed else (),
+    )
     for version in VERSIONS
     for one in BROKEN
     if one.fits(version)

@@ -60,7 +60,7 @@ def near_limit(
 
 
 def _default_max_consumers(servers: Servers | None) -> dict[str, int]:
-    """By server: how many consumers a stream without a limit of its own may have. 1,000 in 2.15; older ones: no limit."""
+    """By server: how many consumers a stream without a limit may have. 2.15 has a default, older versions none."""
     found = {}
     for server in servers.servers if servers else ():
         limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
