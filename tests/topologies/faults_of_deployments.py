@@ -116,9 +116,13 @@ def two_servers_of_one_name_in_a_super_cluster(land: Landscape) -> str:
     return land.url("north1", user="sys")
 
 
-@broken("JSD701", "cluster", "--set", "JSD701.start_up=0s")
+@broken(
+    "JSD710",
+    "cluster",
+    missed="the server does not respond, and only the consequence is named: JSD701 from 2.12 on, JSD706 with 2.10",
+)
 def one_server_with_another_system_account(land: Landscape) -> str:
-    """Each side closes the routes of the other again and again. Declared first: JSD710, with a meta leader."""
+    """Each side closes the routes of the other again and again."""
     for key in KEYS:
         accounts = ACCOUNTS.replace("system_account: SYS\n", "system_account: OPS\n").replace("SYS:", "OPS:")
         config = server(key, accounts=accounts if key == "n3" else ACCOUNTS)
