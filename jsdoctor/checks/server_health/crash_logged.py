@@ -13,9 +13,14 @@ from jsdoctor.model.log import LogEvidence
 
 @check("server_health.crash_logged")
 def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A stack alone is no crash: /stacksz shows the same functions. A panic within a log is told with its process."""
+    """A stack alone is no crash: /stacksz shows the same functions. A panic within a log is told with its process.
+
+    Log viewers join the lines of a stack to one, which begins with the panic itself.
+    """
     crashed = any(run.panic for run in logs.runs) and not logs.has_server_logs
     for burst in bursts(logs, "server-panic-frame", subjects=by_server, calm=False) if crashed else ():
+        yield finding_of(burst, f"nats-server crashed in {_frame(burst)}", Severity.ERROR)
+    for burst in bursts(logs, "server-panic-line", subjects=by_server, calm=False) if not logs.has_server_logs else ():
         yield finding_of(burst, f"nats-server crashed in {_frame(burst)}", Severity.ERROR)
     for burst in bursts(logs, "monitoring-panic", subjects=by_server, calm=False):
         yield finding_of(
@@ -25,4 +30,5 @@ def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 def _frame(burst: Burst) -> str:
     """The function that is named first: the one that crashed."""
-    return next((frame for one in burst.found if (frame := one.value("frame"))), "one of its functions")
+    frames = (dict(line.fields).get("frame") for one in burst.found for line in one.exemplars)
+    return next((frame.removeprefix("github.com/nats-io/nats-server/") for frame in frames if frame), "some function")
