@@ -434,3 +434,53 @@ async def devices_that_are_away(place: Place) -> None:
         )
     for number in range(20):
         await place.publish(f"sessions.{number}", 1)
+
+
+async def roll_up(place: Place) -> None:
+    """Each message replaces everything before it."""
+    while True:
+        with contextlib.suppress(TimeoutError, nats.errors.TimeoutError):
+            await place.publish("snapshots.x", 1, **{"Nats-Rollup": "all"})
+        await asyncio.sleep(0.1)
+
+
+@habit("SNAPSHOTS", roll_up, works("SNAPSHOTS", "reader"))
+async def snapshots_that_replace_all_before_them(place: Place) -> None:
+    await place.stream("SNAPSHOTS", allow_rollup_hdrs=True)
+    await add_consumer(place.client, "SNAPSHOTS", "reader")
+
+
+async def delete_what_was_stored(place: Place) -> None:
+    """Single messages are erased, as data protection requires, before and after they are read."""
+    while True:
+        await place.publish("erased.x", 3)
+        state = (await api(place.client, "STREAM.INFO.ERASED"))["state"]
+        with contextlib.suppress(AssertionError):
+            await api(place.client, "STREAM.MSG.DELETE.ERASED", {"seq": state["last_seq"] - 1})
+        await asyncio.sleep(0.2)
+
+
+@habit("ERASED", delete_what_was_stored, works("ERASED", "reader"))
+async def messages_that_are_deleted_one_by_one(place: Place) -> None:
+    await place.stream("ERASED", max_msgs=100)
+    await add_consumer(place.client, "ERASED", "reader")
+
+
+@habit("LATEST", works("LATEST", "board"), publishes("latest.a"), publishes("latest.b"))
+async def board_of_the_newest_values(place: Place) -> None:
+    """It starts with the newest message of each subject, and the others are removed without a delivery."""
+    await place.stream("LATEST", max_msgs=100)
+    await place.publish("latest.a", 60)
+    await place.publish("latest.b", 60)
+    await add_consumer(place.client, "LATEST", "board", deliver_policy="last_per_subject", filter_subject="latest.>")
+
+
+@habit("PARTIAL", publishes("partial.paid"))
+async def copies_of_a_part(place: Place) -> None:
+    """One of a subject that has no message yet, one with transforms, and one that takes larger messages."""
+    await place.stream("PARTIAL")
+    await place.publish("partial.paid", 5)
+    await place.stream("PARTIALREFUNDS", mirror={"name": "PARTIAL", "filter_subject": "partial.refunded"})
+    transforms = [{"src": "partial.paid", "dest": "copied.paid"}]
+    await place.stream("PARTIALRENAMED", sources=[{"name": "PARTIAL", "subject_transforms": transforms}])
+    await place.stream("PARTIALWIDE", mirror={"name": "PARTIAL"}, max_msg_size=2 << 20)

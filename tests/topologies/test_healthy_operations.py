@@ -29,7 +29,7 @@ DAY_S = 86_400.0
 ROLL_OUT_S = 120
 _WORKERS = (
     *(("QUEUE", "workers"), ("PARTS", "even"), ("PARTS", "odd"), ("INTEREST", "a"), ("INTEREST", "b")),
-    *(("RING", "reader"), ("RETRY", "careful")),
+    *(("RING", "reader"), ("RETRY", "careful"), ("SNAPSHOTS", "reader"), ("ERASED", "reader"), ("LATEST", "board")),
 )
 _NOT_AT_REST = ("CHURN", "SESSIONS", "NIGHTLY", "MINUTE", "PAUSED", "PRIORITY", "PINNED", "CACHE")
 """Habits that leave work behind when their clients stop, and one whose timer does not follow a clock that jumps."""
