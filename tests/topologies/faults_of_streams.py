@@ -110,9 +110,12 @@ async def source_whose_transform_takes_none_of_its_origin(place: Place) -> None:
 
 @fault("JSD607", "F_NARROW", publishes("f_wide.x", size=1000))
 async def mirror_that_takes_smaller_messages_than_its_origin(place: Place) -> None:
-    """The server refuses to create such a mirror, and lets the origin be changed later."""
+    """The server refuses to create such a mirror, and lets the origin be changed later.
+
+    With three replicas in 2.10.26 it is without a leader in some samples, and not judged then.
+    """
     await place.stream("F_WIDE", max_msg_size=200)
-    await place.stream("F_NARROW", mirror={"name": "F_WIDE"}, max_msg_size=200)
+    await place.stream("F_NARROW", mirror={"name": "F_WIDE"}, max_msg_size=200, num_replicas=1)
     info = await api(place.client, "STREAM.INFO.F_WIDE")
     await api(place.client, "STREAM.UPDATE.F_WIDE", {**info["config"], "max_msg_size": 1 << 20})
 
