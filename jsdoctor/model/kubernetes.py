@@ -83,7 +83,13 @@ class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of it as evidence."""
-        return Observation(source=f"namespace {self.namespace}", path=path, value=value, at=self.at)
+        source = f"namespace {self.namespace}" if self.namespace else "kubectl"
+        return Observation(source=source, path=path, value=value, at=self.at)
+
+    @property
+    def remedy(self) -> dict[str, str]:
+        """What `server.inspect_pod` needs. Output of kubectl that was pasted may not name the namespace."""
+        return {"namespace": self.namespace} if self.namespace else {}
 
     def groups(self) -> Mapping[str, tuple[ServerPod, ...]]:
         """The pods that are not being deleted, by the StatefulSet that owns them."""

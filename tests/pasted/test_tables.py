@@ -12,6 +12,7 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
 from jsdoctor.parse.pasted.kinds import pasted_replies
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables
+from tests.evidence import FIXTURES
 from tests.pasted.test_paste import PASTED, faults, judged, passed
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -87,10 +88,19 @@ def test_errors_of_the_health_report_belong_to_the_server_above_them() -> None:
 @pytest.mark.parametrize(
     ("text", "what", "words"),
     [
-        (PODS, "the pods of kubectl", "nats-1 is CrashLoopBackOff, 1/2 ready, restarted 12 times"),
+        (
+            PODS.replace("nats", "app"),
+            "the pods of kubectl",
+            "app-1 is CrashLoopBackOff, 1/2 ready, restarted",
+        ),
+        (
+            "\n".join(PODS.replace("0   ", "3   ").splitlines()[:2]),
+            "the pods of kubectl",
+            "nats-3 is restarted 3 times",
+        ),
         (CLAIMS, "the volume claims of kubectl", "nats-js-nats-1 is Pending"),
         (EVENTS, "the events of kubectl", "pod/nats-1: Unhealthy"),
-        (PODS.splitlines()[0] + "\n" + PODS.splitlines()[1], "the pods of kubectl", "all are ready"),
+        (PODS.replace("nats", "app").rpartition("app")[0], "the pods of kubectl", "all are ready"),
         (
             "CRITICAL JetStream Crit:1 unhealthy streams | memory=0B memory_pct=0%;75;90\n",
             "the result of nats server check for JetStream",
@@ -173,3 +183,31 @@ def test_a_column_that_a_version_does_not_have_is_an_empty_cell() -> None:
                 drawn = [f"| {table.title} |", f"| {' | '.join(kept)} |"]
                 drawn += [f"| {' | '.join(row[name] for name in kept)} |" for row in table.rows]
                 replies("\n".join(drawn))
+
+
+@pytest.mark.parametrize("dress", ["{}", "> {}"])
+def test_server_pods_of_a_table_are_facts(dress: str) -> None:
+    (found,) = pasted_replies("\n".join(dress.format(line) for line in PODS.splitlines()), AT)
+    assert isinstance(found, RecognisedDocument)
+    assert [(pod["name"], pod["container"].get("waiting", "")) for pod in found.value["pods"]] == [
+        ("nats-0", ""),
+        ("nats-1", "CrashLoopBackOff"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_server"),
+    [
+        *(("nats-0", True), ("prod-nats-2", True), ("nats-js-1", True), ("nats", True)),
+        *(("nats-box-0", False), ("my-nats-exporter-0", False), ("signats-0", False), ("nats-6c9f-x2z", False)),
+    ],
+)
+def test_which_pods_of_a_table_are_servers(name: str, is_server: bool) -> None:
+    table = f"NAME   READY   STATUS   RESTARTS   AGE\n{name}   1/1     Running   0   5d\n"
+    assert any(isinstance(one, RecognisedDocument) for one in pasted_replies(table, AT)) == is_server
+
+
+def test_server_pods_of_kubectl_get_json() -> None:
+    (found,) = replies((FIXTURES / "kubernetes" / "pods.json").read_text())
+    assert [pod["name"] for pod in found.value["pods"]] == ["n1", "n2", "n3", "n4"]
+    assert found.value["namespace"] == "nats"

@@ -41,7 +41,7 @@ def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
             threshold=len(pods) // 2,
             unit="count",
             evidence=(kubernetes.observed("pods.node", node),),
-            remedy={"namespace": kubernetes.namespace},
+            remedy={**kubernetes.remedy},
         )
 
 
@@ -72,7 +72,7 @@ def _budget_of(facts: KubernetesFacts, owner: str, pods: tuple[ServerPod, ...]) 
             threshold=borne,
             unit="count",
             evidence=(facts.observed("budgets", 0),),
-            remedy={"namespace": facts.namespace},
+            remedy={**facts.remedy},
         )
     limits = [(budget, allowed) for budget in own if (allowed := budget.allowed_at_once()) is not None]
     if not limits:
@@ -88,7 +88,7 @@ def _budget_of(facts: KubernetesFacts, owner: str, pods: tuple[ServerPod, ...]) 
         threshold=borne,
         unit="count",
         evidence=(facts.observed("budgets", _limit(budget)),),
-        remedy={"namespace": facts.namespace},
+        remedy={**facts.remedy},
     )
 
 

@@ -28,7 +28,7 @@ def volume_claims_bound(kubernetes: KubernetesFacts) -> Iterator[Finding]:
                     severity=None if phase != "Pending" or pod.unscheduled else Severity.WARNING,
                     message=f"its PersistentVolumeClaim {name}{of_class} {what}: the server has no store",
                     evidence=(kubernetes.observed(f"claims.{name}.phase", phase),),
-                    remedy={"namespace": kubernetes.namespace},
+                    remedy={**kubernetes.remedy},
                 )
             else:
                 yield passed(pod.subject)

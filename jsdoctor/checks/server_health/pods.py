@@ -32,20 +32,22 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
     server, place = pod.container, f"pods[{number}]"
     if pod.unscheduled:
         message = f"its pod has no node: {pod.unscheduled}"
-        return _finding(pod, facts.observed(f"{place}.unscheduled", pod.unscheduled), message)
+        return _finding(facts, pod, facts.observed(f"{place}.unscheduled", pod.unscheduled), message)
     if server.waiting and server.waiting not in ("ContainerCreating", "PodInitializing"):
         why = _REASONS.get(server.waiting, "its container waits")
         ended = f"; the run before ended with {_end(pod)}" if server.ended else ""
         message = f"it does not run: {server.waiting}, {why}{ended}, restarted {server.restarts} times"
-        return _finding(pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
+        return _finding(facts, pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
     lately = server.ended_at is not None and facts.at - server.ended_at <= recent
     if lately and server.ended == "OOMKilled":
         message = f"Kubernetes ended it at {_at(pod)}: OOMKilled, {_REASONS['OOMKilled']}"
-        return _finding(pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}; {_restarts(pod)}")
+        return _finding(
+            facts, pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}; {_restarts(pod)}"
+        )
     if lately and server.exit_code:
         message = f"its server ended at {_at(pod)} with {_end(pod)}; {_restarts(pod)}"
         seen = facts.observed(f"{place}.container.ended", server.ended)
-        return _finding(pod, seen, message, Severity.WARNING)
+        return _finding(facts, pod, seen, message, Severity.WARNING)
     return passed(pod.subject)
 
 
@@ -61,7 +63,9 @@ def _end(pod: ServerPod) -> str:
     return f"{pod.container.ended or 'no reason'} (exit code {pod.container.exit_code})"
 
 
-def _finding(pod: ServerPod, seen: Observation, message: str, severity: Severity | None = None) -> Finding:
+def _finding(
+    facts: KubernetesFacts, pod: ServerPod, seen: Observation, message: str, severity: Severity | None = None
+) -> Finding:
     return Finding(
         subject=pod.subject,
         severity=severity,
@@ -69,5 +73,5 @@ def _finding(pod: ServerPod, seen: Observation, message: str, severity: Severity
         measured=pod.container.restarts,
         unit="count",
         evidence=(seen,),
-        remedy={"namespace": seen.source.removeprefix("namespace ")},
+        remedy={**facts.remedy},
     )

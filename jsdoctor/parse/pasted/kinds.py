@@ -18,6 +18,7 @@ from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import LONGEST, Document, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
 from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
+from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document
 from jsdoctor.parse.pasted.server_pages import server_pages
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
 from jsdoctor.parse.pasted.unjudged import shows_stacks, unjudged_document, unjudged_text
@@ -68,6 +69,8 @@ def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused
     replies = list(documents(text))
     for document in (*replies, *cli_documents(text, at)):
         known = list(found_in(document))
+        if not known and (pods := pods_of_document(document.value, at)):
+            known.append(pods)
         if not known and not document.open and isinstance(document.value, dict):
             known.extend(unjudged_document(document.value))
         found.extend(known)
@@ -79,7 +82,7 @@ def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused
     found.extend(verdicts_in(text[:LONGEST]))
     found.extend(unjudged_text(text[:LONGEST]))
     found.extend(kubernetes_descriptions(text[:LONGEST]))
-    found.extend(kubernetes_tables(spaced_tables(lines)))
+    found.extend(kubernetes_tables(spaced_tables(lines), at))
     return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
 
 

@@ -51,7 +51,7 @@ def pasted_sample(
     `missing`: for each kind of evidence that they may lack, what is said then.
     """
     replies = tuple(one for one in found if isinstance(one, RecognisedDocument))
-    exchanges = [*_of_account(replies, at), *_of_servers(replies, at)]
+    exchanges = [*_of_account(replies, at), *_of_servers(replies, at), *_of_kubernetes(replies, at)]
     gaps = [*(_refused(one) for one in found if isinstance(one, Refused)), *_not_given(replies, missing)]
     return Pasted(Sample(at, tuple(exchanges), tuple(gaps)), replies)
 
@@ -113,6 +113,13 @@ def _of_servers(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[E
             cluster=str(cluster.get("name") or "") if isinstance(cluster, dict) else "",
         )
         yield _exchange(Access.PASTED, one.endpoint, f"{one.endpoint.value} of {name}", at, sealed(identity, one.value))
+
+
+def _of_kubernetes(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
+    for one in found:
+        if one.endpoint is Endpoint.KUBERNETES:
+            body = msgspec.json.encode(one.value)
+            yield _exchange(Access.KUBERNETES, Endpoint.KUBERNETES, str(one.value["namespace"]), at, body)
 
 
 def _id(found: RecognisedDocument) -> str:

@@ -1,14 +1,17 @@
 """Text in which a tool already judged: `nats server check`, `nats audit analyze` and tables of `kubectl`.
 
-No rule judges a verdict again, nor pods and volumes. Each is refused with its own words, and with what to give instead.
+No rule judges a verdict again, nor volumes and events in tables. Each is refused with its own words, and with what to
+give instead.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
-from jsdoctor.parse.pasted.found import Refused
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
+from jsdoctor.parse.pasted.kubernetes_pods import pods_of_rows
 from jsdoctor.parse.pasted.tables import Table
 
 _CHECK = re.compile(r"^[\s>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
@@ -37,12 +40,16 @@ def verdicts_in(text: str) -> Iterator[Refused]:
         )
 
 
-def kubernetes_tables(tables: Iterable[Table]) -> Iterator[Refused]:
-    """Pods, volume claims and events of `kubectl get`."""
+def kubernetes_tables(tables: Iterable[Table], at: datetime) -> Iterator[RecognisedDocument | Refused]:
+    """Pods, volume claims and events of `kubectl get`. Server pods are judged where the table says enough of them."""
     for table in tables:
         if table.has("name", "ready", "status", "restarts"):
-            bad = [f"{row['name']} is {_pod(row)}" for row in table.rows if _pod(row)]
-            yield _of_kubectl("pods", bad, "all are ready", "kubectl logs POD --previous, and give its output")
+            pods, rest = pods_of_rows(table.rows, at)
+            bad = [f"{row['name']} is {_pod(row)}" for row in rest if _pod(row)]
+            if pods is not None:
+                yield pods
+            if bad or pods is None:
+                yield _of_kubectl("pods", bad, "all are ready", "kubectl get pods -o json, and give its output")
         elif table.has("name", "status", "volume"):
             bad = [f"{row['name']} is {row['status']}" for row in table.rows if row["status"] != "Bound"]
             yield _of_kubectl("volume claims", bad, "all are bound", "kubectl describe pvc NAME")
@@ -55,7 +62,7 @@ def kubernetes_tables(tables: Iterable[Table]) -> Iterator[Refused]:
 
 def _of_kubectl(what: str, bad: list[str], healthy: str, how: str) -> Refused:
     shown = "; ".join(bad[:_MOST]) + (f" and {len(bad) - _MOST} more" if len(bad) > _MOST else "")
-    return Refused(f"the {what} of kubectl", f"no rule judges {what}; {shown or healthy}", how)
+    return Refused(f"the {what} of kubectl", f"the table says too little of them; {shown or healthy}", how)
 
 
 def _pod(row: Mapping[str, str]) -> str:

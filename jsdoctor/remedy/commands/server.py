@@ -119,7 +119,7 @@ def _look_at_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
 @action("server.inspect_pod", Risk.MANUAL)
 def _inspect_pod(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Look what Kubernetes did with the pod, or with all pods where a finding is about several."""
-    inside = ("-n", str(values.get("namespace", "NAMESPACE")))
+    inside = ("-n", str(values["namespace"])) if "namespace" in values else ()
     if subject.kind != "server":
         return (command("kubectl", "get", "pods,pdb", "-o", "wide", *inside),)
     return (
