@@ -36,7 +36,7 @@
     readings = 1                       # how often it was looked at (default 2)
     [[case.edit]]                      # instead: what Kubernetes says of n1, n2, n3, each on its node and well but for:
     kube = { }                         # fields of the facts (`model.kubernetes`); "": not to be listed
-    pods = { n1 = { node = "node-b" } }  # fields of pods
+    pods = { n1 = { node = "node-b" } }  # fields of pods, or further pods; unready_since as an age
     containers = { n1 = { restarts = 3 } }  # fields of their containers; ended_at as an age: "90s"
     claims = { n1 = "Pending" }        # the phase of claims; "": there is none
     budget = { max_unavailable = "2" } # fields of the one budget (default: max_unavailable 1)
@@ -267,21 +267,28 @@ def _add_kubernetes(sample: Json, edit: Json) -> None:
     """Three pods of a StatefulSet on three nodes, with bound claims and the chart's budget."""
     at = datetime.fromisoformat(sample["taken_at"])
     pods, claims = [], []
-    for name, node in (("n1", "node-a"), ("n2", "node-b"), ("n3", "node-c")):
+    edited = {name: dict(fields) for name, fields in edit.get("pods", {}).items()}
+    placed = {"n1": "node-a", "n2": "node-b", "n3": "node-c"}
+    for name, node in (dict.fromkeys(edited, "") | placed).items():
         container = {"name": "nats"} | edit.get("containers", {}).get(name, {})
         if "ended_at" in container:
-            container["ended_at"] = (
-                at - timedelta(microseconds=parse_duration(container["ended_at"]) // 1_000)
-            ).isoformat()
+            container["ended_at"] = _before(at, container["ended_at"])
+        if "unready_since" in edited.get(name, {}):
+            edited[name]["unready_since"] = _before(at, edited[name]["unready_since"])
         pod = {"name": name, "node": node, "phase": "Running", "owner": "nats", "claims": [f"js-{name}"]}
-        pods.append(pod | {"container": container} | edit.get("pods", {}).get(name, {}))
+        pods.append(pod | {"container": container} | edited.get(name, {}))
         phase = edit.get("claims", {}).get(name, "Bound")
-        claims += [{"name": f"js-{name}", "phase": phase, "storage_class": "fast"}] if phase else []
+        claims += [{"name": f"js-{name}", "phase": phase, "storage_class": "fast", "bytes": 10 << 30}] if phase else []
     budget = {"name": "nats", "pods": ["n1", "n2", "n3"], "max_unavailable": "1"} | edit.get("budget", {})
-    facts = {"namespace": "nats", "at": at.isoformat(), "pods": pods, "claims": claims, "budgets": [budget], "nodes": 3}
+    facts: Json = {"namespace": "nats", "at": at.isoformat(), "pods": sorted(pods, key=lambda pod: pod["name"])}
+    facts |= {"claims": claims, "budgets": [budget], "nodes": 3, "expandable": {"fast": True}, "warnings": []}
     shown = {name: value for name, value in (facts | edit["kube"]).items() if value != ""}  # "": not to be listed
     asked = {"access": "kubernetes", "endpoint": "KUBERNETES", "target": "nats", "asked_at": at.isoformat()}
     sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": shown})
+
+
+def _before(at: datetime, age: str) -> str:
+    return (at - timedelta(microseconds=parse_duration(age) // 1_000)).isoformat()
 
 
 def _add_reply(sample: Json, edit: Json) -> None:

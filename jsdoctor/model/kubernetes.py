@@ -1,4 +1,4 @@
-"""What Kubernetes says of the pods of nats-server in one namespace: containers, places, volumes, disruption budgets.
+"""What Kubernetes reports on the pods of nats-server in one namespace: containers, nodes, volumes, budgets, events.
 
 A part that the login may not read is None.
 """
@@ -27,7 +27,8 @@ class ServerContainer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class ServerPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pod that runs nats-server. `owner` is its StatefulSet or Deployment.
 
-    `claims` are its PersistentVolumeClaims; `unscheduled` is why it has no node.
+    `claims` are its PersistentVolumeClaims, `mounts` the directories where the server has them; `unscheduled` is why it
+    has no node, `unready` why it is not ready.
     """
 
     name: str
@@ -36,6 +37,9 @@ class ServerPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     owner: str = ""
     deleting: bool = False
     unscheduled: str = ""
+    unready: str = ""
+    unready_since: datetime | None = None
+    mounts: dict[str, str] = {}
     claims: tuple[str, ...] = ()
     monitor_port: int = 8222
     container: ServerContainer
@@ -47,11 +51,22 @@ class ServerPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class VolumeClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A PersistentVolumeClaim."""
+    """A PersistentVolumeClaim. `bytes` is the capacity of its volume, 0 where it has none yet."""
 
     name: str
     phase: str = ""
     storage_class: str = ""
+    bytes: int = 0
+
+
+class ObjectWarning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last event of type Warning with one reason about a server pod or its claim: `name` is that object's."""
+
+    name: str
+    reason: str = ""
+    message: str = ""
+    count: int = 1
+    last: datetime | None = None
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,7 +87,10 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One namespace at one moment. `nodes` is how many nodes the cluster has."""
+    """One namespace at one moment. `nodes` is how many nodes the cluster has.
+
+    `expandable` are the storage classes, and whether their volumes can be made larger. `warnings` are the newest first.
+    """
 
     namespace: str
     at: datetime
@@ -80,6 +98,8 @@ class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     claims: tuple[VolumeClaim, ...] | None = None
     budgets: tuple[DisruptionBudget, ...] | None = None
     nodes: int | None = None
+    expandable: dict[str, bool] | None = None
+    warnings: tuple[ObjectWarning, ...] | None = None
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of it as evidence."""
@@ -90,6 +110,11 @@ class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def remedy(self) -> dict[str, str]:
         """What `server.inspect_pod` needs. Output of kubectl that was pasted may not name the namespace."""
         return {"namespace": self.namespace} if self.namespace else {}
+
+    def warning_of(self, *names: str) -> str:
+        """The newest warning about one of these objects, as a clause to append; empty where there is none."""
+        latest = next((one for one in self.warnings or () if one.name in names), None)
+        return "" if latest is None else f"; Kubernetes warned of {latest.name}: {latest.reason}, {latest.message}"
 
     def groups(self) -> Mapping[str, tuple[ServerPod, ...]]:
         """The pods that are not being deleted, by the StatefulSet that owns them."""

@@ -12,13 +12,22 @@ import msgspec
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.kubernetes import DisruptionBudget, KubernetesFacts, ServerContainer, ServerPod, VolumeClaim
+from jsdoctor.model.kubernetes import (
+    DisruptionBudget,
+    KubernetesFacts,
+    ObjectWarning,
+    ServerContainer,
+    ServerPod,
+    VolumeClaim,
+)
+from jsdoctor.parse.quantity import quantity_bytes
 from jsdoctor.parse.replies import ReplyError, decode
 
 _IMAGE = re.compile(r"(?:^|/)nats(?:-server)?(?::|@|$)")
 """`nats:2.12`, `docker.io/library/nats@sha256:…`, `example.org/nats-server:2.12`; no exporter and no nats-box."""
 
 _MONITOR_PORT = 8222
+_MOST_TEXT = 300
 Json = Mapping[str, Any]
 
 
@@ -57,6 +66,7 @@ def _server_pod(pod: Json) -> ServerPod | None:
         for one in _objects(status, "conditions")
         if one.get("type") == "PodScheduled" and one.get("status") == "False"
     )
+    unready, since = _unready(status, str(container.get("name") or ""))
     return ServerPod(
         name=name,
         node=str(spec.get("nodeName") or ""),
@@ -64,10 +74,37 @@ def _server_pod(pod: Json) -> ServerPod | None:
         owner=owners[0] if owners else "",
         deleting="deletionTimestamp" in metadata,
         unscheduled=next(unscheduled, ""),
+        unready=unready,
+        unready_since=since,
+        mounts=_mounts(spec, container),
         claims=tuple(str(claim) for claim in named if claim),
         monitor_port=_monitor_port(container),
         container=_container(str(container.get("name") or ""), status),
     )
+
+
+def _unready(status: Json, container: str) -> tuple[str, datetime | None]:
+    """Why a pod is not ready and since when. A pod without that condition is as ready as its server's container."""
+    ready = next((one for one in _objects(status, "conditions") if one.get("type") == "Ready"), None)
+    if ready is None:
+        shown = next((one for one in _objects(status, "containerStatuses") if one.get("name") == container), {})
+        is_ready = shown.get("ready") is True
+        return ("" if is_ready else "its container is not ready"), None if is_ready else _time(status.get("startTime"))
+    if ready.get("status") == "True":
+        return "", None
+    why = str(ready.get("message") or ready.get("reason") or "no reason is given")
+    return why, _time(ready.get("lastTransitionTime"))
+
+
+def _mounts(spec: Json, container: Json) -> dict[str, str]:
+    """Where the server has its claims, by the claim's name."""
+    paths = {str(one.get("name")): str(one.get("mountPath") or "") for one in _objects(container, "volumeMounts")}
+    found = {}
+    for volume in _objects(spec, "volumes"):
+        claim, path = _object(volume, "persistentVolumeClaim").get("claimName"), paths.get(str(volume.get("name")))
+        if claim and path:
+            found[str(claim)] = path
+    return found
 
 
 def _monitor_port(container: Json) -> int:
@@ -98,11 +135,44 @@ def volume_claims(claims: Iterable[Json], of: Sequence[ServerPod]) -> tuple[Volu
             name=str(_object(claim, "metadata").get("name")),
             phase=str(_object(claim, "status").get("phase") or ""),
             storage_class=str(_object(claim, "spec").get("storageClassName") or ""),
+            bytes=_bytes(_object(_object(claim, "status"), "capacity").get("storage")),
         )
         for claim in claims
         if str(_object(claim, "metadata").get("name")) in wanted
     )
     return tuple(sorted(found, key=lambda claim: claim.name))
+
+
+def storage_classes(classes: Iterable[Json]) -> dict[str, bool]:
+    """The storage classes, and whether their volumes can be made larger."""
+    return {str(_object(one, "metadata").get("name") or ""): one.get("allowVolumeExpansion") is True for one in classes}
+
+
+def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[ObjectWarning, ...]:
+    """The warnings about these pods and their claims, one for each object and reason, the newest first."""
+    kinds = {pod.name: "Pod" for pod in of} | {claim: "PersistentVolumeClaim" for pod in of for claim in pod.claims}
+    found: dict[tuple[str, str], ObjectWarning] = {}
+    for event in events:
+        about, series = _object(event, "involvedObject"), _object(event, "series")
+        name = str(about.get("name") or "")
+        if event.get("type") != "Warning" or kinds.get(name) != about.get("kind"):
+            continue
+        last = _time(event.get("lastTimestamp")) or _time(series.get("lastObservedTime"))
+        warning = ObjectWarning(
+            name=name,
+            reason=str(event.get("reason") or "")[:_MOST_TEXT],
+            message=" ".join(str(event.get("message") or "").split())[:_MOST_TEXT],
+            count=max(1, _whole(event.get("count")), _whole(series.get("count"))),
+            last=last or _time(event.get("eventTime")),
+        )
+        known = found.get((name, warning.reason))
+        if known is None or _newer(warning) >= _newer(known):
+            found[name, warning.reason] = warning
+    return tuple(sorted(found.values(), key=_newer, reverse=True))
+
+
+def _newer(warning: ObjectWarning) -> float:
+    return warning.last.timestamp() if warning.last else 0.0
 
 
 def disruption_budgets(budgets: Iterable[Json], pods: Sequence[Json]) -> tuple[DisruptionBudget, ...]:
@@ -158,6 +228,10 @@ def _objects(value: Json, key: str) -> Iterator[Json]:
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _bytes(value: object) -> int:
+    return (quantity_bytes(value) or 0) if isinstance(value, str) else 0
 
 
 def _limit(value: object) -> str:

@@ -81,6 +81,18 @@ def failures(report: Json) -> dict[str, list[str]]:
     return found
 
 
+def unready(kube: KubeCluster, pod: str, why: str) -> None:
+    """What a kubelet writes where a readiness probe has failed since long ago: a condition, and an event."""
+    path = f"/api/v1/namespaces/{NAMESPACE}"
+    status = {"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "unready: [nats]"}
+    shown = {"conditions": [{**status, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    kube.call("PATCH", f"{path}/pods/{pod}/status", {"status": shown})
+    about = {"kind": "Pod", "name": pod, "namespace": NAMESPACE}
+    told = {"type": "Warning", "reason": "Unhealthy", "message": why, "count": 9, "source": {"component": "kubelet"}}
+    event = {"metadata": {"name": f"{pod}.1"}, "involvedObject": about, "lastTimestamp": "2026-01-01T00:10:00Z", **told}
+    kube.call("POST", f"{path}/events", event)
+
+
 @pytest.fixture(scope="module")
 def nats(shared_cluster: ClusterFactory) -> Cluster:
     return shared_cluster("2.15.1", 3)
@@ -92,7 +104,7 @@ def test_a_healthy_deployment_of_the_chart(nats: Cluster, tmp_path: Path) -> Non
     assert (code, failures(report)) == (0, {}), report["results"]
     assert [gap for gap in report["gaps"] if gap["requested"]] == []
     passed = {rule["code"] for rule in report["rules"] if rule["outcome"] == "pass"}
-    assert {"JSD831", "JSD832", "JSD833", "JSD834", "JSD701", "JSD706", "JSD801"} <= passed
+    assert {"JSD831", "JSD832", "JSD833", "JSD834", "JSD836", "JSD837", "JSD701", "JSD706", "JSD801"} <= passed
     assert "hunter2secret" not in json.dumps(report)
 
 
@@ -107,12 +119,16 @@ def test_faults_of_pods_are_named(nats: Cluster, tmp_path: Path) -> None:
         kubelet,
     ):
         kubelet.logs["n1 previous"] = nats.node("n1").log_path
+        unready(kube, "n3", "Readiness probe failed: HTTP probe failed with statuscode: 503")
         code, report = check(kube, tmp_path)
     found = failures(report)
     assert code == 1
     assert found["JSD831"] == ["n1", "n2"]
     assert found["JSD832"] == found["JSD833"] == ["nats"]
     assert found["JSD834"] == ["n1", "n2", "n3"]
+    (not_ready,) = (one for one in report["results"] if one["code"] == "JSD836" and one["outcome"] == "fail")
+    assert not_ready["subject"]["name"] == "n3"
+    assert "Unhealthy, Readiness probe failed" in not_ready["message"]
     assert any("previous=true" in path for path in kubelet.asked)
 
 
@@ -123,6 +139,7 @@ def test_what_a_login_may_not_do_is_named(nats: Cluster, tmp_path: Path) -> None
         code, report = check(kube, tmp_path)
         (gap,) = (gap for gap in report["gaps"] if "nodes" in gap["reason"])
         assert (code, gap["requested"]) == (0, False)
+        assert any("storageclasses" in gap["how_to_get"] for gap in report["gaps"] if not gap["requested"])
         role = json.loads(kube.kubectl("get", "role", "jsdoctor", "-n", NAMESPACE, "-o", "json"))
         role["rules"] = [rule for rule in role["rules"] if "pods" in rule["resources"]]
         kube.call("PUT", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/jsdoctor", role)
@@ -131,6 +148,7 @@ def test_what_a_login_may_not_do_is_named(nats: Cluster, tmp_path: Path) -> None
         assert code == 3
         assert all(f"pods/{part}" in text for part in ("log", "proxy"))
         outcomes = {rule["code"]: rule["outcome"] for rule in report["rules"]}
+        assert "`list` on events" in text
         assert outcomes["JSD833"] == "not_evaluated"
         assert outcomes["JSD801"] == "not_evaluated"
         kube.kubectl("delete", "role", "jsdoctor", "-n", NAMESPACE)

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.model.kubernetes import DisruptionBudget
-from jsdoctor.parse.kubernetes import disruption_budgets, server_pods, volume_claims
+from jsdoctor.parse.kubernetes import (
+    disruption_budgets,
+    object_warnings,
+    server_pods,
+    storage_classes,
+    volume_claims,
+)
+from jsdoctor.parse.quantity import quantity_bytes
 from tests.evidence import FIXTURES
 
 ANYTHING = st.recursive(
@@ -113,4 +120,72 @@ def test_images(image: str, is_server: bool) -> None:
 def test_objects_of_any_shape(objects: list[Any]) -> None:
     pods = server_pods(objects)
     volume_claims(objects, pods)
+    object_warnings(objects, pods)
+    storage_classes(objects)
     disruption_budgets(objects, objects)
+
+
+def test_why_a_pod_is_not_ready() -> None:
+    condition = {
+        "type": "Ready",
+        "status": "False",
+        "message": "unready: [nats]",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    spec = {"containers": [{"name": "nats", "image": "nats:2"}]}
+    (pod,) = server_pods([{"metadata": {"name": "n1"}, "spec": spec, "status": {"conditions": [condition]}}])
+    assert (pod.unready, pod.unready_since and pod.unready_since.year) == ("unready: [nats]", 2026)
+    (pod,) = server_pods([{"metadata": {"name": "n1"}, "spec": spec, "status": {}}])
+    assert (pod.unready, pod.unready_since) == ("its container is not ready", None)
+
+
+def test_where_claims_are_mounted() -> None:
+    container = {"name": "nats", "image": "nats:2", "volumeMounts": [{"name": "js", "mountPath": "/data"}]}
+    volumes = [
+        {"name": "js", "persistentVolumeClaim": {"claimName": "nats-js-nats-0"}},
+        {"name": "pid", "emptyDir": {}},
+    ]
+    (pod,) = server_pods([{"metadata": {"name": "nats-0"}, "spec": {"containers": [container], "volumes": volumes}}])
+    assert pod.mounts == {"nats-js-nats-0": "/data"}
+
+
+def test_warnings_are_the_newest_of_each_reason_about_server_pods() -> None:
+    def event(name: str, message: str, minute: int, **more: Any) -> dict[str, Any]:
+        about = {"kind": "Pod", "name": name}
+        last = f"2026-01-01T00:{minute:02}:00Z"
+        return {"type": "Warning", "reason": "Unhealthy", "message": message, "involvedObject": about} | (
+            {"lastTimestamp": last} | more
+        )
+
+    pods = server_pods(recorded("pods"))
+    events = [
+        event("n1", "old", 1),
+        event("n1", "new", 3),
+        event("n1", "series", 2, reason="BackOff", lastTimestamp=None, series={"count": 7, "lastObservedTime": None}),
+        event("nats-box-0", "another pod", 5),
+        event("n2", "no warning", 5, type="Normal"),
+        event("n3", "a StatefulSet of that name", 5, involvedObject={"kind": "StatefulSet", "name": "n3"}),
+    ]
+    found = [(one.name, one.message, one.count) for one in object_warnings(events, pods)]
+    assert found == [("n1", "new", 1), ("n1", "series", 7)]
+
+
+def test_storage_classes() -> None:
+    classes: list[Any] = [{"metadata": {"name": "a"}, "allowVolumeExpansion": True}, {"metadata": {"name": "b"}}]
+    assert storage_classes(classes) == {"a": True, "b": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("10Gi", 10 << 30),
+        ("500M", 500_000_000),
+        ("1Ki", 1024),
+        ("3", 3),
+        ("1.5G", 1_500_000_000),
+        ("1m", None),
+        ("", None),
+    ],
+)
+def test_quantities(text: str, size: int | None) -> None:
+    assert quantity_bytes(text) == size

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
 from jsdoctor.model.kubernetes import DisruptionBudget, KubernetesFacts, ServerPod
+from jsdoctor.model.snapshot import SnapshotSeries
 
 _SMALLEST = 3
 
@@ -46,8 +47,9 @@ def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
 
 
 @check("server_health.disruption_budget")
-def disruption_budget(kubernetes: KubernetesFacts) -> Iterator[Finding]:
-    """A drain evicts as many pods at once as the budgets allow; JetStream bears the loss of a minority."""
+def disruption_budget(kubernetes: KubernetesFacts, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
+    """A drain evicts as many pods at once as the budgets allow; each stream bears the loss of a minority of its own."""
+    smallest = _fewest_replicas(snapshots)
     for owner, pods in kubernetes.groups().items():
         if len(pods) < _SMALLEST:
             continue
@@ -56,10 +58,18 @@ def disruption_budget(kubernetes: KubernetesFacts) -> Iterator[Finding]:
                 _subject(owner), "the login may not list disruption budgets", "allow `list` on poddisruptionbudgets"
             )
             continue
-        yield _budget_of(kubernetes, owner, pods)
+        yield _budget_of(kubernetes, owner, pods, smallest, seen=snapshots is not None)
 
 
-def _budget_of(facts: KubernetesFacts, owner: str, pods: tuple[ServerPod, ...]) -> Finding:
+def _fewest_replicas(snapshots: SnapshotSeries | None) -> int | None:
+    """The fewest replicas of a stream that has several; None where no such stream was seen."""
+    streams = snapshots.last.led_streams() if snapshots else ()
+    return min((s.config.num_replicas for s in streams if s.config.num_replicas >= _SMALLEST), default=None)
+
+
+def _budget_of(
+    facts: KubernetesFacts, owner: str, pods: tuple[ServerPod, ...], smallest: int | None, *, seen: bool
+) -> Finding:
     names = {pod.name for pod in pods}
     own = [budget for budget in facts.budgets or () if names & set(budget.pods)]
     borne = len(pods) - (len(pods) // 2 + 1)
@@ -78,6 +88,32 @@ def _budget_of(facts: KubernetesFacts, owner: str, pods: tuple[ServerPod, ...]) 
     if not limits:
         return unknown(_subject(owner), f"the limits of {own[0].name} are no numbers", "kubectl get pdb -o yaml")
     budget, allowed = min(limits, key=lambda one: one[1])
+    if allowed == 0:
+        return Finding(
+            subject=_subject(owner),
+            severity=Severity.INFO,
+            message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets none of its {len(pods)} servers be"
+            " evicted: drains of nodes wait until somebody deletes the pods",
+            measured=0,
+            threshold=1,
+            unit="count",
+            evidence=(facts.observed("budgets", _limit(budget)),),
+            remedy={"namespace": facts.namespace},
+        )
+    if smallest is not None and (smallest - 1) // 2 < allowed <= borne:
+        return Finding(
+            subject=_subject(owner),
+            message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
+            f" evicted at once: streams with {smallest} replicas bear the loss of {(smallest - 1) // 2}",
+            measured=allowed,
+            threshold=(smallest - 1) // 2,
+            unit="count",
+            evidence=(facts.observed("budgets", _limit(budget)),),
+            remedy={"namespace": facts.namespace},
+        )
+    if 1 < allowed <= borne and not seen:
+        reason = f"PodDisruptionBudget {budget.name} lets {allowed} be evicted at once, and no stream was seen"
+        return unknown(_subject(owner), reason, "allow `get` on pods/proxy, or give a NATS login")
     if allowed <= borne:
         return passed(_subject(owner))
     return Finding(

@@ -26,7 +26,8 @@ def volume_claims_bound(kubernetes: KubernetesFacts) -> Iterator[Finding]:
                 yield Finding(
                     subject=pod.subject,
                     severity=None if phase != "Pending" or pod.unscheduled else Severity.WARNING,
-                    message=f"its PersistentVolumeClaim {name}{of_class} {what}: the server has no store",
+                    message=f"its PersistentVolumeClaim {name}{of_class} {what}: the server has no store"
+                    f"{kubernetes.warning_of(name)}",
                     evidence=(kubernetes.observed(f"claims.{name}.phase", phase),),
                     remedy={**kubernetes.remedy},
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +18,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
-from jsdoctor.parse.kubernetes import disruption_budgets, server_pods, volume_claims
+from jsdoctor.parse.kubernetes import disruption_budgets, object_warnings, server_pods, storage_classes, volume_claims
 
 _PAGE = 500
 
@@ -58,9 +59,9 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
     servers = server_pods(pods)
     gaps: list[Gap] = []
 
-    def optional(path: str, what: str, *, requested: bool = True) -> list[Any] | None:
+    def optional(path: str, what: str, query: Sequence[str] = (), *, requested: bool = True) -> list[Any] | None:
         try:
-            return _listed(api, path)
+            return _listed(api, path, query)
         except RefusedError as error:
             subject = Subject(kind="cluster", name=f"{what} of Kubernetes")
             reason = f"Kubernetes refuses: {error}"
@@ -69,8 +70,10 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
 
     claims = optional(f"/api/v1{inside}/persistentvolumeclaims", "persistentvolumeclaims")
     budgets = optional(f"/apis/policy/v1{inside}/poddisruptionbudgets", "poddisruptionbudgets")
-    # Most users may list nothing of the whole cluster, and only one verdict depends on it.
+    events = optional(f"/api/v1{inside}/events", "events", ("fieldSelector=type%3DWarning",))
+    # Most users may list nothing of the whole cluster, and few verdicts depend on it.
     nodes = optional("/api/v1/nodes", "nodes", requested=False)
+    classes = optional("/apis/storage.k8s.io/v1/storageclasses", "storageclasses", requested=False)
     facts = KubernetesFacts(
         namespace=namespace,
         at=at,
@@ -78,6 +81,8 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
         claims=None if claims is None else volume_claims(claims, servers),
         budgets=None if budgets is None else disruption_budgets(budgets, pods),
         nodes=None if nodes is None else len(nodes),
+        expandable=None if classes is None else storage_classes(classes),
+        warnings=None if events is None else object_warnings(events, servers),
     )
     return KubeLook(facts, tuple(gaps))
 
@@ -93,12 +98,13 @@ def _pod(facts: KubernetesFacts, pod: ServerPod) -> str:
     return f"/api/v1/namespaces/{quote(facts.namespace)}/pods/{quote(pod.name)}"
 
 
-def _listed(api: KubeApi, path: str) -> list[Any]:
+def _listed(api: KubeApi, path: str, query: Sequence[str] = ()) -> list[Any]:
     """All objects of a list, page by page. Raises RefusedError and ConnectProblem."""
     found: list[Any] = []
     token = ""
     while True:
-        page = api.get(f"{path}?limit={_PAGE}" + (f"&continue={quote(token)}" if token else ""))
+        options = (f"limit={_PAGE}", *query, *([f"continue={quote(token)}"] if token else ()))
+        page = api.get(f"{path}?{'&'.join(options)}")
         try:
             listed = json.loads(page)
         except ValueError:

@@ -16,6 +16,7 @@ from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 from jsdoctor.parse.manifests.conf_values import scan_unquoted
 from jsdoctor.parse.manifests.server_config import server_config
 from jsdoctor.parse.manifests.tree import Tree, Variable
+from jsdoctor.parse.quantity import quantity_bytes
 
 _CONFIG_KEYS = ("cluster", "jetstream", "nats", "monitor", "leafnodes", "websocket", "mqtt", "gateway", "resolver")
 _BESIDE_CONFIG = ("natsBox", "promExporter", "reloader", "podTemplate", "podDisruptionBudget")
@@ -31,8 +32,6 @@ _OLD_KEYS = ("nats", "auth", "cluster", "natsbox", "exporter", "leafnodes", "gat
 _CLOSE = 0.8
 """Likeness of two keys (0 to 1) from which one may be meant for the other."""
 _DECIDED = frozenset({"jetstream", "servers", "store_dir", "max_file_store", "persistent", "monitoring", "auth", "tls"})
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([kMGTPE]i?|Ki|m)?", re.ASCII)
-_SCALE = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _RAW = re.compile(r"<<\s*(.*?)\s*>>", re.DOTALL)
 _DEFAULT_VOLUME = 10 << 30
 _FOLKLORE = {
@@ -85,12 +84,10 @@ def quantity(node: Tree) -> int:
     """Bytes of a quantity as Kubernetes writes it. Raises `ValueError`."""
     if isinstance(node.value, int) and not isinstance(node.value, bool):
         return node.value
-    found = _QUANTITY.fullmatch(str(node.value)[:40]) if isinstance(node.value, str) else None
-    if found is None or found[2] == "m":
+    size = quantity_bytes(node.value) if isinstance(node.value, str) else None
+    if size is None:
         raise ValueError("a quantity such as 10Gi is expected")
-    suffix = found[2] or ""
-    scale = (1024 if suffix.endswith("i") else 1000) ** _SCALE.get(suffix[:1], 0)
-    return int(float(found[1]) * scale)
+    return size
 
 
 @dataclass(slots=True)

@@ -1,0 +1,58 @@
+"""JSD836: server pods that are not ready, and so are no part of their Service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import counted
+
+_STARTING = ("", "ContainerCreating", "PodInitializing")
+
+
+@check("server_health.pods_ready")
+def pods_ready(kubernetes: KubernetesFacts, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+    """A pod that waits for another reason, or has no node, is JSD831's."""
+    grace = timedelta(seconds=params.number("grace") / 1_000_000_000)
+    for number, pod in enumerate(kubernetes.pods):
+        if pod.deleting or pod.unscheduled or pod.container.waiting not in _STARTING:
+            continue
+        if not pod.unready:
+            yield passed(pod.subject)
+        elif pod.unready_since is None:
+            reason = f"it is not ready ({pod.unready}), and Kubernetes does not report since when"
+            yield unknown(pod.subject, reason, "run the check again in a minute")
+        else:
+            yield _unready(kubernetes, f"pods[{number}].unready", pod, grace, snapshots)
+
+
+def _unready(
+    facts: KubernetesFacts, path: str, pod: ServerPod, grace: timedelta, snapshots: SnapshotSeries | None
+) -> Finding:
+    since = pod.unready_since or facts.at
+    lasted = max(timedelta(), facts.at - since)
+    led = _led(pod.name, snapshots)
+    leads = f"; it leads {counted(led, 'stream')}" if led else ""
+    if lasted < grace:
+        reason = f"it has not been ready for {int(lasted.total_seconds())} s ({pod.unready}), and may be starting"
+        return unknown(pod.subject, reason, f"run the check again when {int(grace.total_seconds())} s have passed")
+    return Finding(
+        subject=pod.subject,
+        message=f"its pod has not been ready since {since:%Y-%m-%d %H:%M:%S}Z ({pod.unready}): Services leave it out"
+        f" and disruption budgets count it as unavailable{leads}{facts.warning_of(pod.name, *pod.claims)}",
+        measured=int(lasted.total_seconds()),
+        threshold=int(grace.total_seconds()),
+        unit="s",
+        evidence=(facts.observed(path, pod.unready),),
+        remedy={"namespace": facts.namespace},
+    )
+
+
+def _led(server: str, snapshots: SnapshotSeries | None) -> int:
+    streams = snapshots.last.led_streams() if snapshots else ()
+    return sum(1 for stream in streams if stream.cluster is not None and stream.cluster.leader == server)

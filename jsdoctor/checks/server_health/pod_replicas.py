@@ -1,0 +1,66 @@
+"""JSD835: streams with most of their replicas on one node, where other servers could hold them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.kubernetes import KubernetesFacts
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+_FEWEST_NODES = 2
+"""With all pods on one node, JSD832 says what there is to say, once."""
+_HOW = "give each server the name of its pod, as the Helm chart does: server_name: $POD_NAME"
+
+
+@check("server_health.replicas_on_one_node")
+def replicas_on_one_node(kubernetes: KubernetesFacts, snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Streams on all servers of their StatefulSet have no other choice: JSD832 judges those by the pods alone."""
+    nodes = {pod.name: pod.node for pod in kubernetes.pods if not pod.deleting}
+    if len(set(nodes.values())) < _FEWEST_NODES:
+        return
+    groups = [{pod.name for pod in pods} for pods in kubernetes.groups().values()]
+    placed = [(stream, members) for stream in snapshots.last.led_streams() if len(members := _members(stream)) > 1]
+    if placed and not any(nodes.keys() & members for _, members in placed):
+        subject = Subject(kind="cluster", name=f"namespace {kubernetes.namespace}")
+        yield unknown(subject, "no server that holds a replica has the name of a pod", _HOW)
+        return
+    for stream, members in placed:
+        if not nodes.keys() & members or any(members >= group for group in groups):
+            continue
+        yield _judged(kubernetes, stream, members, nodes)
+
+
+def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: dict[str, str]) -> Finding:
+    known = {name: nodes[name] for name in sorted(members) if nodes.get(name)}
+    borne = len(members) - (len(members) // 2 + 1)
+    node, count = Counter(known.values()).most_common(1)[0] if known else ("", 0)
+    if count > borne and count > 1:
+        names = ", ".join(name for name, place in known.items() if place == node)
+        return Finding(
+            subject=stream.subject,
+            message=f"{count} of its {len(members)} replicas are on node {node} ({names}): without that node it has no"
+            " quorum",
+            measured=count,
+            threshold=max(1, borne),
+            unit="count",
+            evidence=(
+                facts.observed("pods.node", node),
+                stream.observed("cluster.replicas", ", ".join(sorted(members))),
+            ),
+            remedy={"namespace": facts.namespace},
+        )
+    missing = sorted(members - known.keys())
+    if count + len(missing) > max(1, borne):
+        reason = f"the nodes of {', '.join(missing)} are not known: no pod of that name has a node"
+        return unknown(stream.subject, reason, _HOW)
+    return passed(stream.subject)
+
+
+def _members(stream: Stream) -> set[str]:
+    placed = stream.cluster
+    if placed is None or not placed.leader:
+        return set()
+    return {placed.leader, *(peer.name for peer in placed.replicas)}
