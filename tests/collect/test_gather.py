@@ -17,6 +17,7 @@ from jsdoctor.collect.live.gather import gather
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
+from jsdoctor.model.finding import Subject
 from jsdoctor.model.server import Accounts, ConnectedServer
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
@@ -64,7 +65,10 @@ def test_as_many_samples_as_planned(shared_cluster: ClusterFactory, user: str, c
 
 @pytest.mark.parametrize("user", ["sys", "app"])
 def test_readings_of_a_sample_are_later_than_all_of_the_one_before(shared_cluster: ClusterFactory, user: str) -> None:
-    """What lets a rule compare a consumer of one sample with its stream in the next, whatever happens meanwhile."""
+    """What lets a rule compare a consumer of one sample with its stream in the next, whatever happens meanwhile.
+
+    A stream that took no message between the two samples is at rest: its consumers are those of the first sample.
+    """
     cluster = furnished(shared_cluster, nodes=3)
 
     async def while_busy() -> tuple[Sample, ...]:
@@ -73,9 +77,12 @@ def test_readings_of_a_sample_are_later_than_all_of_the_one_before(shared_cluste
 
     series = assemble(asyncio.run(while_busy())).get(SnapshotSeries)
     assert isinstance(series, SnapshotSeries)
-    first, second = ([*_times(snapshot.streams)] for snapshot in series.snapshots)
-    assert len(first) == len(second) > 10
-    assert max(first) < min(second)
+    first, second = (dict(_times(snapshot.streams)) for snapshot in series.snapshots)
+    assert first.keys() == second.keys()
+    assert len(first) > 10
+    read_again = {subject: at for subject, at in second.items() if at != first[subject]}
+    assert max(first.values()) < min(read_again.values())
+    assert {subject.kind for subject in second.keys() - read_again.keys()} <= {"consumer"}
     for earlier, later in zip(series.snapshots[0].streams, series.snapshots[1].streams, strict=True):
         for consumer in earlier.consumers:
             assert consumer.delivered.stream_seq <= later.state.last_seq
@@ -158,7 +165,7 @@ def test_accounts_of_operator_mode(start_server: StartServer, server_version: st
         assert gaps(samples) == []
 
 
-def _times(streams: tuple[Stream, ...]) -> Iterator[datetime]:
+def _times(streams: tuple[Stream, ...]) -> Iterator[tuple[Subject, datetime]]:
     for stream in streams:
-        yield stream.at
-        yield from (consumer.at for consumer in stream.consumers)
+        yield stream.subject, stream.at
+        yield from ((consumer.subject, consumer.at) for consumer in stream.consumers)

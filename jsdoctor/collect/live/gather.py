@@ -43,9 +43,10 @@ async def gather(
 ) -> tuple[Sample, ...]:
     """Samples as the plan wants them, oldest first. Nothing is written to the deployment.
 
-    Every reading of a sample is later than all of the sample before; within a sample only the readings' own times tell
-    which came first. What could not be had is a gap of the sample that missed it. Fewer samples than planned come
-    back when nothing is left that answers. Raises UsageProblem for a monitoring URL or an NTP host that is none.
+    Every reading of a sample is later than all of the sample before, except for consumers of streams at rest, which
+    keep their earlier reading (`rest`); within a sample only the readings' own times tell which came first. What could
+    not be had is a gap of the sample that missed it. Fewer samples than planned come back when nothing is left that
+    answers. Raises UsageProblem for a monitoring URL or an NTP host that is none.
 
     Stored messages are read after the last sample, so that what that does to servers shows in no rate.
     Clocks are read in the wait after the first sample, when nothing else goes on that would hold replies up.
