@@ -20,7 +20,7 @@ from jsdoctor.collect.logs.discover import series_of
 from jsdoctor.collect.logs.forward_reader import ForwardReader
 from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
-from jsdoctor.parse.logs.clock import best_clock
+from jsdoctor.parse.logs.clock import read_clock
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.native_core import have_native
 from jsdoctor.parse.logs.native_scan import NativeScan
@@ -113,7 +113,7 @@ class Scanner:
         native: bool | None = None,
     ) -> None:
         self._matcher, self._sink, self._block = matcher, sink, block
-        self._clock = clock or best_clock()
+        self._clock = clock or read_clock
         if native is None:
             native = clock is None and have_native() and os.environ.get(NATIVE_ENV) != "0"
         self._native = native and sink is None

@@ -1,18 +1,26 @@
-"""The fastest reader of stamps that there is here: numpy's when numpy is installed, else the plain one."""
+"""The fastest reader of stamps for a block: numpy's for large ones when numpy is installed, else the plain one."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from jsdoctor.parse.logs import clock_plain
-from jsdoctor.parse.logs.time_segments import ClockReader
+from jsdoctor.parse.logs.time_segments import BlockClock, ClockReader
 
-try:
-    from jsdoctor.parse.logs import clock_numpy
-except ImportError:  # the core works without the extra "logs"
-    _best: ClockReader = clock_plain.read_clock
-else:
-    _best = clock_numpy.read_clock
+_SMALL = 64 * 1024
+"""Up to this size a block is read in less time than numpy takes to load, which is 80 ms."""
 
 
-def best_clock() -> ClockReader:
+def read_clock(block: bytes) -> BlockClock:
     """See `ClockReader`."""
-    return _best
+    reader = clock_plain.read_clock if len(block) <= _SMALL else _of_large_blocks()
+    return reader(block)
+
+
+@cache
+def _of_large_blocks() -> ClockReader:
+    try:
+        from jsdoctor.parse.logs import clock_numpy
+    except ImportError:  # the core works without the extra "logs"
+        return clock_plain.read_clock
+    return clock_numpy.read_clock

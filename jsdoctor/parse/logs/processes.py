@@ -50,7 +50,7 @@ class Processes:
         for stretch in stretches:
             voice = VoiceRef(sections[stretch.cut], *stretch.voice)
             before = cuts[: stretch.cut][-1:]
-            started = any(cut.at == stretch.first_at and cut.voice is not None for cut in before)
+            started = any(cut.voice == voice for cut in before)
             self._add(voice, stretch, started, see)
 
     def _add(self, voice: VoiceRef, stretch: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:

@@ -23,8 +23,8 @@ HEAD_BYTES = 16 << 10
 
 _ORDINARY = re.compile(rb"^(?:\[\d{1,10}\] )?(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6}) \[", re.MULTILINE)
 _MOST_LINES = 0.9
-_DRESSED = (b"\xe2\x80\x98", b"\xe2\x80\x99", b"\xe2\x80\x9c", b"\xc2\xa0", b"&gt;", b"&quot;", b"&#", b"<-")
-"""Typographic quotes, HTML and notes: no server writes these."""
+_DRESSED = (b"\xe2\x80\x98", b"\xe2\x80\x99", b"\xe2\x80\x9c", b"\xc2\xa0", b"&gt;", b"&quot;", b"&#", b" <-")
+"""Typographic quotes, HTML and notes: no server writes these (traces have `<<-`)."""
 
 REWRITTEN_LINES = 250_000
 """A text of more lines is read as it is, for the same reason."""
