@@ -1,15 +1,26 @@
-"""JSD702: a stream or consumer that no server leads, or whose leader has lost its majority."""
+"""JSD702: a stream or consumer that no server leads, or whose leader has lost its majority.
+
+A stream or consumer that several servers say they lead, in every sample.
+From logs: streams and consumers whose group lost its majority, and lists that leaders did not answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
+from jsdoctor.checks.logs.timeline import AROUND_US
+from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, SnapshotSeries, Stream, UnresponsiveAsset
+from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
+from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import span
 
 _AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
@@ -98,3 +109,73 @@ def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
         evidence=(Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),),
         remedy=_UNANSWERED,
     )
+
+
+@check("cluster_health.two_leaders")
+def two_leaders(trend: Trend) -> Iterator[Finding]:
+    """After a partition the old leader may believe in itself for seconds, so one look proves nothing (raft.go)."""
+    for readings in _readings(trend):
+        always = set.intersection(*(_leaders(reading) for reading in readings))
+        if len(always) < 2:
+            continue
+        last, names = readings[-1], " and ".join(sorted(always))
+        yield Finding(
+            subject=last.subject,
+            message=f"{names} each say that they lead it, in every sample: what one of them takes in, the others lack",
+            measured=len(always),
+            threshold=1,
+            unit="count",
+            evidence=tuple(last.observed(f"cluster.leader@{name}", name) for name in sorted(always)),
+        )
+
+
+def _readings(trend: Trend) -> Iterator[Sequence[Stream] | Sequence[Consumer]]:
+    yield from (history.readings for history in trend.streams())
+    yield from (history.readings for history in trend.consumers())
+
+
+def _leaders(asset: Stream | Consumer) -> set[str]:
+    return {asset.answered_by} | {replica.server for replica in asset.replicas if replica.is_leader}
+
+
+_LOST = ("stream-quorum-lost", "consumer-quorum-lost")
+
+
+@check("cluster_health.quorum_lost_logged")
+def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """Its last leader says so once, ten to twenty seconds later (server: sendStreamLostQuorumAdvisory)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    found = log_incidents(logs, *_LOST, calm=False)
+    for trouble in found:
+        effect = "nothing was delivered" if trouble.subject.kind == "consumer" else "nothing was stored or delivered"
+        severity, then = trouble.severity(), f"{effect} without a majority: bring the members' servers back"
+        if trouble.unresolved and _led_elsewhere(logs, trouble):
+            severity, then = Severity.WARNING, "another server led it meanwhile: this one was cut off from the majority"
+        elif trouble.unresolved and len(logs.servers) == 1 and _meta_again(logs, trouble):
+            severity, then = Severity.WARNING, "a new leader may have said so in a log that was not read"
+        yield detailed_finding(trouble, "no quorum", then, severity)
+    for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
+        then = "their streams or servers had no leader or were too busy; lists and reports missed them"
+        yield detailed_finding(burst, "some leaders did not answer when assets were listed", then, Severity.INFO)
+    if not found:
+        yield passed(CLUSTER)
+
+
+def _led_elsewhere(logs: LogEvidence, trouble: LogIncident) -> bool:
+    since = min(spell.began.us for spell in trouble.unresolved) - 2 * AROUND_US
+    lost = {spell.logged_by for spell in trouble.unresolved}
+    return any(
+        group.subject == trouble.subject
+        and group.last is not None
+        and group.last.us >= since
+        and any(leader not in lost for leader, _ in group.leaders)
+        for group in logs.leaderships
+    )
+
+
+def _meta_again(logs: LogEvidence, trouble: LogIncident) -> bool:
+    """Whether a meta leader was found later on: then servers see each other again."""
+    last = max(spell.last.us for spell in trouble.unresolved)
+    return any(group.kind == "meta" and group.last and group.last.us > last for group in logs.leaderships)

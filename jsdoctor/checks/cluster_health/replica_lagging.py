@@ -1,4 +1,7 @@
-"""JSD704: a replica that is behind its leader and does not catch up."""
+"""JSD704: a replica that is behind its leader and does not catch up.
+
+From logs: replicas that health checks found behind, and whether they ever caught up.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from jsdoctor.checks.cluster_health.raft import is_heard, label
+from jsdoctor.checks.logs.log_findings import findings_by_subject
+from jsdoctor.checks.logs.log_incidents import log_incidents
+from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -121,3 +128,19 @@ def _message(late: Sequence[_Lag], worst: _Lag) -> str:
         f"the replica on {names} is {worst.peer.lag:,} entries behind{pace} and does not catch up:"
         " if the leader is lost, it cannot take over at once"
     )
+
+
+_BEHIND = ("stream-replica-not-current", "consumer-replica-not-current", "meta-not-current")
+_THEN = "until it is current it cannot take over; look at the disk and the log of that server"
+
+
+@check("cluster_health.replica_not_current_logged")
+def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """Only servers whose health is asked for log it, once for each probe (server: monitor.go HandleHealthz)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    found = log_incidents(logs, *_BEHIND, repeats=True)
+    yield from findings_by_subject(found, "a replica was not current", _THEN, repeated=Severity.WARNING)
+    if not found:
+        yield passed(CLUSTER)

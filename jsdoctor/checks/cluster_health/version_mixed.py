@@ -1,4 +1,7 @@
-"""JSD709: servers of one cluster that run different versions for longer than an upgrade takes."""
+"""JSD709: servers of one cluster that run different versions for longer than an upgrade takes.
+
+From logs: servers of one cluster that run different versions, and assets that an older one cannot run.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.clusters import Members, clusters, in_roll_out, parted
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.index import index_of
+from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.words import listed, no_server_lines, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence, LogServer, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.wording import span
 
 
 @check("cluster_health.version_mixed")
@@ -61,4 +70,56 @@ def _finding(group: Members, rolling: bool) -> Finding:
         threshold=1,
         unit="count",
         evidence=tuple(server.observed("version", server.version) for server in group.servers),
+    )
+
+
+_UNSUPPORTED = ("stream-unsupported", "consumer-unsupported", "stream-unsupported-stopped")
+_OFFLINE = "it is offline there until that server is as new as the one that made it"
+_DAY_US = 86_400_000_000
+
+
+@check("cluster_health.versions_logged")
+def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Each start logs the version. What counts is which ones run where the logs end."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    for burst in bursts(logs, *_UNSUPPORTED, calm=False):
+        yield detailed_finding(burst, f"unsupported by its server ({burst.values('reason')})", _OFFLINE, Severity.ERROR)
+    by_cluster: dict[str, list[LogServer]] = defaultdict(list)
+    for server in logs.servers:
+        by_cluster[server.cluster].append(server)
+    for cluster, servers in by_cluster.items():
+        newest = [runs[-1] for server in servers if cluster and (runs := index_of(logs).runs_of(server.name))]
+        end = max((run.last.us for run in newest if run.last), default=0)
+        current = [run for run in newest if run.last and run.version and end - run.last.us < _DAY_US]
+        subject = CLUSTER if len(by_cluster) == 1 else Subject(kind="cluster", name=cluster)
+        if len({run.version for run in current}) > 1:
+            yield _mixed(subject, current, end, params.integer("roll_out"))
+        elif current:
+            yield passed(subject)
+
+
+def _mixed(subject: Subject, current: Sequence[ProcessRun], end: int, roll_out_ns: int) -> Finding:
+    starts = [run.started for run in current if run.started]
+    newest = max(starts, key=lambda time: time.us, default=None)
+    age_ns = (end - newest.us) * 1000 if newest else None
+    by_version: dict[str, list[str]] = defaultdict(list)
+    for run in current:
+        by_version[run.version].append(run.server)
+    parts = "; ".join(f"{version} on {listed(names)}" for version, names in sorted(by_version.items()))
+    rolling = age_ns is not None and age_ns < roll_out_ns
+    since = f" since {newest}, {span(age_ns)} before the logs end" if newest and age_ns is not None else ""
+    return Finding(
+        subject=subject,
+        severity=Severity.INFO if rolling else None,
+        message=f"its servers run {len(by_version)} versions{since} ({parts}): "
+        + (
+            "an upgrade seems to be under way" if rolling else "finish the upgrade, what only the newer ones know fails"
+        ),
+        measured=len(by_version),
+        threshold=1,
+        unit="count",
+        evidence=tuple(run.exemplar.observed for run in current if run.exemplar),
+        first_seen=zoned(newest),
     )

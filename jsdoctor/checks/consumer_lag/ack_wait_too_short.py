@@ -1,12 +1,25 @@
-"""JSD410: an `ack_wait` so short that messages are sent again while somebody still works on them."""
+"""JSD410: an `ack_wait` so short that messages are sent again while somebody still works on them.
+
+From the server's own measurements: acknowledgements that take nearly as long as `ack_wait`, or longer.
+From packets: acks that came when the message had been sent again already.
+From manifests: an `ack_wait` that no handler can meet, or that a backoff overrides.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.packets.views import gravest, moment
+from jsdoctor.checks.packets.words import percent, rounded
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
+from jsdoctor.model.nats_traffic import ConsumerTraffic
+from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.share import Share
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.wording import counted, span
 
@@ -64,3 +77,166 @@ def longer_wait(consumer: Consumer, at_least_ns: int = 0) -> dict[str, object]:
         return {"ack_wait_s": wait_s}
     longest_s = max(-(-config.backoff_ns[-1] // _NS_PER_S), 2 * wait_s)
     return {"ack_wait_s": wait_s, "backoff_steps": len(config.backoff_ns), "backoff_max_s": longest_s}
+
+
+_MOST = 0.99
+
+
+@check("consumer_lag.ack_wait_measured")
+def ack_wait_measured(ack_times: AckTimes, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Time counts from the last delivery, so those of messages that came again are rather too short.
+
+    Of fewer acknowledgements than it takes for a share nothing is said (server: consumer.go sampleAck).
+    """
+    led = {(c.account, c.stream, c.name): c for _, c in snapshots.last.led_consumers()}
+    share, enough = params.number("wait_share"), params.integer("min_acks")
+    for acks in ack_times.consumers:
+        consumer = led.get((acks.account, acks.stream, acks.consumer))
+        if consumer is None or consumer.config.ack_wait_ns <= 0 or len(acks.ack_times_ns) < enough:
+            continue
+        if acks.quantile_ns(_MOST) < share * consumer.config.ack_wait_ns:
+            yield passed(consumer.subject)
+        else:
+            yield _finding(consumer, acks, share)
+
+
+def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
+    wait_ns, p99_ns = consumer.config.ack_wait_ns, acks.quantile_ns(_MOST)
+    too_long, late = p99_ns > wait_ns, acks.longer_than(wait_ns)
+    whence = "the first step of its backoff" if consumer.config.backoff_ns else "its ack_wait"
+    how_late = f"{counted(late, 'acknowledgement')} came after it" if late else "that leaves no room for a busy hour"
+    again = f"; {acks.redelivered:,} were of messages that had come again" if acks.redelivered else ""
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.ERROR if too_long else None,
+        message=(
+            f"of {counted(len(acks.ack_times_ns), 'measured acknowledgement')} 99 % came within {span(p99_ns)} of the "
+            f"delivery, half within {span(acks.quantile_ns(0.5))}; after {span(wait_ns)}, {whence}, a message is sent "
+            f"again: {how_late}{again}"
+        ),
+        measured=p99_ns,
+        threshold=wait_ns if too_long else round(share * wait_ns),
+        unit="duration",
+        evidence=(
+            consumer.observed("config.ack_wait", wait_ns),
+            consumer.observed("config.sample_freq", consumer.config.sample_freq),
+            consumer.observed("ack_time p99", p99_ns),
+            consumer.observed("acknowledgements measured", len(acks.ack_times_ns)),
+        ),
+        remedy=longer_wait(consumer, 2 * p99_ns),
+    )
+
+
+@check("consumer_lag.ack_wait_too_short_captured")
+def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+    """By consumer whose acks were seen: how long the work takes, which no configuration tells."""
+    judged = (
+        _judged(consumer, packets.captures[told.capture].name, params)
+        for told in packets.nats
+        for consumer in told.consumers
+        if consumer.acks or consumer.acked_late
+    )
+    yield from gravest(judged, Severity.WARNING)
+
+
+def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
+    return _finding_captured(consumer, capture, params) if consumer.acked_late else passed(_subject(consumer))
+
+
+def _subject(consumer: ConsumerTraffic) -> Subject:
+    return Subject(kind="consumer", name=consumer.consumer, stream=consumer.stream)
+
+
+def _finding_captured(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
+    late = Share(consumer.acked_late, max(consumer.acks, consumer.acked_late))
+    often = late.reaches(params.number("late_acks"), params.integer("enough"))
+    usual, again = consumer.ack_ns, consumer.redelivery_ns
+    took = f", up to {rounded(consumer.late_ns.largest_ns)} after its delivery" if consumer.late_ns.count else ""
+    waits = f"; the earliest second delivery came {rounded(again.least_ns)} after the first" if again.count else ""
+    return Finding(
+        subject=_subject(consumer),
+        severity=None if often else Severity.INFO,
+        message=(
+            f"{late.events:,} of {late.of:,} acks ({percent(late.ratio)}) came when the message had been sent again"
+            f" already{took}{waits}: ack_wait should be twice what the work takes, or more"
+        ),
+        measured=late.ratio,
+        threshold=params.number("late_acks"),
+        unit="ratio",
+        evidence=(
+            Observation(capture, "acks", consumer.acks),
+            Observation(capture, "acks after a redelivery", consumer.acked_late),
+            Observation(capture, "redeliveries", consumer.redeliveries),
+            Observation(capture, "time to ack, p50, ns", usual.quantile_ns(0.5)),
+            Observation(capture, "time to ack, p99, ns", usual.quantile_ns(0.99)),
+            Observation(capture, "time to late acks, p50, ns", consumer.late_ns.quantile_ns(0.5)),
+            Observation(capture, "time to redelivery, least, ns", again.least_ns),
+        ),
+        first_seen=moment(consumer.first_ns),
+        last_seen=moment(consumer.last_ns),
+        remedy={"action": "consumer.inspect"},
+    )
+
+
+@check("consumer_lag.ack_wait_too_short_declared")
+def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
+    """The first step of a backoff takes the place of `ack_wait` (server: consumer.go setConsumerConfigDefaults).
+
+    With `processing_p99` the wait is held against what work takes; twice that is asked for.
+    """
+    shortest, p99 = params.integer("min_ack_wait"), params.optional("processing_p99")
+    needed = max(shortest, 2 * int(p99)) if p99 else shortest
+    for consumer in manifests.kept_consumers():
+        config = consumer.stored
+        if config.ack_policy == "none":
+            continue
+        if unsure := indeterminate(consumer, "ack_wait", "backoff", "ack_policy"):
+            yield unsure
+        elif config.ack_wait_ns < needed:
+            yield _too_short(consumer, needed, given=needed > shortest)
+        elif _overridden(consumer):
+            yield _backoff(consumer)
+        else:
+            yield passed(consumer.subject)
+
+
+def _too_short(consumer: DeclaredConsumer, needed: int, *, given: bool) -> Finding:
+    wait = consumer.stored.ack_wait_ns
+    why = "that is its ack_wait"
+    if consumer.config.backoff_ns:
+        why = "that is the first step of its backoff, which takes the place of ack_wait"
+    elif consumer.tool is Tool.NACK and not consumer.states("ack_wait"):
+        why = "ackWait is not set, and the resource definition's default is 1ns, not the server's 30s"
+    asked = f"; twice the given processing time is {span(needed)}" if given else ", and hardly any handler is that fast"
+    return Finding(
+        subject=consumer.subject,
+        message=f"a message that is not acknowledged within {span(wait)} will be sent again: {why}{asked}",
+        measured=wait,
+        threshold=needed,
+        unit="duration",
+        evidence=(consumer.shows("backoff" if consumer.config.backoff_ns else "ack_wait", span(wait)),),
+        remedy=BY_HAND,
+    )
+
+
+def _overridden(consumer: DeclaredConsumer) -> bool:
+    config = consumer.config
+    return bool(config.backoff_ns) and consumer.states("ack_wait") and config.ack_wait_ns != config.backoff_ns[0]
+
+
+def _backoff(consumer: DeclaredConsumer) -> Finding:
+    config = consumer.config
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.WARNING if config.backoff_ns[0] < config.ack_wait_ns else Severity.INFO,
+        message=f"ack_wait {span(config.ack_wait_ns)} will not be used: the first step of the backoff,"
+        f" {span(config.backoff_ns[0])}, takes its place",
+        measured=config.backoff_ns[0],
+        threshold=config.ack_wait_ns,
+        unit="duration",
+        evidence=(
+            consumer.shows("ack_wait", span(config.ack_wait_ns)),
+            consumer.shows("backoff", span(config.backoff_ns[0])),
+        ),
+        remedy=BY_HAND,
+    )

@@ -1,4 +1,7 @@
-"""JSD402: more messages arrive for a consumer than its clients acknowledge; it falls back further and further."""
+"""JSD402: more messages arrive for a consumer than its clients acknowledge; it falls back further and further.
+
+Over hours: a lag that is larger in each bundle than in the one before.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from jsdoctor.checks.consumer_lag.loss import time_to_loss
 from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -82,3 +86,9 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates) -> Finding:
             last.observed("num_ack_pending", last.num_ack_pending),
         ),
     )
+
+
+@check("consumer_lag.lag_growing_history")
+def lag_growing_history(history: History, params: Params) -> Iterator[Finding]:
+    """The sums of `lag_growing`, with the earlier bundles for samples."""
+    return growing(history.consumers(), params)

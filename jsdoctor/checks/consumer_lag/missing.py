@@ -1,14 +1,30 @@
-"""JSD411: a durable consumer that an earlier sample shows and the newest does not."""
+"""JSD411: a durable consumer that an earlier sample shows and the newest does not.
+
+Over hours: a durable consumer that an earlier bundle shows and that is not there now.
+From logs: consumers that a start could not load, that clients miss, that were deleted.
+From manifests: a declared durable consumer that the deployment does not have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
 
+import msgspec
+
+from jsdoctor.checks.declared.deployed import Deployed, consumer_of
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import no_server_lines, subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.history import History
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Fate, Manifests
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
@@ -109,3 +125,86 @@ def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> F
             stream.observed("state.consumer_count", stream.state.consumer_count),
         ),
     )
+
+
+@check("consumer_lag.missing_history")
+def missing_history(history: History) -> Iterator[Finding]:
+    """The comparison of `missing`. In hours a consumer may have been deleted on purpose, so it is a warning."""
+    return gone(history.snapshots, Severity.WARNING)
+
+
+_NOT_LOADED = (
+    "consumer-recreation-failed",
+    "consumer-recreation-failed-unnamed-stream",
+    "consumer-metafile-missing",
+    "consumer-metafile-invalid",
+    "consumer-metafile-undecryptable",
+)
+"""Signatures of JSD804, which tells what is damaged."""
+
+_NOT_CREATED = ("consumer-create-failed", "consumer-start-failed")
+_GONE = ("client-consumer-not-found", "client-consumer-deleted", "client-consumer-deleted-status")
+_SILENT = "client-heartbeats-missed"
+
+
+@check("consumer_lag.missing_logged")
+def missing_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Servers name the consumer; clients' errors do not, so those are told by application."""
+    gone, made = "could not be loaded when its server started, and is gone for its clients", "could not be created"
+    found = [_finding_logged(burst, f"a consumer {gone}, {burst.story}", None) for burst in _told(logs, *_NOT_LOADED)]
+    found += [_finding_logged(burst, f"a consumer {made}, {burst.story}", None) for burst in _told(logs, *_NOT_CREATED)]
+    found += [_missed(burst, params) for burst in _told(logs, *_GONE, _SILENT)]
+    deleted = _told(logs, "advisory-consumer-deleted")
+    found += [_finding_logged(burst, f"the consumer was deleted, {burst.story}", Severity.INFO) for burst in deleted]
+    yield from found
+    if not found:
+        yield passed(CLUSTER) if logs.has_server_logs or logs.has_client_logs else no_server_lines()
+
+
+def _told(logs: LogEvidence, *signatures: str) -> list[Burst]:
+    ours = signatures[0] in (*_GONE, "advisory-consumer-deleted")
+    return bursts(logs, *signatures, subjects=client_of if ours else subject_of, calm=False)
+
+
+def _missed(burst: Burst, params: Params) -> Finding:
+    if all(one.signature == _SILENT for one in burst.found):
+        what = "its consumer sends no heartbeats: it is gone, has no leader, or the connection is broken"
+    else:
+        what = "the consumer that it uses is not there"
+    severity = Severity.WARNING if burst.most >= params.integer("asked") else Severity.INFO
+    why = "look who deletes it, and whether its inactive_threshold does"
+    return _finding_logged(burst, f"{what}, {burst.story}; {why}", severity)
+
+
+def _finding_logged(burst: Burst, message: str, severity: Severity | None) -> Finding:
+    finding = finding_of(burst, message, severity)
+    return finding if burst.subject.stream else msgspec.structs.replace(finding, remedy={"action": "none"})
+
+
+@check("consumer_lag.missing_declared")
+def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Before a deploy this is what will be created; after one it is drift. Only the stream's being there tells apart
+    what is new as a whole, so the finding stays an info.
+    """
+    deployed = Deployed(snapshots)
+    for consumer in manifests.kept_consumers():
+        stream = deployed.stream(consumer.stream)
+        if not consumer.config.durable_name or (stream is None and not deployed.streams(consumer.stream)):
+            continue
+        if unsure := indeterminate(consumer, "durable_name", "stream_name") or deployed.doubt(
+            consumer, consumer.stream
+        ):
+            yield unsure
+        elif stream is None or not stream.consumers_seen:
+            yield unknown(consumer.subject, "not all consumers of its stream were listed", "run again")
+        elif consumer_of(stream, consumer.name) or consumer.fate is Fate.REPLACED:
+            yield passed(consumer.subject)
+        else:
+            yield Finding(
+                subject=consumer.subject,
+                severity=Severity.INFO,
+                message=f"its stream is deployed and this consumer is not: it will be created, and starts by deliver"
+                f" policy {consumer.config.deliver_policy!r}; if it was deployed before, somebody deleted it",
+                evidence=(consumer.shows("durable_name", consumer.name),),
+                remedy=BY_HAND,
+            )

@@ -1,4 +1,7 @@
-"""JSD413: a consumer so far behind that the stream's limits will remove messages before it gets them."""
+"""JSD413: a consumer so far behind that the stream's limits will remove messages before it gets them.
+
+Over hours: when a stream's limits reach a consumer that has been falling back since an earlier bundle.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from jsdoctor.checks.consumer_lag.loss import LossForecast, falls_back, time_to_
 from jsdoctor.checks.consumer_lag.progress import flow, moved, still_ns, wait_s
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -91,3 +95,9 @@ def _finding(history: ConsumerHistory, loss: LossForecast, soon_s: float, within
 
 
 _FIELDS = {"max_age": "max_age_ns", "max_msgs": "max_msgs", "max_bytes": "max_bytes"}
+
+
+@check("consumer_lag.will_lose_messages_history")
+def will_lose_messages_history(history: History, params: Params) -> Iterator[Finding]:
+    """The sums of `will_lose_messages`, with the earlier bundles for samples."""
+    return losing(history.consumers(), params)

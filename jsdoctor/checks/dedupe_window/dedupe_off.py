@@ -1,14 +1,19 @@
-"""JSD309: a stream that clients publish to and that deduplicates nothing."""
+"""JSD309: a stream that clients publish to and that deduplicates nothing.
+
+From stored messages: ids that publishers send to a stream which does not look at them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, observed, scanned
 from jsdoctor.checks.dedupe_window.windows import comfortable_window_s, ids_counted, is_published_to
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.wording import counted
 
 
 @check("dedupe_window.dedupe_off")
@@ -40,3 +45,40 @@ def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iter
                 "no_ack": stream.config.no_ack,
             },
         )
+
+
+@check("dedupe_window.dedupe_off_stored")
+def dedupe_off_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Ids in a stream without a window are in vain (server: stream.go checkStreamCfg, processJetStreamMsg)."""
+    for one in scanned(stored, snapshots):
+        config = one.stream.config
+        if not is_published_to(one.stream):
+            continue
+        if config.duplicate_window_ns > 0 or not one.stored.with_id:
+            yield passed(one.stored.subject)
+        else:
+            yield _finding(one)
+
+
+def _finding(one: ScannedStream) -> Finding:
+    stored, repeats = one.stored, one.stored.repeats
+    twice = (
+        f", and {counted(repeats.count, 'message')} of them came again and are stored twice" if repeats.count else ""
+    )
+    return Finding(
+        subject=stored.subject,
+        severity=Severity.ERROR if repeats.count else None,
+        message=(
+            f"{stored.with_id:,} of {counted(stored.messages, 'message')} have an id, but the stream has no duplicate "
+            f"window and does not look at it{twice}"
+        ),
+        measured=stored.with_id,
+        threshold=0,
+        unit="count",
+        evidence=(
+            one.stream.observed("config.duplicate_window", 0),
+            stored.observed("messages with an id", stored.with_id),
+            *observed(stored, repeats.kept),
+        ),
+        remedy={"duplicate_window_s": comfortable_window_s(0, one.stream), "no_ack": one.stream.config.no_ack},
+    )

@@ -1,12 +1,18 @@
-"""JSD303: a `max_age` that keeps the duplicate window below the time after which publishers try again."""
+"""JSD303: a `max_age` that keeps the duplicate window below the time after which publishers try again.
+
+From manifests: a `max_age` that will keep the duplicate window below the retries of the publishers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.dedupe_window.window_too_short import deduplicates
 from jsdoctor.checks.dedupe_window.windows import deduplicating, retry_horizon_ns
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
@@ -37,3 +43,28 @@ def max_age_below_retry_horizon(snapshots: SnapshotSeries, params: Params) -> It
                 stream.observed("config.duplicate_window", window),
             ),
         )
+
+
+@check("dedupe_window.max_age_below_retry_horizon_declared")
+def max_age_below_retry_horizon_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
+    """A window may not be longer than `max_age` (server: stream.go checkStreamCfg), so raising it alone is refused."""
+    horizon = retry_horizon_ns(params)
+    for stream in manifests.kept_streams():
+        max_age = stream.stored.max_age_ns
+        if not deduplicates(stream.stored) or max_age <= 0:
+            continue
+        if unsure := indeterminate(stream, "duplicate_window", "max_age"):
+            yield unsure
+        elif max_age >= horizon:
+            yield passed(stream.subject)
+        else:
+            yield Finding(
+                subject=stream.subject,
+                message=f"max_age will be {span(max_age)} and no duplicate window can be longer, but publishers may try"
+                f" again {span(horizon)} after the first attempt: such a retry is stored as a second message",
+                measured=max_age,
+                threshold=horizon,
+                unit="duration",
+                evidence=(stream.shows("max_age", span(max_age)),),
+                remedy=BY_HAND,
+            )

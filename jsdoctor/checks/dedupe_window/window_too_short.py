@@ -1,15 +1,29 @@
-"""JSD301: a duplicate window shorter than the time after which publishers try again."""
+"""JSD301: a duplicate window shorter than the time after which publishers try again.
+
+From logs: a duplicate window that was asked for and refused.
+From stored messages: retries that came after the window, and are stored twice.
+From manifests: a duplicate window that will be shorter than the retries of the publishers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.windows import comfortable_window_s, deduplicating, retry_horizon_ns
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, catching_window_ns, observed, scanned
+from jsdoctor.checks.dedupe_window.windows import NS_PER_S, comfortable_window_s, deduplicating, retry_horizon_ns
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.wording import span
+from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.wording import counted, span
 
 
 @check("dedupe_window.window_too_short")
@@ -42,3 +56,102 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
             ),
             remedy={"duplicate_window_s": comfortable_window_s(horizon, stream), "no_ack": stream.config.no_ack},
         )
+
+
+@check("dedupe_window.window_refused_logged")
+def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """By application; servers do not log it."""
+    told = bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False)
+    for burst in told:
+        yield Finding(
+            subject=burst.subject,
+            message=(
+                f"a stream configuration was refused, {burst.story}: duplicates window {burst.values('reason')}; the"
+                " stream has another window than was meant, or does not exist"
+            ),
+            measured=burst.count,
+            unit="count",
+            first_seen=burst.first_seen,
+            last_seen=burst.last_seen,
+            evidence=burst.evidence,
+            remedy={"action": "none"},
+        )
+    if not told:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
+
+
+@check("dedupe_window.window_too_short_stored")
+def window_too_short_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Where messages are copied from elsewhere, it is the window of the origin that they passed."""
+    longest_ns = params.integer("longest_retry")
+    for one in scanned(stored, snapshots):
+        window_ns, distances = one.shortest_window_ns, one.stored.repeats.distances
+        if window_ns is None:
+            continue
+        late = distances.below(longest_ns + 1) - distances.below(window_ns)
+        yield _finding(one, window_ns, late, longest_ns) if late else passed(one.stored.subject)
+
+
+def _finding(one: ScannedStream, window_ns: int, late: int, longest_ns: int) -> Finding:
+    stored, distances = one.stored, one.stored.repeats.distances
+    found = [r for r in stored.repeats.kept if window_ns <= r.distance_ns <= longest_ns and not r.differs]
+    enough_ns, _ = catching_window_ns(one, longest_ns)
+    whose = "the window of its origin" if one.is_copy and not one.stream.config.subjects else "the window"
+    too_old = distances.largest_below(longest_ns + 1) >= enough_ns
+    return Finding(
+        subject=stored.subject,
+        message=(
+            f"{counted(late, 'message')} came again up to {span(distances.largest_below(longest_ns + 1))} later, when "
+            f"{whose} of {span(window_ns)} had forgotten the id: retries were stored a second time"
+            + ("; max_age allows no window that is long enough" if too_old else "")
+        ),
+        measured=distances.largest_below(longest_ns + 1),
+        threshold=window_ns,
+        unit="duration",
+        evidence=(
+            one.stream.observed("config.duplicate_window", one.stream.config.duplicate_window_ns),
+            *observed(stored, found),
+        ),
+        remedy=_remedy(one, enough_ns),
+    )
+
+
+def _remedy(one: ScannedStream, enough_ns: int) -> dict[str, object]:
+    """A copy's own window is not what let them pass."""
+    if one.is_copy:
+        return {
+            "action": "stream.look_at_origins",
+            "origins": tuple(source.name for source in one.stream.config.sources),
+        }
+    return {"duplicate_window_s": max(enough_ns // NS_PER_S, 1), "no_ack": one.stream.config.no_ack}
+
+
+@check("dedupe_window.window_too_short_declared")
+def window_too_short_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
+    """Where `max_age` itself is below the horizon, JSD303 speaks; a window above `max_age` is refused (JSD614)."""
+    horizon = retry_horizon_ns(params)
+    for stream in manifests.kept_streams():
+        window, max_age = stream.stored.duplicate_window_ns, stream.stored.max_age_ns
+        if not deduplicates(stream.stored) or 0 < max_age < horizon:
+            continue
+        if unsure := indeterminate(stream, "duplicate_window", "max_age"):
+            yield unsure
+        elif window >= horizon:
+            yield passed(stream.subject)
+        else:
+            yield Finding(
+                subject=stream.subject,
+                message=f"ids of messages will be forgotten after {span(window)}, but publishers may try again"
+                f" {span(horizon)} after the first attempt: such a retry is stored as a second message",
+                measured=window,
+                threshold=horizon,
+                unit="duration",
+                evidence=(stream.shows("duplicate_window", span(window)),),
+                remedy=BY_HAND,
+            )
+
+
+def deduplicates(config: StreamConfig) -> bool:
+    """Whether clients publish to it with ids, and it has a window."""
+    bucket = config.name.startswith(("KV_", "OBJ_"))
+    return bool(config.subjects) and not bucket and config.mirror is None and config.duplicate_window_ns > 0

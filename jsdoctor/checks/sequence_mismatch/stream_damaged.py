@@ -1,13 +1,23 @@
-"""JSD204, one look: a stream that says itself that messages are lost, or whose numbers cannot all be true."""
+"""JSD204: a stream that says itself that messages are lost, or whose numbers cannot all be true.
+
+Two looks: a stream whose last sequence fell, or that lost messages which nothing may remove.
+Over hours: a stream whose last sequence is lower than in an earlier bundle.
+From logs: streams that came back with fewer messages than at the start before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
-from jsdoctor.model.jetstream import StreamState
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.history import History
+from jsdoctor.model.jetstream import StreamConfig, StreamState
+from jsdoctor.model.log import LogEvidence, RestoredFall
+from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import counted
 
 
@@ -61,4 +71,163 @@ def _torn(stream: Stream) -> Finding:
             stream.observed(f"state.{name}", getattr(state, name))
             for name in ("messages", "num_deleted", "first_seq", "last_seq")
         ),
+    )
+
+
+@check("sequence_mismatch.stream_went_back")
+def stream_went_back(trend: Trend, params: Params) -> Iterator[Finding]:
+    """No API call lowers `last_seq`: purges and deletes leave it (server: filestore.go PurgeEx, removeMsg).
+
+    Only readings of the same incarnation are compared. A stream in memory starts anew with its servers, as it must.
+    """
+    return went_back(trend.streams(), params)
+
+
+def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Finding]:
+    """The same for readings of any distance."""
+    settle_ns = params.integer("settle")
+    for history in histories:
+        last = history.last
+        furthest = max(history.readings, key=lambda reading: reading.state.last_seq)
+        if last.config.storage == "memory":
+            continue
+        if furthest.state.last_seq > last.state.last_seq:
+            if _is_new(last, furthest, settle_ns):
+                reason = f"its new leader {last.answered_by} may not have applied everything yet"
+                yield unknown(last.subject, reason, "run again with a longer --interval")
+            elif (
+                furthest.created is None or last.created is None
+            ):  # a stream that was deleted and made anew ends lower as well
+                yield unknown(last.subject, "nothing shows whether it is the stream of before", "look with a login")
+            else:
+                yield _went_back(furthest, last)
+        elif (missing := _removed(history)) > 0:
+            yield _holes(history, missing)
+        else:
+            yield passed(last.subject)
+
+
+def _is_new(last: Stream, furthest: Stream, settle_ns: int) -> bool:
+    """Whether another server leads now and has not for long; servers before 2.11 do not tell since when."""
+    if last.answered_by == furthest.answered_by:
+        return False
+    since = last.cluster.leader_since if last.cluster else None
+    return int((last.at - (since or furthest.at)).total_seconds() * 1e9) < settle_ns
+
+
+def _removed(history: StreamHistory) -> int:
+    """How many more messages are missing in the middle, on a stream from whose middle nothing may be removed."""
+    config = history.last.config
+    fixed = config.deny_delete and config.deny_purge and config.retention == "limits" and not config.mirror
+    if not fixed or config.max_msgs_per_subject > 0 or config.allow_msg_ttl or config.allow_rollup_hdrs:
+        return 0
+    first, last = history.first.state, history.last.state
+    return max(0, last.num_deleted - first.num_deleted) if last.first_seq == first.first_seq else 0
+
+
+def _went_back(before: Stream, last: Stream) -> Finding:
+    gone = before.state.last_seq - last.state.last_seq
+    return Finding(
+        subject=last.subject,
+        message=(
+            f"the stream ended at sequence {before.state.last_seq:,} and now ends at {last.state.last_seq:,}: "
+            f"{counted(gone, 'message')} or more are gone, and their sequences are used again"
+        ),
+        measured=gone,
+        threshold=0,
+        unit="count",
+        first_seen=before.at,
+        last_seen=last.at,
+        evidence=(
+            before.observed("state.last_seq", before.state.last_seq),
+            last.observed("state.last_seq", last.state.last_seq),
+            last.observed("state.messages", last.state.messages),
+        ),
+    )
+
+
+def _holes(history: StreamHistory, missing: int) -> Finding:
+    first, last = history.first, history.last
+    return Finding(
+        subject=last.subject,
+        message=(
+            f"{counted(missing, 'message')} vanished from the middle of a stream that allows no deletes and no purges: "
+            "their storage is damaged"
+        ),
+        measured=missing,
+        threshold=0,
+        unit="count",
+        evidence=(
+            first.observed("state.num_deleted", first.state.num_deleted),
+            last.observed("state.num_deleted", last.state.num_deleted),
+        ),
+    )
+
+
+@check("sequence_mismatch.stream_went_back_history")
+def stream_went_back_history(history: History, params: Params) -> Iterator[Finding]:
+    """The comparison of `stream_went_back`, with the earlier bundles for samples."""
+    return went_back(history.streams(), params)
+
+
+_WHY = "limits, purges and acknowledgements explain that, or messages were lost: the log cannot tell"
+
+
+@check("sequence_mismatch.restored_less_logged")
+def restored_less_logged(logs: LogEvidence, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
+    """`Restored N messages` at each start is often the only trace of a loss (server: jetstream.go EnableJetStream)."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    streams = {stream.subject: stream.config for stream in (snapshots.last.streams if snapshots else ())}
+    for fall in logs.restored_falls:
+        config = streams.get(fall.subject)
+        if config is not None and _keeps_all(config):
+            yield _finding(fall, None, "it has no limit that explains that: they are lost", Confidence.MEDIUM)
+        elif _damaged(logs, fall):
+            why = "its server found damaged messages of that stream when it started: they are lost there"
+            yield _finding(fall, None, why, Confidence.MEDIUM)
+        elif _ended_badly(logs, fall):
+            yield _finding(fall, Severity.WARNING, f"the server had not stopped in order; {_WHY}", Confidence.LOW)
+        else:
+            yield passed(fall.subject)
+
+
+def _finding(fall: RestoredFall, severity: Severity | None, why: str, sure: Confidence) -> Finding:
+    return Finding(
+        subject=fall.subject,
+        severity=severity,
+        confidence=sure,
+        message=(
+            f"{fall.server} restored {counted(fall.after, 'message')} where it had {fall.before:,} at the start before"
+            f" ({fall.before - fall.after:,} fewer): {why}"
+        ),
+        measured=fall.before - fall.after,
+        threshold=0,
+        unit="count",
+        evidence=(fall.before_line.observed, fall.after_line.observed),
+    )
+
+
+def _keeps_all(config: StreamConfig) -> bool:
+    """Whether nothing but a purge or a delete takes messages away."""
+    bounded = (config.max_msgs, config.max_bytes, config.max_age_ns, config.max_msgs_per_subject)
+    return config.retention == "limits" and all(limit <= 0 for limit in bounded) and not config.allow_msg_ttl
+
+
+def _ended_badly(logs: LogEvidence, fall: RestoredFall) -> bool:
+    """Whether a process between the two starts was killed or crashed."""
+    begin, end = fall.before_line.at, fall.after_line.at
+    return any(
+        run.end in ("unclean", "failed")
+        for run in logs.runs_of(fall.server)
+        if run.last and begin and end and begin.us <= run.last.us <= end.us
+    )
+
+
+def _damaged(logs: LogEvidence, fall: RestoredFall) -> bool:
+    """Whether that server logged at that start that a block of a stream of that name is missing or damaged."""
+    return any(
+        one.logged_by == fall.server and one.value("store") == fall.stream
+        for one in logs.occurrences("store-block-missing", "store-record-corrupt")
     )

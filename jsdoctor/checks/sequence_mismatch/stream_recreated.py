@@ -1,15 +1,25 @@
-"""JSD203: a stream that was made anew under its name: what clients remember of its sequences is wrong."""
+"""JSD203: a stream that was made anew under its name: what clients remember of its sequences is wrong.
+
+Over hours: a stream that is not the one of an earlier bundle.
+From logs: streams restored through the API, or deleted and created as recorded advisories tell.
+From stored messages: which of them a restore brought in, and where sequences are given out again.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.words import no_server_lines, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.history import History
+from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
-from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.stored import StoredMessages, StoredStream, moment
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
@@ -128,6 +138,111 @@ def _restored(stream: Stream, older_ns: int) -> Finding:
         evidence=(
             stream.observed("created", stream.created),
             stream.observed("state.first_ts", stream.state.first_ts),
+            stream.observed("state.last_seq", stream.state.last_seq),
+        ),
+    )
+
+
+@check("sequence_mismatch.stream_recreated_history")
+def stream_recreated_history(history: History) -> Iterator[Finding]:
+    """The comparison of `stream_recreated`, with the earlier bundles for samples."""
+    before = Incarnations(history.snapshots[:-1])
+    for stream in history.now.led_streams():
+        other = before.other_than(stream)
+        when = f"after {other.at:%Y-%m-%d %H:%M}Z" if other else ""
+        yield recreated(other, stream, when) if other else passed(stream.subject)
+
+
+_FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-restore-error")
+
+
+@check("sequence_mismatch.stream_recreated_logged")
+def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """A stream can only be created after a delete when that is the same name made anew."""
+    found = [*_recreated(logs)]
+    failed = bursts(logs, *_FAILED, calm=False)
+    found += [_restored_logged(burst, failed=True) for burst in failed]
+    said = {burst.subject for burst in failed}
+    started = bursts(logs, "stream-restore-started", calm=False)
+    found += [_restored_logged(burst, failed=False) for burst in started if burst.subject not in said]
+    yield from found
+    if not found:
+        yield passed(CLUSTER) if logs.has_server_logs else no_server_lines()
+
+
+def _restored_logged(burst: Burst, *, failed: bool) -> Finding:
+    return Finding(
+        subject=burst.subject,
+        severity=None if failed else Severity.INFO,
+        message=(
+            f"a restore from a backup failed, {burst.story}: the stream may be missing or incomplete"
+            if failed
+            else f"a restore from a backup was {burst.story}: sequences go on where the backup ends; clients that were"
+            " further expect more than there is"
+        ),
+        first_seen=burst.first_seen,
+        last_seen=burst.last_seen,
+        evidence=burst.evidence,
+        remedy={} if burst.subject.kind == "stream" else {"action": "none"},
+    )
+
+
+def _recreated(logs: LogEvidence) -> Iterator[Finding]:
+    by_stream: dict[tuple[str, str, bool], dict[str, Occurrence]] = defaultdict(dict)
+    for one in logs.occurrences("advisory-stream-action"):
+        by_stream[one.value("stream"), one.logged_by, one.zoned][one.value("kind")] = one
+    for actions in by_stream.values():
+        deleted, created = actions.get("delete"), actions.get("create")
+        if deleted is None or created is None or deleted.first is None or created.last is None:
+            continue
+        if created.last < deleted.first:
+            continue
+        yield Finding(
+            subject=deleted.subject,
+            message=(
+                f"the stream was deleted and created again{when(deleted.first, created.last)}, as advisories tell:"
+                " sequences began anew, its consumers went with it, and clients that remember either get errors or"
+                " nothing"
+            ),
+            first_seen=zoned(deleted.first),
+            last_seen=zoned(created.last),
+            evidence=exemplars_of((deleted, created)),
+        )
+
+
+@check("sequence_mismatch.stream_restored_stored")
+def stream_restored_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Messages older than their stream came from a backup; servers before 2.15 keep the date of creation in it."""
+    led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
+    for one in stored.streams:
+        stream = led.get((one.account, one.stream))
+        if stream is None or stream.created is None or stream.config.mirror:
+            continue
+        age_ns = int((stream.at - stream.created).total_seconds() * 1e9)
+        older_ns = int((stream.created - moment(one.first_ns)).total_seconds() * 1e9) if one.older.count else 0
+        if older_ns >= params.integer("clock_error") and age_ns <= params.integer("recent"):
+            yield _finding(one, stream, age_ns)
+        else:
+            yield passed(one.subject)
+
+
+def _finding(one: StoredStream, stream: Stream, age_ns: int) -> Finding:
+    later = one.last_seq - one.older.last_seq
+    return Finding(
+        subject=one.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.MEDIUM,
+        message=(
+            f"{counted(one.older.count, 'message')} up to sequence {one.older.last_seq:,} are older than the stream, "
+            f"which was made {span(age_ns)} ago: a restore brought them in; the backup ends at "
+            f"{moment(one.older.last_ns):%Y-%m-%d %H:%M:%S}Z, and sequences from {one.older.last_seq + 1:,} on "
+            + (f"were given out again, {later:,} of them so far" if later else "are given out again")
+        ),
+        measured=one.older.last_seq,
+        unit="count",
+        evidence=(
+            stream.observed("created", stream.created),
+            one.observed(f"message {one.older.last_seq} time", moment(one.older.last_ns)),
             stream.observed("state.last_seq", stream.state.last_seq),
         ),
     )

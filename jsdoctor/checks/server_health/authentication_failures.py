@@ -1,14 +1,25 @@
-"""JSD809: logins that fail, over and over again."""
+"""JSD809: logins that fail, over and over again.
+
+From logs: refused logins, as servers and applications logged them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.windows import most_within
+from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.closings import closed_within, may_name_users, most_common
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.wording import counted, span
@@ -30,23 +41,23 @@ _REASONS = frozenset(
 def authentication_failures(connections: Connections, servers: Servers | None, params: Params) -> Iterator[Finding]:
     """A server keeps the last 10,000 closed connections with the reason (server: monitor.go Connz)."""
     window_ns = params.integer("window")
-    for listed in connections.servers:
-        if listed.closed is None:
-            yield unknown(listed.subject, "its closed connections were not listed", "see the gaps of this run")
+    for server in connections.servers:
+        if server.closed is None:
+            yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
             continue
-        failed = [one for one in closed_within(listed, window_ns) if one.reason in _REASONS]
+        failed = [one for one in closed_within(server, window_ns) if one.reason in _REASONS]
         if len(failed) < params.integer("min_failures"):
-            yield passed(listed.subject)
+            yield passed(server.subject)
         else:
-            yield _finding(listed, failed, may_name_users(servers, listed.server), params)
+            yield _finding(server, failed, may_name_users(servers, server.server), params)
 
 
-def _finding(listed: ServerConnections, failed: Sequence[ClientConnection], may_name: bool, params: Params) -> Finding:
+def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_name: bool, params: Params) -> Finding:
     most = max(_most(one.ip for one in failed), _most(one.authorized_user for one in failed))
     burst, limit = most >= params.integer("max_failures"), params.integer("max_failures")
     strangers = all(not (one.authorized_user or one.lang) for one in failed)
     return Finding(
-        subject=listed.subject,
+        subject=server.subject,
         severity=None if burst else Severity.INFO,
         message=f"{counted(len(failed), 'login')} failed within {span(params.integer('window'))}, from"
         f" {most_common(one.ip for one in failed)}{_users(failed, may_name)}: "
@@ -59,10 +70,10 @@ def _finding(listed: ServerConnections, failed: Sequence[ClientConnection], may_
         threshold=limit if burst else params.integer("min_failures"),
         unit="count",
         evidence=(
-            listed.observed("connz.closed by reason", most_common(one.reason for one in failed)),
-            listed.observed("connz.closed by address", most_common(one.ip for one in failed)),
-            listed.observed("connz.closed by library", most_common(one.lang for one in failed)),
-            listed.observed("last stop", max(one.stop for one in failed if one.stop)),
+            server.observed("connz.closed by reason", most_common(one.reason for one in failed)),
+            server.observed("connz.closed by address", most_common(one.ip for one in failed)),
+            server.observed("connz.closed by library", most_common(one.lang for one in failed)),
+            server.observed("last stop", max(one.stop for one in failed if one.stop)),
         ),
         remedy={"reason": Counter(one.reason for one in failed).most_common(1)[0][0]},
     )
@@ -78,3 +89,61 @@ def _users(failed: Sequence[ClientConnection], may_name: bool) -> str:
     if not users:
         return ""
     return f", user {users}" if may_name else ", users not shown: in their place this version may have tokens"
+
+
+_CLIENT = (
+    "client-login-refused",
+    "client-login-refused-lower-case",
+    "client-login-failed",
+    "client-credentials-revoked",
+)
+_NO_CLIENT = ("EOF", "first record does not look like", "i/o timeout", "connection reset")
+"""What port scans and health checks of the wrong kind leave of a TLS handshake."""
+
+
+@check("server_health.login_refused_logged")
+def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Every refused login is one line (client.go authViolation); from 2.11 on without a user where none was given."""
+    quiet = True
+    for burst in bursts(logs, "login-refused", "tls-handshake-failed", subjects=by_server, calm=False):
+        lines = [one for one in burst.found if not any(word in one.value("reason") for word in _NO_CLIENT)]
+        if _most_logged(lines, params, None) >= params.integer("min_failures"):
+            quiet = False
+            yield _finding_logged(burst, lines, params)
+    for burst in bursts(logs, *_CLIENT, subjects=client_of):
+        quiet = False
+        message = f"its logins were refused: {burst.story}"
+        yield finding_of(burst, message, None if burst.most >= params.integer("min_failures") else Severity.INFO)
+    if quiet:
+        yield passed(CLUSTER)
+
+
+def _most_logged(lines: Sequence[Occurrence], params: Params, field: str | None) -> int:
+    """The most failures within the window: of one address or user where `field` names it, else of all together."""
+    if not any(one.histogram for one in lines):
+        return sum(one.count for one in lines)
+    return most_within(lines, params.integer("window") // 1000, (lambda one: one.value(field)) if field else None)
+
+
+def _finding_logged(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Finding:
+    most = max(_most_logged(lines, params, "address"), _most_logged(lines, params, "user"))
+    grave = most >= params.integer("max_failures")
+    users = listed(one.value("user") for one in lines if one.value("user"))
+    reasons = listed(one.value("reason") for one in lines if one.value("reason"))
+    found = finding_of(
+        burst,
+        f"{counted(sum(one.count for one in lines), 'login')} failed, up to {most:,} of one address or user within"
+        f" {span(params.integer('window'))} ({burst.story}), from {listed(one.value('address') for one in lines)}"
+        + (f", user {users}" if users else "")
+        + (f", for {reasons}" if reasons else "")
+        + ": a client has the wrong credentials and tries again, or somebody is guessing",
+        None if grave else Severity.INFO,
+    )
+    return msgspec.structs.replace(found, measured=most, evidence=tuple(_shown(found.evidence)))
+
+
+def _shown(lines: Sequence[Observation]) -> Iterator[Observation]:
+    """Servers before 2.11.2 write the token of a login by token into the line."""
+    for line in lines:
+        before, token, _ = str(line.value).partition('Token "')
+        yield msgspec.structs.replace(line, value=before + "Token") if token else line

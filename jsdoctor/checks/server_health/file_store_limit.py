@@ -1,11 +1,17 @@
-"""JSD816: a file store limit that its server's disk does not bear out."""
+"""JSD816: a file store limit that its server's disk does not bear out.
+
+From manifests: a file store limit that is not set, or leaves no room on its volume.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.manifest import DeclaredServers, Manifests
+from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
 
 _UNITS = (1_000_000, 1 << 20)
@@ -55,3 +61,70 @@ def _below_usage(server: Server, stats: JetStreamStats, limit: int) -> Finding:
             server.observed("version", server.version),
         ),
     )
+
+
+_NETWORK = ("nfs", "efs", "azurefile", "filestore", "cephfs", "gluster", "smb", "s3")
+
+
+@check("server_health.file_store_limit_declared")
+def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
+    """The chart writes the size of the volume as the limit, so that Raft logs and indexes fill the rest of the disk
+    first (k8s: files/config/jetstream.yaml); without a limit a server takes 75 % of what is free at each start.
+    """
+    largest = params.number("max_volume_fraction")
+    for servers in manifests.servers:
+        if unsure := jetstream_unclear(servers):
+            yield unsure
+        if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
+            continue
+        if unsure := unclear(servers, "max_file_store"):
+            yield unsure
+        elif servers.get("volume_bytes"):
+            yield _on_volume(servers, largest)
+        elif servers.get("max_file_store") is None:
+            yield _unset(servers)
+        else:
+            yield passed(servers.subject)
+
+
+def _unset(servers: DeclaredServers) -> Finding:
+    return Finding(
+        subject=servers.subject,
+        severity=Severity.WARNING,
+        message="max_file_store is not set: the limit will be 75 % of what is free on the disk at each start, and up to"
+        " 2.12 a restart may put it below what is stored already, when every publish fails (error 10023)",
+        evidence=(servers.at("max_file_store", "jetstream").shows("max_file_store is not set"),),
+        remedy=BY_HAND,
+    )
+
+
+def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
+    volume, limit = servers.get("volume_bytes"), servers.get("max_file_store")
+    share = (volume if limit is None else limit) / volume
+    storage_class = str(servers.get("storage_class", ""))
+    if share > largest:
+        whence = (
+            "fileStore.maxSize is not set, so the limit is the size of the volume" if limit is None else "the limit"
+        )
+        more = "" if limit is None else f" is {share:.0%} of the volume"
+        return Finding(
+            subject=servers.subject,
+            severity=Severity.ERROR if share > 1 else Severity.WARNING,
+            message=f"{whence}{more}: Raft logs and indexes need room beside the messages, and the disk is full before"
+            f" the limit is reached; set fileStore.maxSize to {int(volume * largest) >> 20:,}Mi or less",
+            measured=share,
+            threshold=largest,
+            unit="ratio",
+            evidence=(servers.at("max_file_store", "volume_bytes").shows(f"volume: {volume:,} bytes"),),
+            remedy=BY_HAND,
+        )
+    if any(kind in storage_class.lower() for kind in _NETWORK):
+        return Finding(
+            subject=servers.subject,
+            severity=Severity.WARNING,
+            message=f"storage class {storage_class!r} looks like a network file system: locks and flushes are not those"
+            " of a disk, and JetStream is slow on it or damages its files; use block or local volumes",
+            evidence=(servers.shows("storage_class", f"storageClassName: {storage_class}"),),
+            remedy=BY_HAND,
+        )
+    return passed(servers.subject)

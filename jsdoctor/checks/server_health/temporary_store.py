@@ -1,12 +1,22 @@
-"""JSD818: a store directory that does not outlive the host or the container, by the server's configuration."""
+"""JSD818: a store directory that does not outlive the host or the container, by the server's configuration.
+
+From logs: a store directory that does not outlive the host or the container, by what servers log when they start.
+From manifests: what is stored where it will not outlive the server, the host or the container.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, refused_by_tool, unclear
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary, is_the_fallback
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
 from jsdoctor.model.server import Servers
 
 
@@ -32,3 +42,92 @@ def temporary_store(servers: Servers) -> Iterator[Finding]:
             measured=path,
             evidence=(server.observed("config.store_dir", path),),
         )
+
+
+@check("server_health.temporary_store_logged")
+def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """The server warns only where nothing is configured; the directory that it prints tells of the rest."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    found = bursts(logs, "temporary-store-used", "temporary-store-named", subjects=by_server, calm=False)
+    for burst in found:
+        paths = [dict(line.fields).get("directory", "") for one in burst.found for line in one.exemplars]
+        known = list(dict.fromkeys(path for path in paths if path))
+        fallback = any(one.signature == "temporary-store-used" for one in burst.found)
+        grave = fallback or any(is_in_memory(path) for path in known)
+        yield finding_of(
+            burst,
+            f"its streams are stored in {known[-1] if known else 'a directory for temporary files'}"
+            + (", because no store_dir is set" if fallback else "")
+            + ": they are gone after the next restart of the host or container",
+            None if grave else Severity.INFO,
+        )
+    if not found:
+        yield passed(CLUSTER)
+
+
+@check("server_health.temporary_store_declared")
+def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
+    """Without `store_dir` a server takes the system's directory for temporary files (jetstream.go EnableJetStream)."""
+    for stream in manifests.kept_streams():
+        if stream.tool is Tool.NACK and stream.stored.storage == "memory" and not refused_by_tool(stream):
+            yield passed(stream.subject) if stream.states("storage") else _forgotten(stream)
+    for servers in manifests.servers:
+        yield from _of_servers(servers)
+
+
+def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
+    if unsure := jetstream_unclear(servers):
+        yield unsure
+    if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
+        return
+    path, persistent = servers.get("store_dir"), servers.get("persistent")
+    if servers.is_chart and path is None and "store_dir" not in servers.unclear:
+        return  # its file store is off
+    if unsure := unclear(servers, "store_dir"):
+        yield unsure
+    elif persistent is not None:
+        yield passed(servers.subject) if persistent else _on_no_volume(servers)
+    elif path is None:
+        says = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
+        yield _finding(servers, "jetstream", says, None)
+    elif is_in_memory(str(path)) or is_temporary(str(path)):
+        kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
+        says = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
+        yield _finding(servers, "store_dir", says, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
+    else:
+        yield _unmounted(servers) if "persistent" in servers.unclear else passed(servers.subject)
+
+
+def _on_no_volume(servers: DeclaredServers) -> Finding:
+    why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
+    says = f"{why}: streams are kept in the container and are gone when it is replaced"
+    return _finding(servers, "persistent", says, None)
+
+
+def _unmounted(servers: DeclaredServers) -> Finding:
+    """A configuration in a ConfigMap, without the one workload that would tell of its volumes."""
+    return unknown(
+        servers.subject,
+        "no single workload of these manifests mounts this configuration, so nobody can tell whether a volume holds"
+        f" store_dir {servers.get('store_dir')}",
+        "give the manifest of its StatefulSet or service in the same run, too",
+    )
+
+
+def _forgotten(stream: DeclaredStream) -> Finding:
+    """Memory is a choice for caches; nobody chose what is not stated."""
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.WARNING,
+        message="storage is not set, and the resource definition's default is memory, not the server's file: messages"
+        " are gone when its servers restart; write storage: file, or storage: memory if that is meant",
+        evidence=(stream.shows("storage", "memory"),),
+        remedy=BY_HAND,
+    )
+
+
+def _finding(servers: DeclaredServers, setting: str, says: str, severity: Severity | None) -> Finding:
+    shown = servers.at(setting).shows(f"store_dir: {servers.get('store_dir', 'not set')}")
+    return Finding(subject=servers.subject, severity=severity, message=says, evidence=(shown,), remedy=BY_HAND)

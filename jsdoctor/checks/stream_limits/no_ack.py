@@ -1,11 +1,16 @@
-"""JSD610: a stream that acknowledges nothing leaves every publisher that waits without an answer."""
+"""JSD610: a stream that acknowledges nothing leaves every publisher that waits without an answer.
+
+From manifests: a stream that will acknowledge nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 _SYSTEM_SUBJECTS = ("$JS.", "$SYS.")
@@ -36,3 +41,24 @@ def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 def _must_be_silent(stream: Stream) -> bool:
     return all(subject == ">" or subject.startswith(_SYSTEM_SUBJECTS) for subject in stream.config.subjects)
+
+
+@check("stream_limits.no_ack_declared")
+def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
+    """With `no_ack` the message is stored and the publisher hears nothing (server: stream.go, `canRespond`)."""
+    for stream in manifests.kept_streams():
+        config = stream.stored
+        if not config.subjects or config.mirror:
+            continue
+        if unsure := indeterminate(stream, "no_ack", "subjects"):
+            yield unsure
+        elif not config.no_ack or all(s == ">" or s.startswith(_SYSTEM_SUBJECTS) for s in config.subjects):
+            yield passed(stream.subject)
+        else:
+            yield Finding(
+                subject=stream.subject,
+                message="no_ack is set: a publisher that waits times out although its message is stored, and stores it"
+                " again with every retry",
+                evidence=(stream.shows("no_ack", value=True),),
+                remedy=BY_HAND,
+            )

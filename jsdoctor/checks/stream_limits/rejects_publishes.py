@@ -1,12 +1,25 @@
-"""JSD603: a full stream with discard policy `new` refuses what is published."""
+"""JSD603: a full stream with discard policy `new` refuses what is published.
+
+From logs: publishes that were refused because a stream is full, by publishers' logs and servers' debug lines.
+From manifests: a stream that will refuse publishes by its own configuration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import no_client_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.limits import larger_limits, refuses_when_full, storage_fills
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 
@@ -46,3 +59,64 @@ def _effect(stream: Stream) -> str:
     if stream.config.no_ack:
         return "new messages are thrown away and no publisher is told, because no_ack is set"
     return "publishes fail now (error 10077), and publishers that do not wait for an answer lose messages unnoticed"
+
+
+_CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-stream-full-subject")
+
+
+@check("stream_limits.rejects_publishes_logged")
+def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """Servers write it at level DBG only, so the logs of servers alone cannot show that nothing was refused."""
+    found = [
+        *bursts(logs, "stream-full", subjects=subject_of, calm=False),
+        *bursts(logs, *_CLIENT, subjects=client_of),
+    ]
+    for burst in found:
+        what = burst.values("reason") or "the stream is full"
+        who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
+        finding = finding_of(
+            burst,
+            f"{who}, {what} (10077): {burst.story}. What is not published again is lost",
+            None if is_recent(logs, burst) else Severity.WARNING,
+        )
+        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not tell its limits
+    if not found:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
+
+
+@check("stream_limits.rejects_publishes_declared")
+def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
+    """Discard policy new answers a publish to a full stream with error 10077 (server: filestore.go storeRawMsg).
+
+    Where nothing ever leaves the stream, the first time that it is full is for good. Buckets are made like that.
+    """
+    for stream in manifests.kept_streams():
+        config = stream.stored
+        if not config.subjects or config.name.startswith(("KV_", "OBJ_")) or (config.discard != "new"):
+            continue
+        if unsure := indeterminate(stream, "discard", "max_age", "max_bytes", "max_msgs"):
+            yield unsure
+        elif config.sealed:
+            yield _finding(stream, "sealed", "it is sealed: every publish to its subjects is refused", None)
+        elif 0 < config.max_bytes < config.max_msg_size:
+            says = (
+                f"max_msg_size {config.max_msg_size:,} lets in what max_bytes {config.max_bytes:,} never has room for"
+            )
+            yield _finding(
+                stream, "max_msg_size", f"{says}: such publishes are refused (error 10077)", Severity.WARNING
+            )
+        elif config.retention == "limits" and config.max_age_ns <= 0 and max(config.max_bytes, config.max_msgs) > 0:
+            says = "once it is full every publish fails (error 10077), until somebody deletes messages: nothing expires"
+            yield _finding(stream, "discard", f"{says}, and its discard policy is new", Severity.INFO)
+        else:
+            yield passed(stream.subject)
+
+
+def _finding(stream: DeclaredStream, field: str, says: str, severity: Severity | None) -> Finding:
+    return Finding(
+        subject=stream.subject,
+        severity=severity,
+        message=says,
+        evidence=(stream.at(field).shows(f"discard: {stream.stored.discard}"),),
+        remedy=BY_HAND,
+    )

@@ -1,16 +1,59 @@
-"""JSD202, from packets: publishes refused because they expect more than the stream has."""
+"""JSD202: publishes refused because they expect more than the stream has.
+
+From packets: publishes refused because they expect more than the stream has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused
 from jsdoctor.checks.packets.views import moment
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated, some_ahead
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+
+
+@check("sequence_mismatch.expected_ahead_logged")
+def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """By application or, where servers debug or trace, by stream."""
+    ahead = [
+        burst for burst in bursts(logs, *REFUSED, subjects=client_of, calm=False) if any(map(some_ahead, burst.found))
+    ]
+    for burst in ahead:
+        yield _finding(burst, params)
+    if not ahead:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
+
+
+def _finding(burst: Burst, params: Params) -> Finding:
+    whole = sum(one.count for one in burst.found if all_ahead(one))
+    often = whole >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
+    some = "" if whole == burst.count else " (not all of these)"
+    return Finding(
+        subject=burst.subject,
+        severity=None if often else Severity.INFO,
+        message=(
+            f"publishes refused, {burst.story}{some}, because they expect a sequence that the stream or the subject has"
+            " not reached: it was made anew, restored, purged or lost messages; they fail until the publisher reads"
+            " the last sequence again"
+        ),
+        measured=whole,
+        threshold=params.integer("repeats"),
+        unit="count",
+        first_seen=burst.first_seen,
+        last_seen=burst.last_seen,
+        evidence=burst.evidence,
+        remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
+    )
+
 
 _WRONG_SEQUENCE = 10071
 
@@ -22,12 +65,12 @@ def expected_ahead_captured(packets: PacketEvidence, params: Params) -> Iterator
     for subject, found in refused(packets, _WRONG_SEQUENCE).items():
         if ahead := [one for one in found if one.refusal.ahead]:
             told = True
-            yield _finding(subject, ahead, params)
+            yield _finding_captured(subject, ahead, params)
     if not told:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
-def _finding(subject: Subject, ahead: list[RefusedBy], params: Params) -> Finding:
+def _finding_captured(subject: Subject, ahead: list[RefusedBy], params: Params) -> Finding:
     count = sum(one.refusal.ahead for one in ahead)
     last = max((one.refusal for one in ahead), key=lambda refusal: refusal.last_ns)
     numbers = ""

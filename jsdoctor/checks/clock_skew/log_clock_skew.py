@@ -1,4 +1,4 @@
-"""JSD106, from logs: two servers date the same elections differently, zones aside."""
+"""JSD106: two servers date the same elections differently, zones aside."""
 
 from __future__ import annotations
 

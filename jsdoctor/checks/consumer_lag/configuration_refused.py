@@ -1,4 +1,7 @@
-"""JSD418, from manifests: a consumer that its tool or the servers will refuse to create or to change."""
+"""JSD418: consumers that servers refuse to create or to change.
+
+From manifests: a consumer that its tool or the servers will refuse to create or to change.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,46 @@ from jsdoctor.checks.declared.deployed import Deployed, consumer_of, release_for
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.verdict import verdict
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredConsumer, Fate, Manifests
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.server_defaults import consumer_as_stored
 from jsdoctor.model.snapshot import SnapshotSeries
+
+_REFUSED = (
+    "consumer-setting-fixed",
+    "consumer-workqueue-refused",
+    "consumer-limit-reached",
+    "consumer-backoff-refused",
+    "consumer-replicas-refused",
+    "consumer-filters-overlap",
+    "consumer-ack-pending-over-limit",
+    "consumer-flow-control-refused",
+)
+_STORED = {
+    "consumer-filter-overlaps-on-disk": "its filter overlaps with that of another consumer of this work-queue stream",
+    "consumer-replicas-on-disk": "it has not as many replicas as its interest stream, which servers refuse today",
+}
+
+
+@check("consumer_lag.configuration_refused_logged")
+def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """By application; by consumer where a server found it in its own store."""
+    refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
+    found = [(burst, f"a consumer was refused ({burst.values('reason')})") for burst in refused]
+    for name, what in _STORED.items():
+        found += [(burst, what) for burst in bursts(logs, name, calm=False)]
+    for burst, what in found:
+        yield finding_of(burst, f"{what}, {burst.story}")
+    if not found:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 @check("consumer_lag.configuration_refused_declared")

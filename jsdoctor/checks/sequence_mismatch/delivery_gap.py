@@ -1,15 +1,79 @@
-"""JSD209, from packets: what a push consumer sent and its client was not sent, by the numbers of its deliveries."""
+"""JSD209: deliveries that did not arrive.
+
+From packets: what a push consumer sent and its client was not sent, by the numbers of its deliveries.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packets.views import gravest, moment, unreadable, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+
+_MISMATCH, _DROPPED = "consumer-sequence-mismatch", "client-dropped-messages"
+_RESETS = (
+    "ordered-consumer-reset-python",
+    "ordered-consumer-reset-javascript",
+    "ordered-consumer-reset-net",
+    "ordered-consumer-recreate-net",
+    "ordered-consumer-reset-rust",
+    "ordered-consumer-heartbeat-rust",
+)
+_NEGATIVE_DIGITS = 19
+"""Go prints a negative gap as an unsigned number of so many digits or more."""
+
+
+@check("sequence_mismatch.delivery_gap_logged")
+def delivery_gap_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """One finding for each application, for the gravest that it says."""
+    told = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
+    resets = {burst.subject: burst.most for burst in bursts(logs, *_RESETS, subjects=client_of, calm=False)}
+    for burst in told:
+        yield _finding(burst, resets.get(burst.subject, 0), params)
+    if not told:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
+
+
+def _finding(burst: Burst, resets: int, params: Params) -> Finding:
+    count = {name: sum(one.count for one in burst.found if one.signature == name) for name in (_MISMATCH, _DROPPED)}
+    severity: Severity | None = Severity.INFO
+    if count[_DROPPED]:
+        severity, what = None, "the client dropped messages because its handler was too slow"
+    elif count[_MISMATCH] and _recreated(burst):
+        what = "sequence mismatch, with a gap below zero: the consumer was deleted and created again under its client"
+    elif count[_MISMATCH]:
+        what = "sequence mismatch: messages that the server sent did not arrive"
+    else:
+        what = "ordered consumers missed messages and made themselves anew"
+    often = count[_MISMATCH] >= params.integer("repeats") or resets >= params.integer("resets")
+    return Finding(
+        subject=burst.subject,
+        severity=None if often else severity,
+        message=(
+            f"{what}, {burst.story}; with explicit acknowledgements they come again after ack_wait, without them they"
+            " are lost to this client"
+        ),
+        measured=burst.count,
+        threshold=params.integer("repeats") if count[_MISMATCH] else params.integer("resets"),
+        unit="count",
+        first_seen=burst.first_seen,
+        last_seen=burst.last_seen,
+        evidence=burst.evidence,
+    )
+
+
+def _recreated(burst: Burst) -> bool:
+    gaps = [dict(line.fields).get("behind", "") for one in burst.found for line in one.exemplars]
+    return any(gap.startswith("-") or len(gap) >= _NEGATIVE_DIGITS for gap in gaps)
+
 
 _HOW = "capture the connection of a push subscription without a queue group, from its beginning"
 

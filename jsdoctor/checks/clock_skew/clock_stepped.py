@@ -1,4 +1,4 @@
-"""JSD104, from logs: the time of a server's lines goes back within one process."""
+"""JSD104: the time of a server's lines goes back within one process."""
 
 from __future__ import annotations
 

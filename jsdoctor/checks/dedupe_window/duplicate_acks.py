@@ -1,17 +1,57 @@
-"""JSD308, from packets: every acknowledgement that calls a message a duplicate."""
+"""JSD308: publishes that the server had already.
+
+From packets: every acknowledgement that calls a message a duplicate.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packet_reordering.causes import network_trouble
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
 from jsdoctor.checks.packets.views import View, gravest_of_each, moment
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+
+_OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
+
+
+@check("dedupe_window.duplicate_acks_logged")
+def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """By stream where the line names it, else by application."""
+    told = bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False)
+    for burst in told:
+        yield _finding(burst, params)
+    if not told:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
+
+
+def _finding(burst: Burst, params: Params) -> Finding:
+    span = sequences(burst.found)
+    unproven = span is not None and span[0] == 0
+    often = burst.most >= params.integer("burst")
+    return Finding(
+        subject=burst.subject,
+        severity=None if often or unproven else Severity.INFO,
+        message=f"messages were published again that were there already, {burst.story}"
+        + ("; some were answered with sequence 0, which is no proof that anything is stored" if unproven else "")
+        + "; find why the first acknowledgement was late or lost, or whether an id is reused",
+        measured=burst.most,
+        threshold=params.integer("burst"),
+        unit="count",
+        first_seen=burst.first_seen,
+        last_seen=burst.last_seen,
+        evidence=burst.evidence,
+    )
+
 
 _TEN_MINUTES_NS = 600_000_000_000
 
@@ -21,7 +61,7 @@ def duplicate_acks_captured(packets: PacketEvidence, params: Params) -> Iterator
     """By stream; of streams with several publishers, the one that repeats itself most."""
 
     def judge(view: View) -> Finding | None:
-        return _finding(view, params) if view.nats.publishing.duplicates else None
+        return _finding_captured(view, params) if view.nats.publishing.duplicates else None
 
     told = list(gravest_of_each(packets, judge, Severity.WARNING))
     yield from told
@@ -29,7 +69,7 @@ def duplicate_acks_captured(packets: PacketEvidence, params: Params) -> Iterator
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
-def _finding(view: View, params: Params) -> Finding:
+def _finding_captured(view: View, params: Params) -> Finding:
     publishing = view.nats.publishing
     length_ns = max(view.tcp.last_ns - view.tcp.first_ns, 1)
     in_ten_minutes = round(publishing.duplicates * min(1.0, _TEN_MINUTES_NS / length_ns))
