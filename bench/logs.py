@@ -17,7 +17,7 @@ from bench.log_archive import MEGABYTE, ArchivePlan, write_archive
 from bench.process import CannotMeasureError
 from bench.process_tree import TreeRun, run_tree
 from bench.settings import Site
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.app.rulebook import open_rulebook
 
 _READ, _RG = "plain read (cat)", "rg -c"
 _ONE, _TWO = "jsdoctor, one process", "jsdoctor, two processes"

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jsdoctor import __version__
+from jsdoctor.app.logs.engine import Engine
+from jsdoctor.app.outputs import Color, resolve, writes_nagios
 from jsdoctor.cli import compare_options as comparing
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.capture_options import KeptReport
 from jsdoctor.cli.completion import complete_page
-from jsdoctor.cli.console import Color
 from jsdoctor.cli.fix.commands import FIX_HELP, fix, rollback
 from jsdoctor.cli.help_texts import (
     AUDIT_HELP,
@@ -25,10 +26,8 @@ from jsdoctor.cli.help_texts import (
     COMPARE_HELP,
     DIAGNOSE_HELP,
 )
-from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, takes
-from jsdoctor.cli.targets import resolve, writes_nagios
 from jsdoctor.cli.usage_errors import RedactingGroup
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 
@@ -101,8 +100,8 @@ def check(
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_request import evidence_options
-    from jsdoctor.cli.judging import judge_options
+    from jsdoctor.cli.evidence_options import evidence_options
+    from jsdoctor.cli.judge_options import judge_options
 
     def work() -> ExitCode | NagiosState:
         if files:
@@ -124,8 +123,8 @@ def audit(given: Given, logs: opt.LogPaths = None, engine: opt.AuditEngine = Eng
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_request import audit_options
-    from jsdoctor.cli.judging import judge_options
+    from jsdoctor.cli.evidence_options import audit_options
+    from jsdoctor.cli.judge_options import judge_options
 
     def work() -> ExitCode | NagiosState:
         return run_check(judge_options(given), audit_options({**given, "logs": logs or (), "engine": engine}))
@@ -164,10 +163,10 @@ def capture(
     quiet: opt.QuietCapture = False,
 ) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
+    from jsdoctor.app.logs.captured import log_selection
     from jsdoctor.cli.capture_run import CaptureRequest, run_capture
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_request import evidence_options
-    from jsdoctor.cli.logs.captured import log_selection
+    from jsdoctor.cli.evidence_options import evidence_options
 
     def work() -> ExitCode:
         return run_capture(
@@ -210,12 +209,12 @@ def diagnose(
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
+        from jsdoctor.app.rulebook import open_rulebook
         from jsdoctor.cli.diagnose.given import given_texts
         from jsdoctor.cli.diagnose.request import DiagnoseRequest
         from jsdoctor.cli.diagnose.run import run_diagnose
-        from jsdoctor.cli.evidence_request import evidence_options
+        from jsdoctor.cli.evidence_options import evidence_options
         from jsdoctor.cli.pieces import routed
-        from jsdoctor.cli.rulebook import open_rulebook
         from jsdoctor.model.diagnosis import Narrowing
 
         beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
@@ -304,8 +303,8 @@ def baseline_write(given: Given, file: opt.BaselinePath, force: opt.Force = Fals
 
     def work() -> ExitCode:
         from jsdoctor.cli.baseline.run import run_write
-        from jsdoctor.cli.evidence_request import evidence_options
-        from jsdoctor.cli.judging import judge_options
+        from jsdoctor.cli.evidence_options import evidence_options
+        from jsdoctor.cli.judge_options import judge_options
 
         return run_write(file, force, judge_options(given), evidence_options(given))
 
@@ -320,8 +319,8 @@ def baseline_prune(given: Given, file: opt.BaselinePath) -> None:
 
     def work() -> ExitCode:
         from jsdoctor.cli.baseline.run import run_prune
-        from jsdoctor.cli.evidence_request import evidence_options
-        from jsdoctor.cli.judging import judge_options
+        from jsdoctor.cli.evidence_options import evidence_options
+        from jsdoctor.cli.judge_options import judge_options
 
         return run_prune(file, judge_options(given), evidence_options(given))
 

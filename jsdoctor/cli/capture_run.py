@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jsdoctor import __version__
-from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.connection import resolve_logins
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.connection import resolve_logins
+from jsdoctor.app.evidence import Gathered, gather_live, with_exchanges
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.headline import headline
+from jsdoctor.app.logs.captured import LogSelection, log_gaps, log_members, searched_for, select_logs
+from jsdoctor.app.sampling_plan import pace
 from jsdoctor.cli.console import progress, say
-from jsdoctor.cli.evidence import Gathered, gather_live, with_exchanges
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.headline import headline
-from jsdoctor.cli.logs.captured import LogSelection, log_gaps, log_members, searched_for, select_logs
-from jsdoctor.cli.sampling_plan import pace
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
 from jsdoctor.collect.connect.settings import ConnectionSettings
@@ -139,7 +139,7 @@ def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[s
     """With what packets show, which is read after the samples."""
     if wanted.packets is None:
         return gathered
-    from jsdoctor.cli.packets.reading import read_packets
+    from jsdoctor.app.packets.reading import read_packets
     from jsdoctor.parse.packets.kept import packets_exchange
 
     read = read_packets(wanted.packets, show)
@@ -152,13 +152,15 @@ def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[s
 
 def _report_on(request: CaptureRequest) -> bytes:
     """The HTML page that `check --bundle` writes of the bundle, with the configuration of this run."""
-    from jsdoctor.cli.collecting import collect
-    from jsdoctor.cli.judging import JudgeRequest, open_judging
-    from jsdoctor.cli.targets import OutputTarget
+    from jsdoctor.app.collecting import collect
+    from jsdoctor.app.judging import JudgeRequest, open_judging
+    from jsdoctor.app.outputs import OutputTarget
+    from jsdoctor.cli.console import MESSAGES
+    from jsdoctor.cli.report_output import rendered
 
     page = OutputTarget("html", Path(REPORT))
     judging = open_judging(JudgeRequest(outputs=(page,), quiet=True, config=request.config, isolated=request.isolated))
-    return judging.rendered(collect(EvidenceRequest(bundle=request.output), judging).report(), page).encode()
+    return rendered(judging, collect(EvidenceRequest(bundle=request.output), judging, MESSAGES).report(), page).encode()
 
 
 def _gathered(
@@ -170,7 +172,7 @@ def _gathered(
 ) -> Gathered:
     if wanted.kube is None:
         return gather_live(logins, monitor, plan, show)
-    from jsdoctor.cli.kube.reading import gather_through_kube
+    from jsdoctor.app.kube.reading import gather_through_kube
 
     return gather_through_kube(wanted.kube, logins, monitor, plan, show)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from jsdoctor.cli.collecting import collect
-from jsdoctor.cli.console import say
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.cli.console import MESSAGES, say
+from jsdoctor.cli.report_output import write_report
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 
 
 def run_check(judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode | NagiosState:
     """Check a deployment, what lies beside it, or both. Raises the problems that `cli.errors` can say."""
-    collected = collect(wanted, open_judging(judge))
+    collected = collect(wanted, open_judging(judge), MESSAGES)
     report = collected.report()
     if collected.problem is not None and collected.saw_nothing:
         say(collected.problem.message, collected.problem.hint)
     # A person who could not connect wants one sentence, not a report on nothing; a machine always gets its document.
-    collected.judging.write(report, without_text=collected.problem is not None and collected.saw_nothing)
+    write_report(collected.judging, report, without_text=collected.problem is not None and collected.saw_nothing)
     return collected.judging.exit_code(report)

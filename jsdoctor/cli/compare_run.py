@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
+from jsdoctor.app.outputs import Color, OutputTarget, resolve
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.cli.output import write_output
-from jsdoctor.cli.targets import OutputTarget, resolve
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.comparison import ReportComparison, compare, exit_code
 from jsdoctor.engine.verdict import ExitCode

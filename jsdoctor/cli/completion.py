@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def complete_rule(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of rule codes and slugs."""
-    from jsdoctor.cli.rulebook import open_rulebook
+    from jsdoctor.app.rulebook import open_rulebook
 
     rules = open_rulebook().rules
     names = [(name, rule.title) for rule in rules for name in (rule.code, rule.slug)]
@@ -14,7 +14,7 @@ def complete_rule(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_symptom(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of symptoms."""
-    from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+    from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 
     symptoms = open_symptoms(open_rulebook()).symptoms
     return [(one.slug, one.title) for one in symptoms if one.slug.startswith(incomplete.lower())]
@@ -22,7 +22,7 @@ def complete_symptom(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_page(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of what has a page: rules and symptoms."""
-    from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+    from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 
     book = open_symptoms(open_rulebook())
     symptoms = [(symptom.slug, symptom.title) for symptom in book.symptoms]
@@ -31,7 +31,7 @@ def complete_page(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_setting(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of rule parameters, as far as the equals sign."""
-    from jsdoctor.cli.rulebook import open_rulebook
+    from jsdoctor.app.rulebook import open_rulebook
 
     params = [
         (f"{rule.code}.{param.name}=", param.help) for rule in open_rulebook().rules for param in rule.params.values()

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.connection import connection_options, resolve_connection, resolve_logins
-from jsdoctor.cli.judging import DEFAULT_MAX_EXAMPLES
-from jsdoctor.cli.rulebook import Rulebook, open_rulebook
-from jsdoctor.cli.sampling_plan import pace
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.connection import connection_options, resolve_connection, resolve_logins
+from jsdoctor.app.rulebook import Rulebook, open_rulebook
+from jsdoctor.app.sampling_plan import pace
+from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.suppression import resolve_waivers

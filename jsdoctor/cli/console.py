@@ -7,18 +7,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from typing import TextIO
 
+from jsdoctor.app.messages import Messages
+from jsdoctor.app.outputs import Color
 from jsdoctor.render.escape import printable
-
-
-class Color(StrEnum):
-    """When to use colours."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 def use_color(choice: Color, stream: TextIO) -> bool:
@@ -65,3 +58,7 @@ def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
     console = Console(stderr=True, no_color=not use_color(Color.AUTO, sys.stderr))
     with console.status("starting") as status:
         yield lambda phase: status.update(escape(printable(phase)))
+
+
+MESSAGES = Messages(progress=progress, notice=say)
+"""What a command shows while it collects."""

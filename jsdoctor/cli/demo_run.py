@@ -7,10 +7,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli.check_run import run_check
-from jsdoctor.cli.console import Color, say
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest
+from jsdoctor.cli.console import say
 from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary

@@ -11,11 +11,12 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-from jsdoctor.cli.collecting import collect
-from jsdoctor.cli.console import say
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, open_judging
-from jsdoctor.cli.targets import OutputTarget
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.cli.console import MESSAGES, say
+from jsdoctor.cli.report_output import rendered
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.render.prometheus import CONTENT_TYPE
@@ -100,7 +101,7 @@ def run_exporter(judge: JudgeRequest, wanted: EvidenceRequest, listen: Listen) -
 
 def _check_once(judge: JudgeRequest, wanted: EvidenceRequest, exposition: Exposition) -> None:
     try:
-        collected = collect(wanted, open_judging(replace(judge, quiet=True)))
+        collected = collect(wanted, open_judging(replace(judge, quiet=True)), MESSAGES)
         report = collected.report()
     except Problem as problem:
         exposition.failed()
@@ -111,7 +112,7 @@ def _check_once(judge: JudgeRequest, wanted: EvidenceRequest, exposition: Exposi
     if collected.saw_nothing:
         exposition.failed()
         return
-    exposition.put(collected.judging.rendered(report, _EXPOSED))
+    exposition.put(rendered(collected.judging, report, _EXPOSED))
 
 
 def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:

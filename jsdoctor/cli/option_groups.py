@@ -12,11 +12,11 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from jsdoctor.app.logs.engine import Engine
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli import options as opt
 from jsdoctor.cli import service_options as services
 from jsdoctor.cli.capture_options import KeptLogs, KeptSince, KeptUntil
-from jsdoctor.cli.console import Color
-from jsdoctor.cli.logs.engine import Engine
 
 Given = dict[str, Any]
 """What was given for the options of a command's groups, by name; of the types that the groups declare."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import typer
@@ -36,11 +35,6 @@ def positive_seconds(text: str | float) -> float:
     if value <= 0:
         raise typer.BadParameter("it must be longer than zero")
     return value
-
-
-def split(values: Iterable[str] | None) -> tuple[str, ...]:
-    """Values of a repeatable option, each of which may be a comma-separated list."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
 
 
 def setting(text: str) -> RuleSetting:

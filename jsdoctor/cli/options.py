@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from jsdoctor.app.logs.engine import Engine
+from jsdoctor.app.outputs import Color, OutputTarget
 from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
-from jsdoctor.cli.console import Color
-from jsdoctor.cli.logs.engine import Engine
 from jsdoctor.cli.option_values import (
     Named,
     positive_seconds,
@@ -20,7 +20,7 @@ from jsdoctor.cli.option_values import (
     spark_conf,
     timezone,
 )
-from jsdoctor.cli.targets import OutputTarget, target
+from jsdoctor.cli.targets import target
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting

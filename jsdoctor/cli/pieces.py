@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from jsdoctor.cli.evidence_request import EvidenceRequest, PastedText, Unrecognised
-from jsdoctor.cli.logs.options import LogRequest
-from jsdoctor.cli.packets.options import PacketRequest, packet_options
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.app.evidence_request import EvidenceRequest, PastedText, Unrecognised
+from jsdoctor.app.logs.options import LogRequest
+from jsdoctor.app.packets.options import PacketRequest, packet_options
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.codec import codec_of, is_tar, not_a_log
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.rule import Rule

@@ -6,9 +6,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
-from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.outputs import Color
+from jsdoctor.app.rulebook import open_rulebook, open_symptoms
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode

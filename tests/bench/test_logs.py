@@ -14,7 +14,7 @@ from bench import log_peers
 from bench.log_archive import MEGABYTE, ArchivePlan, write_archive
 from bench.process import CannotMeasureError
 from bench.process_tree import run_tree
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.app.rulebook import open_rulebook
 
 TINY = ("--only", "logs", "--log-megabytes", "1", "--rounds", "1")
 

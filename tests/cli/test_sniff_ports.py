@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.cli.packets.options import packet_options
+from jsdoctor.app.packets.options import packet_options
 from jsdoctor.collect.packets.bpf import packed, tcp_filter
 from jsdoctor.collect.problems import UsageProblem
 

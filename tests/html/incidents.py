@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from jsdoctor.cli.judging import JudgeRequest, open_judging
-from jsdoctor.cli.targets import OutputTarget
+from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.report import Report
 from tests.cli.invoke import jsdoctor

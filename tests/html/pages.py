@@ -7,12 +7,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jsdoctor.cli.collecting import collect
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
-from jsdoctor.cli.logs.engine import Engine
-from jsdoctor.cli.logs.options import required_log_options
-from jsdoctor.cli.targets import OutputTarget
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.logs.engine import Engine
+from jsdoctor.app.logs.options import required_log_options
+from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.log_archive import ArchivePlan, write_archive
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log import canonical
 from jsdoctor.model.log_scan import ScanSettings
 from tests.logs.corpus import WRAPPINGS, evidence, found

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.part import Scanner
 from jsdoctor.parse.logs.matcher import Matcher, measured
 from jsdoctor.parse.logs.native_core import have_native

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jsdoctor.cli.rulebook import open_rulebook
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs import clock_plain
 from jsdoctor.parse.logs.matcher import Matcher

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.cli.collecting import collect
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.cli.pieces import pieces_of, routed
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report

@@ -19,9 +19,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from jsdoctor.cli import app, judging
+from jsdoctor.app import judging
+from jsdoctor.app.rulebook import Rulebook, open_rulebook
+from jsdoctor.cli import app
 from jsdoctor.cli.fix import rollback  # noqa: F401 - loaded before the first fork
-from jsdoctor.cli.rulebook import Rulebook, open_rulebook
 from jsdoctor.remedy.backup.live import message_from
 from jsdoctor.remedy.operation import ApiError, load_operations
 from jsdoctor.remedy.settings import comparable

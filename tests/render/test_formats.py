@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.cli.options import ReportFormat
-from jsdoctor.cli.targets import OutputTarget
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import symptom_markdown
 from jsdoctor.render.options import RenderOptions

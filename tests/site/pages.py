@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from jsdoctor.cli.rulebook import open_rulebook, open_symptoms
+from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.render.explain import page_markdown

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from jsdoctor.cli.baseline.file import load_baseline, save_baseline
-from jsdoctor.cli.collecting import collect
-from jsdoctor.cli.console import say
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, open_judging
+from jsdoctor.app.baseline_file import load_baseline
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.cli.baseline.file import save_baseline
+from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.suppression import fully_judged
 from jsdoctor.engine.verdict import ExitCode
@@ -45,7 +46,7 @@ def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitC
 
 
 def _look(judge: JudgeRequest, wanted: EvidenceRequest, baseline: Baseline | None) -> Report:
-    collected = collect(wanted, replace(open_judging(judge), baseline=baseline))
+    collected = collect(wanted, replace(open_judging(judge), baseline=baseline), MESSAGES)
     if collected.problem is not None and collected.saw_nothing:
         raise collected.problem
     return collected.report()

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import msgspec
 
-from jsdoctor.cli.collecting import Collected, collect
-from jsdoctor.cli.console import say
+from jsdoctor.app.collecting import Collected, collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import Judging, open_judging
+from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.diagnose.operator_input import OperatorInput, told_by_person
 from jsdoctor.cli.diagnose.request import DiagnoseRequest
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import Judging, open_judging
 from jsdoctor.engine.diagnosis import Looked, diagnose
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
@@ -33,7 +33,7 @@ def diagnose_collected(
     judging = open_judging(request.judge(question.symptom.causes))
     wanted = _with_scan(request.wanted, judging, request.narrowing)
     if collected is None or wanted != request.wanted:
-        collected = collect(wanted, judging)
+        collected = collect(wanted, judging, MESSAGES)
     if collected.problem is not None and collected.saw_nothing:
         say(collected.problem.message, collected.problem.hint)
     evaluation = evaluate(
@@ -55,7 +55,7 @@ def recognised_by_evidence(
     if not request.has_files:
         return by_lines, None
     judging = open_judging(request.judge())
-    collected = collect(request.wanted, judging)
+    collected = collect(request.wanted, judging, MESSAGES)
     evaluation = evaluate(collected.judging.selection, judging.rulebook.checks, collected.evidence, judging.values)
     grave = symptom_of(evaluation.results, book, Severity.ERROR)
     if grave.symptom or by_lines.symptom:

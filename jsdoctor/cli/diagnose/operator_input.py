@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from jsdoctor.cli.connection import resolve_connection
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.connection import resolve_connection
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.diagnose.probe import probe
 from jsdoctor.collect.diagnose.stored_message import MSG_ID, stored_message

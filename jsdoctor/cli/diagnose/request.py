@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from jsdoctor.cli.console import Color
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest
-from jsdoctor.cli.targets import STDOUT, OutputTarget
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest
+from jsdoctor.app.outputs import STDOUT, Color, OutputTarget
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.diagnosis import Narrowing
 

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from jsdoctor import __version__
-from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
+from jsdoctor.app.outputs import Color
+from jsdoctor.app.pasted_reading import gaps_of
+from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.cli.diagnose.request import DiagnoseRequest, refuse_contradictions
 from jsdoctor.cli.output import write_output
-from jsdoctor.cli.pasted_reading import gaps_of
-from jsdoctor.cli.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.recognition import Recogniser, Recognition
@@ -25,7 +26,7 @@ from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from jsdoctor.cli.collecting import Collected
+    from jsdoctor.app.collecting import Collected
 
 
 def _render_html(consultation: Consultation, options: RenderOptions) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
-from jsdoctor.cli.console import Color
 from jsdoctor.cli.fix import options as fix_opt
 from jsdoctor.cli.option_groups import Given, takes
 
@@ -68,7 +68,7 @@ def rollback(
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """Undo what jsdoctor fix changed according to its journal, last step first."""
-    from jsdoctor.cli.connection import connection_options
+    from jsdoctor.app.connection import connection_options
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.fix.rollback import RollbackRequest, run_rollback
 

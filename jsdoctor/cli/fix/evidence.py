@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import Judging, ParameterValues
-from jsdoctor.cli.sampling_plan import pace
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import Judging, ParameterValues
+from jsdoctor.app.sampling_plan import pace
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls

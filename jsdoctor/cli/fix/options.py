@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli import options as opt
-from jsdoctor.cli.console import Color
 from jsdoctor.cli.option_values import positive_seconds
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
+from jsdoctor.app.outputs import Color
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.model.plan import Plan
 from jsdoctor.parse.scrubbed import scrubbed

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
+from jsdoctor.app.headline import headline
 from jsdoctor.cli.console import say
 from jsdoctor.cli.fix.evidence import FixCollector
 from jsdoctor.cli.fix.request import FixRequest, check_choices
 from jsdoctor.cli.fix.witnesses import REMOVE_PEER, with_witnesses
-from jsdoctor.cli.headline import headline
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.exchange import Sample

@@ -9,10 +9,12 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.cli.evidence_request import EvidenceRequest, evidence_options
+from jsdoctor.app.comma_lists import split
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest
+from jsdoctor.cli.evidence_options import evidence_options
 from jsdoctor.cli.fix.options import Allow, PlanFormat, plan_format
-from jsdoctor.cli.judging import JudgeRequest, judge_options
-from jsdoctor.cli.option_values import split
+from jsdoctor.cli.judge_options import judge_options
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.plan import SCHEMA, Plan
 from jsdoctor.model.rule import Risk

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.connection import resolve_only_login
-from jsdoctor.cli.console import Color, say
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.outputs import Color
+from jsdoctor.cli.console import say
 from jsdoctor.cli.fix.api import LiveApi
 from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.cli.fix.output import outcomes_in, render_options

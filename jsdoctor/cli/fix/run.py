@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from jsdoctor.cli.connection import resolve_only_login
+from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.judging import open_judging
 from jsdoctor.cli.console import progress, say
 from jsdoctor.cli.fix.api import LiveApi
 from jsdoctor.cli.fix.evidence import FixCollector, examiner
@@ -20,7 +21,6 @@ from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.cli.fix.output import outcomes_in, plan_in, render_options
 from jsdoctor.cli.fix.plan import make_plan
 from jsdoctor.cli.fix.request import FixRequest, allowed_up_to, check_options, read_plan
-from jsdoctor.cli.judging import open_judging
 from jsdoctor.cli.output import write_output
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem, UsageProblem

@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from jsdoctor.cli.collecting import collect
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import Judging
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import Judging
+from jsdoctor.cli.console import MESSAGES
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
@@ -68,7 +69,7 @@ def check_once(wanted: EvidenceRequest, judging: Judging) -> CheckResult:
     """Collect and judge once."""
     request = replace(judging.request, started=datetime.now(UTC))
     try:
-        collected = collect(wanted, replace(judging, request=request))
+        collected = collect(wanted, replace(judging, request=request), MESSAGES)
         if collected.saw_nothing:
             problem = collected.problem
             return CheckResult(problem=problem.message if problem else "nothing answered")

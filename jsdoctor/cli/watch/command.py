@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
-from jsdoctor.cli.console import Color
 from jsdoctor.cli.option_groups import Given, takes
 from jsdoctor.cli.watch import options as watch_opt
 
@@ -44,8 +44,8 @@ def watch(
 ) -> None:
     """Watch a deployment; its help is WATCH_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_request import evidence_options
-    from jsdoctor.cli.judging import judge_options
+    from jsdoctor.cli.evidence_options import evidence_options
+    from jsdoctor.cli.judge_options import judge_options
     from jsdoctor.cli.watch.request import WatchRequest
     from jsdoctor.cli.watch.run import run_watch
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.judging import JudgeRequest
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.cli.watch.receiver import Receiver
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from jsdoctor.app.judging import open_judging
+from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.cli.console import say
-from jsdoctor.cli.judging import open_judging
-from jsdoctor.cli.targets import OutputTarget
+from jsdoctor.cli.report_output import render_options
 from jsdoctor.cli.watch.checking import BackgroundCheck
 from jsdoctor.cli.watch.display import Display, FullScreen, Lines
 from jsdoctor.cli.watch.keyboard import Key, Keyboard, keyboard
@@ -40,7 +41,7 @@ def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
         raise UsageProblem("watch needs a live deployment", "name one: jsdoctor watch -s URL")
 
     def options() -> RenderOptions:
-        return judging.render_options(OutputTarget("text", None))
+        return render_options(judging, OutputTarget("text", None))
 
     session = Session(request, judging)
     with keyboard() as keys:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from jsdoctor.cli.judging import Judging
+from jsdoctor.app.judging import Judging
 from jsdoctor.cli.watch.checking import CheckResult
 from jsdoctor.cli.watch.request import WatchRequest
 from jsdoctor.engine.activity import Activities, busiest, follow

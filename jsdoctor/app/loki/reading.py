@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from jsdoctor.cli.api_access import api_access, print_query
-from jsdoctor.cli.logs.options import FetchedLogs, LogRequest
-from jsdoctor.cli.loki.options import LokiRequest
+from jsdoctor.app.api_access import api_access, print_query
+from jsdoctor.app.logs.options import FetchedLogs, LogRequest
+from jsdoctor.app.loki.options import LokiRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.loki.client import LokiClient, LokiProblem, shown_time
 from jsdoctor.collect.loki.paging import Pager, PagingLimits, UnreadLines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jsdoctor.cli.evidence import Gathered
-from jsdoctor.cli.evidence_request import PastedText, Unrecognised
+from jsdoctor.app.evidence import Gathered
+from jsdoctor.app.evidence_request import PastedText, Unrecognised
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap, Gaps

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jsdoctor.cli.api_access import ApiRequest, header
+from jsdoctor.app.api_access import ApiRequest, header
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.loki.query import LogQuery, parse_log_query
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from jsdoctor.cli.api_access import api_access, print_query
-from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.prometheus.options import PrometheusRequest
+from jsdoctor.app.api_access import api_access, print_query
+from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.prometheus.options import PrometheusRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.prometheus.client import PrometheusClient
 from jsdoctor.collect.prometheus.gather import Metrics, gather_metrics

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.packets.headline import packets_headline
-from jsdoctor.cli.packets.options import PacketRequest
+from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.packets.headline import packets_headline
+from jsdoctor.app.packets.options import PacketRequest
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.collect.packets.inputs import capture_files
 from jsdoctor.model.packets import PacketEvidence

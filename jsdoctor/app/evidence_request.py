@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from jsdoctor.cli.connection import connection_options
-from jsdoctor.cli.kube.options import KubeRequest, kube_options
-from jsdoctor.cli.logs.options import LogRequest, log_options, required_log_options
-from jsdoctor.cli.loki.options import LokiRequest, loki_options
-from jsdoctor.cli.option_values import split
-from jsdoctor.cli.packets.options import PacketRequest, packet_options
-from jsdoctor.cli.prometheus.options import PrometheusRequest, prometheus_options
-from jsdoctor.cli.window import window_of
+from jsdoctor.app.kube.options import KubeRequest
+from jsdoctor.app.logs.options import LogRequest
+from jsdoctor.app.loki.options import LokiRequest
+from jsdoctor.app.packets.options import PacketRequest
+from jsdoctor.app.prometheus.options import PrometheusRequest
 from jsdoctor.collect.connect.settings import ConnectionOptions
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -118,48 +112,3 @@ class EvidenceRequest:
     def _looks_directly(self) -> bool:
         asked = self.connection.server or self.connection.context or self.monitor or self.kube
         return bool(self.bundle or self.pasted or asked)
-
-
-def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
-    """From what was given for the groups of options about evidence. Raises `UsageProblem` where options contradict."""
-    prometheus = prometheus_options(given)
-    if prometheus is not None and given.get("history"):
-        raise UsageProblem("--history and --prometheus both tell of the past", "give one of them")
-    return EvidenceRequest(
-        connection=connection_options(given),
-        prometheus=prometheus,
-        logs=log_options(given),
-        loki=loki_options(given),
-        manifests=tuple(given.get("manifest") or ()),
-        packets=packet_options(
-            given.get("pcap") or (), given.get("sniff"), given.get("seconds"), given.get("port") or ()
-        ),
-        bundle=given.get("bundle"),
-        history=given.get("history"),
-        window=window_of(given.get("since"), given.get("until")),
-        monitor=tuple(given["monitor"] or ()),
-        kube=kube_options(given),
-        ntp=split(given["ntp"]),
-        scan=tuple(given["scan"] or ()),
-        digests=_with_a_scan(given),
-        host=bool(given.get("host")),
-        samples=given["samples"],
-        interval_s=given["interval"],
-    )
-
-
-def audit_options(given: Mapping[str, Any]) -> EvidenceRequest:
-    """The same for an audit, which reads logs alone. Raises `UsageProblem` where no logs are named."""
-    loki = loki_options(given)
-    if not (given["logs"] or loki):
-        raise UsageProblem("there are no logs to audit", "name them: jsdoctor audit PATH, or --loki URL --loki-query")
-    logs = required_log_options(given, batch=True)
-    return EvidenceRequest(logs=logs, loki=loki, window=logs.window)
-
-
-def _with_a_scan(given: Mapping[str, Any]) -> bool:
-    if given.get("digests") and not given["scan"]:
-        raise UsageProblem(
-            "--digests compares messages of streams that are read, and none is named", "add --scan STREAM"
-        )
-    return bool(given.get("digests"))

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from jsdoctor.cli.evidence import Gathered, gather_live
-from jsdoctor.cli.kube.options import KubeRequest
-from jsdoctor.cli.logs.options import FetchedLogs, LogRequest
+from jsdoctor.app.evidence import Gathered, gather_live
+from jsdoctor.app.kube.options import KubeRequest
+from jsdoctor.app.logs.options import FetchedLogs, LogRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.kube.proxy import KubeApi, RefusedError, default_namespace, kube_api
 from jsdoctor.collect.kube.reading import KubeLook, log_path, look_at

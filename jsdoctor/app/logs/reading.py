@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from jsdoctor.cli.evidence import BesideRead
-from jsdoctor.cli.logs.options import LogRequest, Selected
-from jsdoctor.cli.logs.scanning import scan_logs
+from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.logs.options import LogRequest, Selected
+from jsdoctor.app.logs.scanning import scan_logs
 from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
@@ -26,7 +26,9 @@ from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import listed
 
 
-def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str], None]) -> BesideRead:
+def read_logs(
+    request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str], None], notice: Callable[[str, str], None]
+) -> BesideRead:
     """Read them all. What cannot be read becomes a gap; raises problems with Spark, and usage problems."""
     started = datetime.now(UTC)
     show("looking for logs")
@@ -42,7 +44,7 @@ def read_logs(request: LogRequest, rules: tuple[Rule, ...], show: Callable[[str]
     plan = discover(request.paths, request.zones, request.servers, request.names)
     plan, cut = _in_window(plan, request)
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
-    evidence, how = scan_logs(request, settings, plan, show)
+    evidence, how = scan_logs(request, settings, plan, show, notice)
     evidence = _of_selected(evidence, request.selected, settings) if request.selected else evidence
     if fetched and fetched.incomplete:
         evidence = replace(evidence, unsearched=tuple(signature.name for signature in settings.signatures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from jsdoctor.cli.packets.headline import packets_headline
+from jsdoctor.app.packets.headline import packets_headline
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.packets import PacketEvidence

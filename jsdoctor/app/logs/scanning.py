@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jsdoctor.cli.console import say
-from jsdoctor.cli.logs.engine import choose_engine
-from jsdoctor.cli.logs.options import LogRequest
-from jsdoctor.cli.logs.progress import LogProgress
+from jsdoctor.app.logs.engine import choose_engine
+from jsdoctor.app.logs.options import LogRequest
+from jsdoctor.app.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import ReadPlan
 from jsdoctor.collect.logs.local import Scan, run_local, scan_rows
 from jsdoctor.collect.logs.split import split
@@ -32,7 +31,11 @@ _WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
 
 
 def scan_logs(
-    request: LogRequest, settings: ScanSettings, plan: ReadPlan, show: Callable[[str], None]
+    request: LogRequest,
+    settings: ScanSettings,
+    plan: ReadPlan,
+    show: Callable[[str], None],
+    notice: Callable[[str, str], None],
 ) -> tuple[LogEvidence, str]:
     """The evidence, and how it was read and why so. Raises problems with Spark, and usage problems."""
     with contextlib.ExitStack() as open_:
@@ -43,7 +46,7 @@ def scan_logs(
         choice = choose_engine(request.engine, request.spark, text, batch=request.batch and state is None)
         events = open_.enter_context(_event_store(request.events)) if request.events else None
         if text >= _LONG_BYTES and not (choice.spark or events or have_native()):
-            say(
+            notice(
                 "logs are scanned in Python, which takes several times as long as the compiled scan",
                 "pip install 'jsdoctor[native]' adds it; the findings are the same",
             )

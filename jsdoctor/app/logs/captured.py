@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jsdoctor.cli.logs.options import LogRequest, Selected
-from jsdoctor.cli.logs.progress import LogProgress
-from jsdoctor.cli.rulebook import open_rulebook
-from jsdoctor.cli.window import window_of
+from jsdoctor.app.logs.options import LogRequest, Selected
+from jsdoctor.app.logs.progress import LogProgress
+from jsdoctor.app.rulebook import open_rulebook
+from jsdoctor.app.window import window_of
 from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.selected import SelectedLog, selected_logs
 from jsdoctor.collect.logs.window import narrowed

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from jsdoctor import __version__
-from jsdoctor.cli.baseline.file import load_baseline
-from jsdoctor.cli.configuration import load_configuration
-from jsdoctor.cli.console import Color, ascii_only, use_color, width_of
-from jsdoctor.cli.option_values import split
-from jsdoctor.cli.output import append_step_summary, write_output
-from jsdoctor.cli.rulebook import Rulebook, open_rulebook
-from jsdoctor.cli.targets import STDOUT, OutputTarget, resolve, writes_nagios
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.app.baseline_file import load_baseline
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.outputs import STDOUT, Color, OutputTarget, writes_nagios
+from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
@@ -37,17 +30,7 @@ from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
 from jsdoctor.parse.configuration import Configuration, RuleSetting
-from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.offer import with_offers
-from jsdoctor.render.formats import FORMATS
-from jsdoctor.render.options import RenderOptions
-
-DEFAULT_MAX_EXAMPLES = 5
-
-_AS_GIVEN = (
-    *("fail_on", "exit_zero", "allow_gaps", "all_findings", "drift", "max_examples"),
-    *("quiet", "verbose", "color", "config", "isolated", "baseline"),
-)
 
 ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""
@@ -76,21 +59,6 @@ class JudgeRequest:
     isolated: bool = False
     baseline: Path | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-
-def judge_options(given: Mapping[str, Any]) -> JudgeRequest:
-    """From what was given for the groups of options about rules, the report (if any) and the configuration."""
-    if given.get("drift") and not given.get("manifest"):
-        raise UsageProblem("--drift compares a deployment with manifests", "name them with --manifest PATH")
-    return JudgeRequest(
-        select=split(given["select"]),
-        extend_select=split(given["extend_select"]),
-        ignore=split(given["ignore"]),
-        rule_settings=tuple(given["set_"] or ()),
-        rules=tuple(given["rules"] or ()),
-        outputs=resolve(given.get("output"), given.get("format_"), FORMATS),
-        **{name: given[name] for name in _AS_GIVEN if name in given},
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,28 +126,10 @@ class Judging:
             found.kinds | after.kinds,
         )
 
-    def write(self, report: Report, without_text: bool = False) -> None:
-        """Write the report where and how it was asked for. `without_text` leaves out what a person reads on stdout."""
-        for target in self.request.outputs:
-            if without_text and target == OutputTarget("text", None):
-                continue
-            write_output(self.rendered(report, target), target.path)
-            if target.format == "github":
-                options = self.render_options(target)
-                append_step_summary(FORMATS["markdown"](scrubbed(report), replace(options, ascii_only=False)))
-
-    def rendered(self, report: Report, target: OutputTarget) -> str:
-        """The report as it goes to that output, without secrets that names and texts from outside may hold."""
-        return FORMATS[target.format](scrubbed(report), self.render_options(target))
-
-    def render_options(self, target: OutputTarget) -> RenderOptions:
-        """How an output is to look where it goes."""
-        return _render_options(self.request, self.config, target)
-
     @property
     def fail_on(self) -> Severity:
         """The mildest severity that fails a run."""
-        return _fail_on(self.request, self.config)
+        return self.request.fail_on or self.config.fail_on or Severity.ERROR
 
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
         """What the process returns: the same for every format but that of Nagios."""
@@ -220,27 +170,6 @@ def _parameter_values(request: JudgeRequest, config: Configuration, rulebook: Ru
     for code, params in overrides(rulebook.rules, request.rule_settings, "--set").items():
         values.setdefault(code, {}).update(params)
     return values
-
-
-def _fail_on(request: JudgeRequest, config: Configuration) -> Severity:
-    return request.fail_on or config.fail_on or Severity.ERROR
-
-
-def _render_options(request: JudgeRequest, config: Configuration, target: OutputTarget) -> RenderOptions:
-    to_stdout = target.path is None
-    examples = request.max_examples if request.max_examples is not None else config.max_examples
-    return RenderOptions(
-        width=width_of(sys.stdout) if to_stdout else 100,
-        color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
-        ascii_only=to_stdout and ascii_only(sys.stdout),
-        verbose=request.verbose,
-        quiet=request.quiet,
-        max_examples=DEFAULT_MAX_EXAMPLES if examples is None else examples,
-        fail_on=_fail_on(request, config),
-        exit_zero=request.exit_zero,
-        allow_gaps=request.allow_gaps,
-        docs_url=config.docs_url or "",
-    )
 
 
 def _traffic(evidence: EvidenceSet) -> tuple[TrafficSummary, ...]:

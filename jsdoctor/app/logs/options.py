@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsdoctor.cli.logs.engine import Engine
-from jsdoctor.cli.window import window_of
+from jsdoctor.app.logs.engine import Engine
+from jsdoctor.app.window import window_of
 from jsdoctor.collect.logs.spark.session import SparkChoice
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.gap import Gap

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from jsdoctor.app.connection import resolve_connection
+from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.checks.declared.deletions import lowers_subject_limit
 from jsdoctor.checks.declared.deployed import Deployed
-from jsdoctor.cli.connection import resolve_connection
-from jsdoctor.cli.evidence_request import EvidenceRequest
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.server import Servers

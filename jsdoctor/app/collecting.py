@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 
 import msgspec
 
-from jsdoctor.cli.connection import resolve_connection, resolve_logins
-from jsdoctor.cli.console import progress
-from jsdoctor.cli.evidence import BesideRead, Gathered, gather_bundle, gather_live
-from jsdoctor.cli.evidence_request import EvidenceRequest
-from jsdoctor.cli.headline import headline
-from jsdoctor.cli.judging import Judging
-from jsdoctor.cli.logs.options import LogRequest
-from jsdoctor.cli.pasted_reading import gather_pasted, with_gaps
-from jsdoctor.cli.sampling_plan import pace
+from jsdoctor.app.connection import resolve_connection, resolve_logins
+from jsdoctor.app.evidence import BesideRead, Gathered, gather_bundle, gather_live
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.headline import headline
+from jsdoctor.app.judging import Judging
+from jsdoctor.app.logs.options import LogRequest
+from jsdoctor.app.messages import LOGGED, Messages, Show
+from jsdoctor.app.pasted_reading import gather_pasted, with_gaps
+from jsdoctor.app.sampling_plan import pace
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.model.evidence import KINDS, EvidenceSet
@@ -51,16 +51,16 @@ class Collected:
         return self.judging.report(self.evidence, self.sources, self.headline)
 
 
-def collect(request: EvidenceRequest, judging: Judging) -> Collected:
+def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
     captured: tuple[CapturedLog, ...] = ()
     searched: tuple[str, ...] = ()
     if request.window is not None and not _has_times(request):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
-        collected = _in_metrics(request, judging)
+        collected = _in_metrics(request, judging, messages)
     elif request.names_a_deployment:
-        gathered, pasted = _gathered(request, judging)
+        gathered, pasted = _gathered(request, judging, messages)
         captured, searched = gathered.logs, gathered.signatures
         evidence = assemble(gathered.samples)
         evidence = with_unseen(evidence, [pasted]) if pasted else evidence
@@ -73,13 +73,13 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
         collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
     collected = replace(collected, evidence=with_gaps(collected.evidence, request.unrecognised))
     with (
-        progress(judging.request.quiet) as show,
+        messages.progress(judging.request.quiet) as show,
         _with_logs(request, judging, captured, searched, show) as logs_to_read,
     ):
         if request.window is not None and request.bundle is not None and logs_to_read is None and not request.history:
             raise UsageProblem(f"--since and --until narrow logs, and {request.bundle} has none", "leave them out")
         request = replace(request, logs=logs_to_read)
-        for read in (*_before(request, collected, show), *_beside(request, judging, show)):
+        for read in (*_before(request, collected, show), *_beside(request, judging, show, messages)):
             evidence = collected.evidence.joined(read.evidence, read.gaps)
             evidence = evidence.without(*read.absent) if read.absent else evidence
             told = "; ".join(filter(None, [collected.headline, read.headline]))
@@ -90,7 +90,7 @@ def collect(request: EvidenceRequest, judging: Judging) -> Collected:
                 alone = request.is_only_loki
                 collected = replace(collected, problem=read.problem, saw_nothing=alone)
         if request.manifests:
-            from jsdoctor.cli.manifest_subjects import with_subject_counts
+            from jsdoctor.app.manifest_subjects import with_subject_counts
 
             counted = with_subject_counts(collected.evidence, request, judging.config)
             collected = replace(collected, evidence=counted)
@@ -113,45 +113,45 @@ def _with_logs(
     judging: Judging,
     captured: tuple[CapturedLog, ...],
     searched: tuple[str, ...],
-    show: Callable[[str], None],
+    show: Show,
 ) -> Iterator[LogRequest | None]:
     """The logs that were given, of the bundle, of Loki and of Kubernetes; these are files while the context lasts."""
     with ExitStack() as files:
         logs = request.logs
         if captured:
-            from jsdoctor.cli.logs.captured import with_captured_logs
+            from jsdoctor.app.logs.captured import with_captured_logs
 
             logs = files.enter_context(with_captured_logs(logs, captured, str(request.bundle), searched))
         if request.loki is not None:
-            from jsdoctor.cli.loki.reading import with_loki_logs
+            from jsdoctor.app.loki.reading import with_loki_logs
 
             settings = resolve_connection(request.connection, judging.config)
             logs = files.enter_context(with_loki_logs(request.loki, settings, logs, request.window, show))
         if request.kube is not None and request.loki is None and _judges_logs(judging):
-            from jsdoctor.cli.kube.reading import with_kube_logs
+            from jsdoctor.app.kube.reading import with_kube_logs
 
             logs = files.enter_context(with_kube_logs(request.kube, logs, request.window, show))
         yield logs
 
 
-def _in_metrics(request: EvidenceRequest, judging: Judging) -> Collected:
+def _in_metrics(request: EvidenceRequest, judging: Judging, messages: Messages) -> Collected:
     """The deployment as Prometheus shows it."""
-    from jsdoctor.cli.prometheus.reading import read_deployment
+    from jsdoctor.app.prometheus.reading import read_deployment
 
     given = [name for name in ("ntp", "scan", "host", "samples", "interval_s") if getattr(request, name)]
     if given or request.prometheus is None:
         option = given[0].removesuffix("_s") if given else "prometheus"
         raise UsageProblem(f"--{option} needs a connection, and --prometheus alone makes none", "add --context NAME")
     settings = resolve_connection(request.connection, judging.config)
-    with progress(judging.request.quiet) as show:
+    with messages.progress(judging.request.quiet) as show:
         read = read_deployment(request.prometheus, settings, show)
     return Collected(judging, read.evidence, (read.source,), read.headline)
 
 
-def _gathered(request: EvidenceRequest, judging: Judging) -> tuple[Gathered, Pasted | None]:
+def _gathered(request: EvidenceRequest, judging: Judging, messages: Messages) -> tuple[Gathered, Pasted | None]:
     """The samples, and where they were pasted, what the paste does not show."""
     if not request.pasted:
-        return _gather(request, judging), None
+        return _gather(request, judging, messages), None
     if request.bundle is not None:
         raise UsageProblem(
             f"{request.bundle} and {request.pasted[0].name} both tell of a deployment", "judge them one by one"
@@ -160,11 +160,11 @@ def _gathered(request: EvidenceRequest, judging: Judging) -> tuple[Gathered, Pas
     return gather_pasted(request.pasted)
 
 
-def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
+def _gather(request: EvidenceRequest, judging: Judging, messages: Messages) -> Gathered:
     quiet = judging.request.quiet
     if request.bundle is not None:
         _refuse_live_options(request)
-        with progress(quiet) as show:
+        with messages.progress(quiet) as show:
             show(f"reading {request.bundle}")
             return gather_bundle(request.bundle)
     config = judging.config
@@ -175,41 +175,41 @@ def _gather(request: EvidenceRequest, judging: Judging) -> Gathered:
     plan = plan_collection(needed, *paced, logins[0].timeout_s, ntp, host=request.host)
     plan = plan_scan(plan, needed, request.scan, request.digests)
     monitor = request.monitor or config.monitor or ()
-    with progress(quiet) as show:
+    with messages.progress(quiet) as show:
         if request.kube is None:
             return gather_live(logins, monitor, plan, show)
-        from jsdoctor.cli.kube.reading import gather_through_kube
+        from jsdoctor.app.kube.reading import gather_through_kube
 
         return gather_through_kube(request.kube, logins, monitor, plan, show)
 
 
-def _before(request: EvidenceRequest, collected: Collected, show: Callable[[str], None]) -> list[BesideRead]:
+def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[BesideRead]:
     """Earlier looks at the deployment."""
     if request.prometheus is not None and not request.is_in_metrics:
-        from jsdoctor.cli.prometheus.reading import read_history
+        from jsdoctor.app.prometheus.reading import read_history
 
         settings = resolve_connection(request.connection, collected.judging.config)
         return [read_history(request.prometheus, settings, collected.evidence, show)]
     if request.history is None:
         return []
-    from jsdoctor.cli.history_reading import earlier_looks
+    from jsdoctor.app.history_reading import earlier_looks
 
     return [earlier_looks(request.history, collected.evidence, show, request.window)]
 
 
-def _beside(request: EvidenceRequest, judging: Judging, show: Callable[[str], None]) -> list[BesideRead]:
+def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Messages) -> list[BesideRead]:
     """What lies beside a deployment, each kind read by a module that is imported when it is wanted."""
     read = []
     if request.logs is not None:
-        from jsdoctor.cli.logs.reading import read_logs
+        from jsdoctor.app.logs.reading import read_logs
 
-        read.append(read_logs(request.logs, judging.rulebook.rules, show))
+        read.append(read_logs(request.logs, judging.rulebook.rules, show, messages.notice))
     if request.manifests:
-        from jsdoctor.cli.manifest_reading import read_manifests
+        from jsdoctor.app.manifest_reading import read_manifests
 
         read.append(read_manifests(request.manifests, show))
     if request.packets is not None:
-        from jsdoctor.cli.packets.reading import read_packets
+        from jsdoctor.app.packets.reading import read_packets
 
         read.append(read_packets(request.packets, show))
     return read

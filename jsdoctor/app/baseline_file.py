@@ -1,0 +1,20 @@
+"""Reading a baseline from disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.suppression import Baseline
+from jsdoctor.parse.baseline import BaselineError, parse_baseline
+
+
+def load_baseline(path: Path) -> Baseline:
+    """Read one. Raises `UsageProblem` where there is none, or something else."""
+    try:
+        return parse_baseline(str(path), path.read_bytes())
+    except OSError as error:
+        message = f"cannot read the baseline {path}: {error.strerror}"
+        raise UsageProblem(message, f"write one: jsdoctor baseline write {path}") from error
+    except BaselineError as error:
+        raise UsageProblem(str(error), f"write it anew: jsdoctor baseline write {path}") from error

@@ -1,0 +1,80 @@
+"""The outputs of a run: which format goes to which file, by `FORMAT=FILE`, by suffix, or by `--format`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from jsdoctor.collect.problems import UsageProblem
+
+SUFFIXES = {
+    ".htm": "html",
+    ".html": "html",
+    ".json": "json",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".prom": "prometheus",
+    ".sarif": "sarif",
+    ".txt": "text",
+    ".xml": "junit",
+}
+"""The format that a file's suffix stands for, lower case. `.sarif.json` is SARIF, too."""
+
+
+class Color(StrEnum):
+    """When to use colours."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class OutputTarget(NamedTuple):
+    """One output. `path` None is stdout. An empty `format` is not decided yet: only before `resolve`."""
+
+    format: str
+    path: Path | None
+
+
+STDOUT = (OutputTarget("text", None),)
+"""What a run without `-o` and `--format` writes."""
+
+
+def resolve(
+    given: Sequence[OutputTarget] | None, format_: str | None, offered: Collection[str]
+) -> tuple[OutputTarget, ...]:
+    """The outputs, each with its format. `format_` is what `--format` named, `offered` what the command can write.
+
+    A single output has the format of `--format`, whatever its suffix. Of several, the suffix decides for each file, and
+    `--format` for stdout and for other suffixes. Raises `UsageProblem` for outputs that cannot be told apart or that
+    cannot be written.
+    """
+    if not given:
+        return (OutputTarget(format_ or "text", None),)
+    targets = tuple(one if one.format else OutputTarget(_format(one, format_, len(given)), one.path) for one in given)
+    for one in targets:
+        if one.format not in offered:
+            name = one.path or "-"
+            raise UsageProblem(f"this command cannot write {name} as {one.format}", f"it writes {', '.join(offered)}")
+        if one.path is not None and not one.path.parent.is_dir():
+            raise UsageProblem(f"cannot write {one.path}: its directory does not exist", "choose another place with -o")
+    places = [one.path.absolute() if one.path else None for one in targets]
+    for place in places:
+        if places.count(place) > 1:
+            raise UsageProblem(f"two outputs go to {place or 'stdout'}", "name another file for one of them")
+    return targets
+
+
+def writes_nagios(given: Sequence[OutputTarget] | None, format_: str | None) -> bool:
+    """Whether an output is for Nagios, whose exit codes then apply."""
+    return format_ == "nagios" or any(one.format == "nagios" for one in given or ())
+
+
+def _format(one: OutputTarget, format_: str | None, outputs: int) -> str:
+    if one.path is None or (outputs == 1 and format_):
+        return format_ or "text"
+    if one.path.name.lower().endswith(".sarif.json"):
+        return "sarif"
+    return SUFFIXES.get(one.path.suffix.lower(), format_ or "text")

@@ -1,0 +1,53 @@
+"""Writing the report of a run where and how the command line asks for it."""
+
+from __future__ import annotations
+
+import sys
+
+from msgspec.structs import replace
+
+from jsdoctor.app.judging import Judging
+from jsdoctor.app.outputs import Color, OutputTarget
+from jsdoctor.cli.console import ascii_only, use_color, width_of
+from jsdoctor.cli.output import append_step_summary, write_output
+from jsdoctor.model.report import Report
+from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.options import RenderOptions
+
+DEFAULT_MAX_EXAMPLES = 5
+
+
+def write_report(judging: Judging, report: Report, without_text: bool = False) -> None:
+    """Write the report to every output. `without_text` leaves out what a person reads on stdout."""
+    for target in judging.request.outputs:
+        if without_text and target == OutputTarget("text", None):
+            continue
+        write_output(rendered(judging, report, target), target.path)
+        if target.format == "github":
+            options = render_options(judging, target)
+            append_step_summary(FORMATS["markdown"](scrubbed(report), replace(options, ascii_only=False)))
+
+
+def rendered(judging: Judging, report: Report, target: OutputTarget) -> str:
+    """The report as it goes to that output, without secrets that names and texts from outside may hold."""
+    return FORMATS[target.format](scrubbed(report), render_options(judging, target))
+
+
+def render_options(judging: Judging, target: OutputTarget) -> RenderOptions:
+    """How an output is to look where it goes."""
+    request, config = judging.request, judging.config
+    to_stdout = target.path is None
+    examples = request.max_examples if request.max_examples is not None else config.max_examples
+    return RenderOptions(
+        width=width_of(sys.stdout) if to_stdout else 100,
+        color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
+        ascii_only=to_stdout and ascii_only(sys.stdout),
+        verbose=request.verbose,
+        quiet=request.quiet,
+        max_examples=DEFAULT_MAX_EXAMPLES if examples is None else examples,
+        fail_on=judging.fail_on,
+        exit_zero=request.exit_zero,
+        allow_gaps=request.allow_gaps,
+        docs_url=config.docs_url or "",
+    )
