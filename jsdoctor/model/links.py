@@ -28,10 +28,18 @@ class Gateway(msgspec.Struct, frozen=True):
     inbound: int = 0
 
 
+class Route(msgspec.Struct, frozen=True):
+    """One route connection: to the server of that name, and of one account only where `account` is given."""
+
+    name: str = ""
+    account: str = ""
+    start: datetime | None = None
+
+
 class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
     """The links of one server. None: that endpoint was not had. `at` is the server's clock.
 
-    `routes` names the servers of its cluster that it has a route to.
+    `routes` names the servers of its cluster that it has a route to, `route_connections` has each connection.
     """
 
     server: str
@@ -41,6 +49,7 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
     gateways: tuple[Gateway, ...] | None = None
     leafs: tuple[Leaf, ...] | None = None
     routes: tuple[str, ...] | None = None
+    route_connections: tuple[Route, ...] = ()
 
     @property
     def subject(self) -> Subject:

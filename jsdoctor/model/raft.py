@@ -16,10 +16,11 @@ META_GROUP = "_meta_"
 
 
 class RaftLog(msgspec.Struct, frozen=True, gc=False):
-    """The group's write-ahead log on one member."""
+    """The group's write-ahead log on one member. `first_ts` is when its oldest entry was written there."""
 
     messages: int = 0
     bytes: int = 0
+    first_ts: datetime | None = None
 
 
 class RaftState(msgspec.Struct, frozen=True):

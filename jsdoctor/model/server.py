@@ -149,6 +149,7 @@ class Varz(msgspec.Struct, frozen=True):
     mqtt: ListenerOptions | None = None
     websocket: ListenerOptions | None = None
     jetstream: JetStreamVarz | None = None
+    tags: tuple[str, ...] = ()
     max_pending: int = 0
     max_control_line: int = 0
     ping_interval_ns: int = msgspec.field(name="ping_interval", default=0)

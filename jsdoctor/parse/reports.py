@@ -11,7 +11,7 @@ import msgspec
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
+from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
@@ -50,6 +50,8 @@ class _LeafzReply(msgspec.Struct, frozen=True):
 class _Route(msgspec.Struct, frozen=True):
     remote_id: str = ""
     remote_name: str = ""
+    account: str = ""
+    start: Instant | None = None
 
 
 class _RoutezReply(msgspec.Struct, frozen=True):
@@ -111,8 +113,12 @@ class ServerReports:
             found[identity.name] = msgspec.structs.replace(known, leafs=leafs.leafs or ())
         for identity, at, routes in self._told(Endpoint.ROUTEZ, _RoutezReply, _now):
             known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
-            peers = {self._identities.name(ServerIdentity(r.remote_name, r.remote_id)) for r in routes.routes or ()}
-            found[identity.name] = msgspec.structs.replace(known, routes=tuple(sorted(peers - {""})))
+            every = tuple(
+                Route(self._identities.name(ServerIdentity(r.remote_name, r.remote_id)), r.account, r.start)
+                for r in routes.routes or ()
+            )
+            peers = tuple(sorted({route.name for route in every} - {""}))
+            found[identity.name] = msgspec.structs.replace(known, routes=peers, route_connections=every)
         return Links(tuple(found[name] for name in sorted(found)))
 
     def _asked(self, *endpoints: Endpoint) -> bool:

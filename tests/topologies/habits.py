@@ -43,13 +43,19 @@ class Place:
             await self.store(subject, b"x" * 64, headers)
 
     async def store(self, subject: str, body: bytes, headers: dict[str, str] | None = None) -> None:
-        """One acknowledged message. Tries again while our server does not know a stream that was just created."""
+        """One acknowledged message. Tries again while our server does not know a stream that was just created, and
+        while a stream that is scaled refuses (503: 2.10 with `expected stream sequence does not match`).
+        """
         for attempt in range(_ATTEMPTS):
+            last = attempt == _ATTEMPTS - 1
             try:
                 reply = await self.client.request(subject, body, timeout=10, headers=headers or None)
             except nats.errors.NoRespondersError:
-                if attempt == _ATTEMPTS - 1:
+                if last:
                     raise
+                await asyncio.sleep(0.1)
+                continue
+            if b'"code":503' in reply.data and not last:
                 await asyncio.sleep(0.1)
                 continue
             assert b'"error"' not in reply.data, reply.data

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("to
 COMMON = ("QUEUE", "INTEREST", "ORIGIN", "PERKEY", "KV_plain")
 DAY_S = 86_400.0
 ROLL_OUT_S = 120
+SCALED_S = 30
 _WORKERS = (
     *(("QUEUE", "workers"), ("PARTS", "even"), ("PARTS", "odd"), ("INTEREST", "a"), ("INTEREST", "b")),
     *(("RING", "reader"), ("RETRY", "careful"), ("SNAPSHOTS", "reader"), ("ERASED", "reader"), ("LATEST", "board")),
@@ -155,6 +156,10 @@ async def done_with(land: Landscape, habits: list[Habit]) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_scaling_up_and_down_under_load(tmp_path: Path, version: str) -> None:
+    """After each scale to three replicas there is a look every few seconds: 2.15.1 applies nothing on the new ones
+    between the tenth and the twentieth second.
+    """
+
     async def scale(url: str, replicas: int) -> None:
         client = await nats.connect(url.split(","))
         for name in ("QUEUE", "ORIGIN", "KV_plain"):
@@ -163,12 +168,16 @@ def test_scaling_up_and_down_under_load(tmp_path: Path, version: str) -> None:
         await client.close()
 
     async def scaled(land: Landscape, keys: list[str]) -> dict[str, list[str]]:
-        said = {}
+        said: dict[str, list[str]] = {}
         async with at_work(land.url(*keys), 3, of_habits(*COMMON)) as rest:
             for replicas in (1, 3, 1, 3):
                 await scale(land.url(*keys), replicas)
                 options = ("--ignore", "JSD605") if replicas == 1 else ()
-                said[f"to {replicas}"] = await asyncio.to_thread(look, land.url(*keys, user="sys"), *options)
+                login, until = land.url(*keys, user="sys"), time.monotonic() + (0 if replicas == 1 else SCALED_S)
+                found = await asyncio.to_thread(look, login, *options)
+                while time.monotonic() < until:
+                    found += await asyncio.to_thread(look, login, times=1)
+                said[f"{len(said)}: to {replicas}"] = found
             await rest()
         return said
 

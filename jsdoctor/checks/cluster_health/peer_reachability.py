@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 import msgspec
 
@@ -12,8 +13,12 @@ from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, me
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label, silent_peers
 from jsdoctor.model.finding import Observation
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.release import release
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+_REPORTS_ELECTIONS = (2, 12)
+"""Since this version a leader reports since when it leads (server: jetstream_cluster.go clusterInfo)."""
 
 
 class UnreachablePeer(msgspec.Struct, frozen=True):
@@ -116,3 +121,15 @@ def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
         reading.cluster is not None and 1 + len(reading.cluster.replicas) < reading.config.num_replicas
         for reading in readings
     )
+
+
+def is_being_scaled(stream: Stream, version: str, settle_ns: int) -> bool:
+    """Whether the stream's leader was elected so lately, or not at all in the group of its replicas.
+
+    From 2.12 on servers report the time of the election, and none for a leader that came from a single replica: 2.12
+    and 2.15 add the others to the leader's list about ten seconds after the edit.
+    """
+    if stream.cluster is None or release(version) < _REPORTS_ELECTIONS:
+        return False
+    since = stream.cluster.leader_since
+    return since is None or stream.at - since < timedelta(microseconds=settle_ns / 1000)

@@ -21,6 +21,7 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
 
 _SHRINKING = 0.9
 
@@ -54,8 +55,21 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
     piled = list(backlogs(readings, limits))
     if piled and len(readings) == 1:
         return log or unknown(subject, f"{_words(piled[0])}, in the only reading of it", "run with --samples 2 or more")
+    if piled and _is_new(member, params.integer("settle")):
+        return unknown(
+            subject,
+            f"{_words(piled[0])}; its log begins less than {span(params.integer('settle'))} ago and nothing of it was"
+            " applied yet: the group was just made, by a creation or a change of replicas",
+            f"run again in {span(params.integer('settle'))}",
+        )
     slow = [one for one in piled if one.delay_ns >= params.integer("max_delay")]
     return _backlog(subject, max(slow, key=lambda one: one.count), params) if slow else log
+
+
+def _is_new(member: RaftMember, settle_ns: int) -> bool:
+    """Members of a group that a scale has just made apply nothing for ten seconds on 2.15, and then all at once."""
+    begun = member.state.wal.first_ts
+    return member.state.applied == 0 and begun is not None and (member.at - begun).total_seconds() * 1e9 < settle_ns
 
 
 def _weight(finding: Finding) -> tuple[int, float]:

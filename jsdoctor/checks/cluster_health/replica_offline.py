@@ -13,6 +13,7 @@ from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.checks.cluster_health.peer_reachability import (
     PeerReachability,
     UnreachablePeer,
+    is_being_scaled,
     peer_reachability,
     under_replicated,
 )
@@ -26,7 +27,8 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, LogServer, ProcessRun
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.release import version_at
+from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
@@ -34,7 +36,9 @@ _SHOWN = 3
 
 
 @check("cluster_health.replica_offline")
-def replica_offline(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
+def replica_offline(
+    snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None, params: Params
+) -> Iterator[Finding]:
     """One finding for a server that nobody hears, whatever it holds; else one for each asset that misses a replica.
 
     Only leaders are asked: followers report each other as never seen (server: raft.go Peers).
@@ -45,7 +49,9 @@ def replica_offline(snapshots: SnapshotSeries, servers: Servers | None, params: 
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.subject not in of_asset and under_replicated(stream, history):
-            yield _unplaced(stream)
+            version = version_at(stream.answered_by, servers, connected)
+            scaled = is_being_scaled(stream, version, params.integer("settle"))
+            yield _in_placement(stream) if scaled else _unplaced(stream)
 
 
 @check("cluster_health.meta_peer_offline")
@@ -172,11 +178,15 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
     )
 
 
+def _in_placement(stream: Stream) -> Finding:
+    return unknown(stream.subject, "its leader has just begun to add the configured replicas", "run again in a minute")
+
+
 def _unplaced(stream: Stream) -> Finding:
     have, want = 1 + len(stream.cluster.replicas if stream.cluster else ()), stream.config.num_replicas
     return Finding(
         subject=stream.subject,
-        message=f"{have} of {want} replicas are placed: no server was found for the others",
+        message=f"{have} of {want} replicas are placed, and no server is there for the others",
         measured=have,
         threshold=want,
         unit="count",

@@ -70,7 +70,8 @@ def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool,
 def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -> bool:
     """Whether every server removes messages when it sees fit, and this is no more than that.
 
-    Each expires by its own clock, and acknowledgements remove messages from each copy when they reach it.
+    Each expires by its own clock, and acknowledgements remove messages from each copy when they reach it. One that
+    arrives there before its message leaves that in the copy for a while, whose first sequence is then far behind.
     """
     stream = history.last
     if divergence.field == "last_seq":
@@ -78,7 +79,9 @@ def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -
     if stream.config.max_age_ns > 0 and _expires_now(stream, divergence.server, params):
         return True
     removes = stream.config.retention != "limits" or stream.config.allow_msg_ttl
-    return removes and not all(_is_large(divergence, stream.state.messages, params))
+    return removes and (
+        divergence.field == "first_seq" or not all(_is_large(divergence, stream.state.messages, params))
+    )
 
 
 def _expires_now(stream: Stream, server: str, params: Params) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import HealthError, Server
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
@@ -13,10 +14,10 @@ NOT_ENABLED = "JetStream not enabled"
 """The server has a jetstream block in its configuration, and JetStream is off (server: monitor.go healthz)."""
 
 _OF_ASSETS = ("STREAM", "CONSUMER")
-_WRITE_ERROR = "stream write error"
+_LASTING = ("write error", "assignment error")
+"""Marks of reasons that stay until somebody acts (server: jetstream_cluster.go isStreamHealthy)."""
+
 _SHOWN = 3
-_NEW = timedelta(seconds=10)
-"""An asset that was made so shortly before may still be on its way to all of its servers."""
 
 
 def uptime_ns(server: Server) -> int | None:
@@ -41,21 +42,49 @@ def lasting_reasons(server: Server, earlier: Sequence[Sequence[Server]]) -> tupl
     return kept
 
 
-def settled_reasons(errors: Sequence[HealthError], series: SnapshotSeries | None) -> tuple[HealthError, ...]:
-    """The reasons without streams and consumers that were made or deleted while we looked, or just before."""
+def settled_reasons(
+    server: Server, errors: Sequence[HealthError], series: SnapshotSeries | None, groups: RaftGroups | None, settle: int
+) -> tuple[HealthError, ...]:
+    """The reasons without streams and consumers that changed less than `settle` nanoseconds before, or while we looked.
+
+    A change is a creation, an election, or a Raft log that begins on this server: a stream that is scaled from one
+    replica gets a new group, whose members apply nothing for 10 seconds on 2.15 while their leader calls them current.
+    """
     if series is None or not any(error.stream for error in errors):
         return tuple(errors)
     looks = [{stream.key: stream for stream in snapshot.streams} for snapshot in series.snapshots]
-    return tuple(e for e in errors if not (e.stream and only_lagging_assets((e,)) and _is_changing(e, looks)))
+    within = timedelta(microseconds=settle / 1000)
+    young = _young_logs(server, groups, within)
+    return tuple(
+        e for e in errors if not (e.stream and only_lagging_assets((e,)) and _is_changing(e, looks, young, within))
+    )
 
 
-def _is_changing(error: HealthError, looks: Sequence[Mapping[tuple[str, str], Stream]]) -> bool:
+def _is_changing(
+    error: HealthError, looks: Sequence[Mapping[tuple[str, str], Stream]], young: frozenset[str], within: timedelta
+) -> bool:
     """Two samples may meet two assets of one name, each of them new and not current yet: identity is name and time."""
     found = [_found(error, look) for look in looks]
     if len({asset.created if asset else None for asset in found}) > 1:
         return True
     last = found[-1]
-    return last is not None and last.created is not None and last.at - last.created < _NEW
+    if last is None:
+        return False
+    elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, "")
+    changes = [change for change in (last.created, elected) if change is not None]
+    return group in young or any(last.at - change < within for change in changes)
+
+
+def _young_logs(server: Server, groups: RaftGroups | None, within: timedelta) -> frozenset[str]:
+    """The Raft groups of which this server's log has no entry that is older, by its own clock."""
+    return frozenset(
+        member.group
+        for member in (groups.last if groups else ())
+        if member.server == server.name
+        and member.state.wal.messages
+        and member.state.wal.first_ts is not None
+        and member.at - member.state.wal.first_ts < within
+    )
 
 
 def _found(error: HealthError, look: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:
@@ -85,7 +114,7 @@ def reasons(server: Server) -> tuple[HealthError, ...]:
 
 def only_lagging_assets(errors: Iterable[HealthError]) -> bool:
     """Whether all that is wrong are streams or consumers that are not current, which mends itself after a start."""
-    return all(error.type in _OF_ASSETS and _WRITE_ERROR not in error.error for error in errors)
+    return all(e.type in _OF_ASSETS and not any(mark in e.error for mark in _LASTING) for e in errors)
 
 
 def summary(errors: tuple[HealthError, ...]) -> str:

@@ -23,13 +23,16 @@ from jsdoctor.checks.server_health.health import (
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence, Spell
 from jsdoctor.model.params import Params
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
 
 @check("server_health.server_unhealthy")
-def server_unhealthy(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+def server_unhealthy(
+    servers: Servers, snapshots: SnapshotSeries | None, groups: RaftGroups | None, params: Params
+) -> Iterator[Finding]:
     """The health check is local: it tells of this server and of its own replicas (server: monitor.go healthz)."""
     for server in servers.servers:
         if server.health is None:
@@ -38,13 +41,14 @@ def server_unhealthy(servers: Servers, snapshots: SnapshotSeries | None, params:
         if server.health.status == "ok":
             yield passed(server.subject)
             continue
-        errors = settled_reasons(lasting_reasons(server, servers.earlier), snapshots)
+        lasting = lasting_reasons(server, servers.earlier)
+        errors = settled_reasons(server, lasting, snapshots, groups, params.integer("settle"))
         uptime = uptime_ns(server)
         if not errors and reasons(server):
             yield unknown(
                 server.subject,
                 f"its health check fails for streams or consumers that have just changed: {summary(reasons(server))}",
-                "run again in ten seconds",
+                f"run again in {span(params.integer('settle'))}",
             )
             continue
         young = uptime is not None and uptime < params.integer("start_up")

@@ -71,8 +71,8 @@ def hanging(server: str) -> Gap:
         kind="server",
         subject=Subject(kind="server", name=server),
         reason=f"server {server} does not answer, though other servers have a route to it",
-        how_to_get="JSD718 tells whether the server that was asked has no route to it; else see in its log and its load"
-        " whether it hangs",
+        how_to_get="JSD718 tells whether the server that was asked has no route to it, JSD724 whether it has another"
+        " system account; else see in its log and its load whether it hangs",
     )
 
 
