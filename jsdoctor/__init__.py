@@ -1,3 +1,55 @@
-"""jsdoctor: diagnosis and remediation for NATS JetStream."""
+"""jsdoctor: diagnosis and remediation for NATS JetStream. docs/api.md documents the Python interface."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jsdoctor.app.api import (
+        CheckResult,
+        DiagnosisResult,
+        FixPlan,
+        Judgement,
+        audit,
+        check,
+        diagnose,
+        plan_fix,
+    )
+    from jsdoctor.collect.connect.settings import ConnectionOptions
+    from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
+    from jsdoctor.model.finding import Severity
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CheckResult",
+    "ConnectProblem",
+    "ConnectionOptions",
+    "DiagnosisResult",
+    "FixPlan",
+    "Judgement",
+    "Problem",
+    "Severity",
+    "UsageProblem",
+    "__version__",
+    "audit",
+    "check",
+    "diagnose",
+    "plan_fix",
+]
+
+_ELSEWHERE = {
+    "ConnectProblem": "jsdoctor.collect.problems",
+    "ConnectionOptions": "jsdoctor.collect.connect.settings",
+    "Problem": "jsdoctor.collect.problems",
+    "Severity": "jsdoctor.model.finding",
+    "UsageProblem": "jsdoctor.collect.problems",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the interface when it is used: `jsdoctor --help` needs none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ELSEWHERE.get(name, "jsdoctor.app.api")), name)

@@ -147,7 +147,7 @@ def _topology(evidence: EvidenceSet) -> Topology | None:
 
 
 def open_judging(request: JudgeRequest) -> Judging:
-    """Read configuration and rules. Raises the problems that `cli.errors` can say."""
+    """Read configuration and rules. Raises `Problem`."""
     config = load_configuration(request.config, request.isolated)
     directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
     rulebook = open_rulebook(directories)

@@ -31,6 +31,15 @@ class Color(StrEnum):
     NEVER = "never"
 
 
+class PlanFormat(StrEnum):
+    """Formats that a plan, and how its steps ended, can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
 class OutputTarget(NamedTuple):
     """One output. `path` None is stdout. An empty `format` is not decided yet: only before `resolve`."""
 

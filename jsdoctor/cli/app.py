@@ -105,7 +105,7 @@ def check(
 
     def work() -> ExitCode | NagiosState:
         if files:
-            from jsdoctor.cli.pieces import files_and_options
+            from jsdoctor.app.pieces import files_and_options
 
             return run_check(judge_options(given), files_and_options(files, evidence_options(given)))
         if listen is None:
@@ -209,12 +209,12 @@ def diagnose(
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
+        from jsdoctor.app.diagnose.given import given_texts
+        from jsdoctor.app.diagnose.request import DiagnoseRequest
+        from jsdoctor.app.pieces import routed
         from jsdoctor.app.rulebook import open_rulebook
-        from jsdoctor.cli.diagnose.given import given_texts
-        from jsdoctor.cli.diagnose.request import DiagnoseRequest
         from jsdoctor.cli.diagnose.run import run_diagnose
         from jsdoctor.cli.evidence_options import evidence_options
-        from jsdoctor.cli.pieces import routed
         from jsdoctor.model.diagnosis import Narrowing
 
         beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.cli.fix.request import parse_remedy
+from jsdoctor.app.fix.request import parse_remedy
 from jsdoctor.remedy.plan import Choice
 from tests.cli.invoke import jsdoctor
 

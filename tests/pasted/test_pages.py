@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.cli.pieces import pieces_of
+from jsdoctor.app.pieces import pieces_of
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused

@@ -11,7 +11,7 @@ import pytest
 from jsdoctor.app.collecting import collect
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
-from jsdoctor.cli.pieces import pieces_of, routed
+from jsdoctor.app.pieces import pieces_of, routed
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
 from tests.evidence import FIXTURES

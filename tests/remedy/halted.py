@@ -13,8 +13,8 @@ import signal
 import sys
 from typing import Any
 
+from jsdoctor.app.fix.live_api import LiveApi
 from jsdoctor.cli import app
-from jsdoctor.cli.fix.api import LiveApi
 from jsdoctor.remedy.journal import Journal
 
 READING = (".INFO.", ".LIST", ".NAMES", ".MSG.GET.", "$SYS.")

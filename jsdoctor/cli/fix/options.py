@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jsdoctor.app.outputs import Color
+from jsdoctor.app.outputs import Color, PlanFormat
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.option_values import positive_seconds
 
@@ -19,15 +19,6 @@ class Allow(StrEnum):
     SAFE = "safe"
     DISRUPTIVE = "disruptive"
     DESTRUCTIVE = "destructive"
-
-
-class PlanFormat(StrEnum):
-    """Formats that a plan, and how its steps ended, can be written in."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    HTML = "html"
 
 
 Format = Annotated[

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.app.outputs import Color
+from jsdoctor.app.outputs import Color, PlanFormat
 from jsdoctor.cli.console import ascii_only, use_color, width_of
-from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.model.plan import Plan
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.connection import resolve_only_login
-from jsdoctor.app.outputs import Color
+from jsdoctor.app.fix.live_api import LiveApi
+from jsdoctor.app.outputs import Color, PlanFormat
 from jsdoctor.cli.console import say
-from jsdoctor.cli.fix.api import LiveApi
-from jsdoctor.cli.fix.options import PlanFormat
 from jsdoctor.cli.fix.output import outcomes_in, render_options
 from jsdoctor.cli.fix.run import confirm, exit_code_of
 from jsdoctor.collect.connect.connection import connect

@@ -13,14 +13,14 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.fix.evidence import FixCollector, examiner
+from jsdoctor.app.fix.live_api import LiveApi
+from jsdoctor.app.fix.plan import make_plan
+from jsdoctor.app.fix.request import FixRequest, allowed_up_to, check_options, read_plan
 from jsdoctor.app.judging import open_judging
-from jsdoctor.cli.console import progress, say
-from jsdoctor.cli.fix.api import LiveApi
-from jsdoctor.cli.fix.evidence import FixCollector, examiner
-from jsdoctor.cli.fix.options import PlanFormat
+from jsdoctor.app.outputs import PlanFormat
+from jsdoctor.cli.console import MESSAGES, progress, say
 from jsdoctor.cli.fix.output import outcomes_in, plan_in, render_options
-from jsdoctor.cli.fix.plan import make_plan
-from jsdoctor.cli.fix.request import FixRequest, allowed_up_to, check_options, read_plan
 from jsdoctor.cli.output import write_output
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem, UsageProblem
@@ -48,7 +48,7 @@ def run_fix(request: FixRequest) -> ExitCode:
         plan = read_plan(request.plan)
     else:
         with progress(request.judge.quiet) as show:
-            plan = make_plan(request, replace(look, show=show))
+            plan = make_plan(request, replace(look, show=show), MESSAGES)
     _show_plan(request, plan)
     if not request.apply:
         return ExitCode.OK

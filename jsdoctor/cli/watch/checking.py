@@ -18,7 +18,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.parse.scrubbed import scrubbed
 
 
-class CheckResult(NamedTuple):
+class RoundResult(NamedTuple):
     """What came of a check: a report with the newest snapshot, or the problem that kept us from one.
 
     `failure` is an error that is none of the deployment's; it ends the watch.
@@ -36,7 +36,7 @@ class BackgroundCheck:
     def __init__(self, wanted: EvidenceRequest, judging: Judging) -> None:
         self._wanted, self._judging = wanted, judging
         self._thread: threading.Thread | None = None
-        self._result: CheckResult | None = None
+        self._result: RoundResult | None = None
 
     @property
     def is_running(self) -> bool:
@@ -49,7 +49,7 @@ class BackgroundCheck:
         self._thread = threading.Thread(target=self._run, name="check", daemon=True)
         self._thread.start()
 
-    def take(self) -> CheckResult | None:
+    def take(self) -> RoundResult | None:
         """The result, once the check is over; None before."""
         if self._thread is None or self._thread.is_alive():
             return None
@@ -61,21 +61,21 @@ class BackgroundCheck:
         try:
             self._result = check_once(self._wanted, self._judging)
         except Exception as error:  # noqa: BLE001 - it is raised again where the watch runs
-            self._result = CheckResult(failure=error)
+            self._result = RoundResult(failure=error)
         gc.collect()  # a single run hardly ever collects (`cli.app`); one that goes on for days must
 
 
-def check_once(wanted: EvidenceRequest, judging: Judging) -> CheckResult:
+def check_once(wanted: EvidenceRequest, judging: Judging) -> RoundResult:
     """Collect and judge once."""
     request = replace(judging.request, started=datetime.now(UTC))
     try:
         collected = collect(wanted, replace(judging, request=request), MESSAGES)
         if collected.saw_nothing:
             problem = collected.problem
-            return CheckResult(problem=problem.message if problem else "nothing answered")
+            return RoundResult(problem=problem.message if problem else "nothing answered")
         report = collected.report()
     except Problem as problem:
-        return CheckResult(problem=problem.message)
+        return RoundResult(problem=problem.message)
     series = collected.evidence.get(SnapshotSeries)
     snapshot = series.last if isinstance(series, SnapshotSeries) else None
-    return CheckResult(scrubbed(report), snapshot, collected.problem.message if collected.problem else "")
+    return RoundResult(scrubbed(report), snapshot, collected.problem.message if collected.problem else "")

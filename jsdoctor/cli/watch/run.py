@@ -78,7 +78,7 @@ class _Loop:
         self._notice = ""
 
     def run(self) -> None:
-        """CheckResult again and again."""
+        """Check again and again."""
         while not self._over:
             now = time.monotonic()
             if not self._background.is_running and not self._paused and now >= self._due:

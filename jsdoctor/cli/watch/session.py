@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jsdoctor.app.judging import Judging
-from jsdoctor.cli.watch.checking import CheckResult
+from jsdoctor.cli.watch.checking import RoundResult
 from jsdoctor.cli.watch.request import WatchRequest
 from jsdoctor.engine.activity import Activities, busiest, follow
 from jsdoctor.engine.verdict import ExitCode, NagiosState
@@ -29,7 +29,7 @@ class Session:
         self.report: Report | None = None
         self.problem = ""
 
-    def take(self, result: CheckResult) -> tuple[FindingChange, ...]:
+    def take(self, result: RoundResult) -> tuple[FindingChange, ...]:
         """Remember a check, and say what changed. Raises what ended it if that was no problem of the deployment."""
         if result.failure is not None:
             raise result.failure

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
+from jsdoctor.app.fix.evidence import FixCollector
+from jsdoctor.app.fix.request import FixRequest, check_choices
+from jsdoctor.app.fix.witnesses import REMOVE_PEER, with_witnesses
 from jsdoctor.app.headline import headline
-from jsdoctor.cli.console import say
-from jsdoctor.cli.fix.evidence import FixCollector
-from jsdoctor.cli.fix.request import FixRequest, check_choices
-from jsdoctor.cli.fix.witnesses import REMOVE_PEER, with_witnesses
+from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.exchange import Sample
@@ -25,10 +25,10 @@ from jsdoctor.remedy.plan import draft
 from jsdoctor.remedy.shareable import shareable
 
 
-def make_plan(request: FixRequest, look: FixCollector) -> Plan:
+def make_plan(request: FixRequest, look: FixCollector, messages: Messages = LOGGED) -> Plan:
     """Look and plan; nothing is written. Nothing is planned for findings that are waived or accepted.
 
-    Raises the problems that `cli.errors` can say.
+    Raises `Problem`.
     """
     rulebook = look.judging.rulebook
     check_choices(request.remedies, rulebook.actions.keys(), [rule.code for rule in rulebook.rules])
@@ -49,7 +49,7 @@ def make_plan(request: FixRequest, look: FixCollector) -> Plan:
     undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"
-        say(f"{what}: nothing is planned for those", "jsdoctor check tells which, and why")
+        messages.notice(f"{what}: nothing is planned for those", "jsdoctor check tells which, and why")
     return shareable(
         Plan(
             version=__version__,

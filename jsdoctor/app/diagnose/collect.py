@@ -7,11 +7,11 @@ from dataclasses import replace
 import msgspec
 
 from jsdoctor.app.collecting import Collected, collect
+from jsdoctor.app.diagnose.operator_input import OperatorInput, told_by_person
+from jsdoctor.app.diagnose.request import DiagnoseRequest
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import Judging, open_judging
-from jsdoctor.cli.console import MESSAGES, say
-from jsdoctor.cli.diagnose.operator_input import OperatorInput, told_by_person
-from jsdoctor.cli.diagnose.request import DiagnoseRequest
+from jsdoctor.app.messages import Messages
 from jsdoctor.engine.diagnosis import Looked, diagnose
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
@@ -24,18 +24,18 @@ from jsdoctor.remedy.offer import with_offers
 
 
 def diagnose_collected(
-    request: DiagnoseRequest, question: Question, told: OperatorInput, collected: Collected | None
+    request: DiagnoseRequest, question: Question, told: OperatorInput, collected: Collected | None, messages: Messages
 ) -> tuple[Collected, Diagnosis]:
-    """Collect, evaluate the rules of the causes, and say what that means. Raises what `cli.errors` can say.
+    """Collect, evaluate the rules of the causes, and say what that means. Raises `Problem`.
 
     `collected` is what was collected already, for all rules: it is not read again.
     """
     judging = open_judging(request.judge(question.symptom.causes))
     wanted = _with_scan(request.wanted, judging, request.narrowing)
     if collected is None or wanted != request.wanted:
-        collected = collect(wanted, judging, MESSAGES)
+        collected = collect(wanted, judging, messages)
     if collected.problem is not None and collected.saw_nothing:
-        say(collected.problem.message, collected.problem.hint)
+        messages.notice(collected.problem.message, collected.problem.hint)
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
@@ -46,7 +46,7 @@ def diagnose_collected(
 
 
 def recognised_by_evidence(
-    request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition
+    request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition, messages: Messages
 ) -> tuple[Recognition, Collected | None]:
     """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding.
 
@@ -55,7 +55,7 @@ def recognised_by_evidence(
     if not request.has_files:
         return by_lines, None
     judging = open_judging(request.judge())
-    collected = collect(request.wanted, judging, MESSAGES)
+    collected = collect(request.wanted, judging, messages)
     evaluation = evaluate(collected.judging.selection, judging.rulebook.checks, collected.evidence, judging.values)
     grave = symptom_of(evaluation.results, book, Severity.ERROR)
     if grave.symptom or by_lines.symptom:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jsdoctor.cli.pieces import STDIN, Piece, pieces_of
+from jsdoctor.app.pieces import STDIN, Piece, pieces_of
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.pasted.kinds import FileKind
 

@@ -1,0 +1,382 @@
+"""The Python interface: what the commands `check`, `audit`, `diagnose` and `fix` do, as functions.
+
+`jsdoctor` exports what is public here. docs/api.md documents it and states what is stable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.diagnose.consult import consult
+from jsdoctor.app.diagnose.given import given_texts
+from jsdoctor.app.diagnose.request import DiagnoseRequest
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.fix.evidence import FixCollector
+from jsdoctor.app.fix.plan import make_plan
+from jsdoctor.app.fix.request import FixRequest, parse_remedies
+from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.kube.options import KubeRequest
+from jsdoctor.app.logs.engine import Engine
+from jsdoctor.app.logs.options import LogRequest
+from jsdoctor.app.packets.options import packet_options
+from jsdoctor.app.pieces import files_and_options, routed
+from jsdoctor.app.rulebook import open_rulebook
+from jsdoctor.app.window import window_of
+from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.engine.select import SelectionError
+from jsdoctor.model.diagnosis import Cause, Narrowing
+from jsdoctor.model.finding import Severity
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.plan import Plan, Step
+from jsdoctor.model.report import Incident, Report, Result
+from jsdoctor.model.stored import ScanTarget
+from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
+from jsdoctor.parse.front_matter import PageError
+from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.remedy.shareable import shareable
+from jsdoctor.render.diagnosis import Consultation, render_diagnosis
+from jsdoctor.render.diagnosis_json import render_diagnosis_json
+from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.plan_text import render_plan
+
+StrPath = str | Path
+Deployment = ConnectionOptions | str | None
+"""Where to connect: the options of the command line, the URL of a server, or None for the selected context."""
+
+_T = TypeVar("_T")
+_WIDTH = 100
+_WITHOUT_COLOR = RenderOptions(width=_WIDTH, color=False, ascii_only=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Which rules judge, and how. The defaults are those of the command line without a configuration file.
+
+    `select`, `extend_select` and `ignore` take codes, slugs and prefixes of codes. `parameters` sets values of rules by
+    code and name, as in a configuration file: `{"JSD401": {"max_pending": 50_000}}`. `rules` are directories with rule
+    pages of your own. `config` is a configuration file; no other is read. `baseline` is a file of accepted findings.
+    """
+
+    select: Sequence[str] = ()
+    extend_select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    parameters: Mapping[str, Mapping[str, object]] | None = None
+    rules: Sequence[StrPath] = ()
+    config: StrPath | None = None
+    baseline: StrPath | None = None
+
+    def request(self, codes: Sequence[str] = ()) -> JudgeRequest:
+        """The request of the application. `codes` are selected where this selects nothing."""
+        settings = [
+            RuleSetting(code, name, value, 0)
+            for code, values in (self.parameters or {}).items()
+            for name, value in values.items()
+        ]
+        return JudgeRequest(
+            select=tuple(self.select or codes),
+            extend_select=tuple(self.extend_select),
+            ignore=tuple(self.ignore),
+            rule_settings=tuple(settings),
+            rules=tuple(map(Path, self.rules)),
+            config=Path(self.config) if self.config else None,
+            isolated=self.config is None,
+            baseline=Path(self.baseline) if self.baseline else None,
+            quiet=True,
+        )
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What the rules say of a deployment or of files.
+
+    `problem` is why a deployment could not be reached; the rules that need one are *not evaluated* then.
+    """
+
+    report: Report
+    problem: Problem | None = None
+
+    @property
+    def findings(self) -> tuple[Result, ...]:
+        """The findings that count: failed, and neither waived nor accepted."""
+        return self.report.failures()
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """The same findings by their cause, the worst impact first."""
+        return self.report.incidents
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """Evidence that was wanted and is missing."""
+        return self.report.gaps
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether all evidence that was requested was there."""
+        return not any(gap.requested for gap in self.report.gaps)
+
+    def at_least(self, severity: Severity | str) -> tuple[Result, ...]:
+        """The findings of that severity and of graver ones."""
+        least = Severity(severity)
+        return tuple(result for result in self.findings if result.severity.rank >= least.rank)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON report as a dictionary: docs/schema/report-v1.json."""
+        return _document(self.render("json"))
+
+    def render(self, format_: str = "text") -> str:
+        """The report in a format of `jsdoctor check --format`. Raises `UsageProblem` for another one."""
+        if format_ not in FORMATS:
+            raise UsageProblem(f"there is no format {format_!r}", f"it is one of {', '.join(FORMATS)}")
+        return FORMATS[format_](self.report, _WITHOUT_COLOR)
+
+
+@dataclass(frozen=True)
+class DiagnosisResult:
+    """The causes of a symptom, and what is known of each. `causes` is empty where the symptom is not recognised."""
+
+    consultation: Consultation
+
+    @property
+    def symptom(self) -> str:
+        """Its slug; empty where it is not recognised."""
+        found = self.consultation.recognition.symptom
+        return found.slug if found else ""
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Every documented cause with its verdict: confirmed, ruled out or undecided."""
+        diagnosis = self.consultation.diagnosis
+        return diagnosis.causes if diagnosis else ()
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON document as a dictionary: docs/schema/diagnosis-v1.json."""
+        return _document(render_diagnosis_json(self.consultation, _WITHOUT_COLOR))
+
+    def render(self) -> str:
+        """The text of `jsdoctor diagnose`."""
+        return render_diagnosis(self.consultation, _WITHOUT_COLOR)
+
+
+@dataclass(frozen=True)
+class FixPlan:
+    """The steps that mend what was found. Nothing was changed; `jsdoctor fix --plan FILE --apply` carries it out."""
+
+    plan: Plan
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """In the order in which they are to be taken."""
+        return self.plan.steps
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON document as a dictionary: docs/schema/plan-v1.json."""
+        return _document(dumps(msgspec.to_builtins(self.plan)))
+
+    def render(self) -> str:
+        """The text of `jsdoctor fix`."""
+        return render_plan(self.plan, _WITHOUT_COLOR)
+
+    def write(self, path: StrPath) -> None:
+        """Write it for `jsdoctor fix --plan`. Raises OSError."""
+        Path(path).write_text(dumps(msgspec.to_builtins(self.plan)), "utf-8")
+
+
+def check(
+    deployment: Deployment = None,
+    *,
+    files: Sequence[StrPath] = (),
+    bundle: StrPath | None = None,
+    history: StrPath | None = None,
+    monitor: Sequence[str] = (),
+    kube_namespace: str | None = None,
+    logs: Sequence[StrPath] = (),
+    manifests: Sequence[StrPath] = (),
+    captures: Sequence[StrPath] = (),
+    scan: Sequence[str] = (),
+    ntp: Sequence[str] = (),
+    host: bool = False,
+    samples: int | None = None,
+    interval_s: float | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    judgement: Judgement | None = None,
+) -> CheckResult:
+    """Check a deployment, files, or both, as `jsdoctor check` does.
+
+    Without `deployment` and without files, the selected context and the `NATS_*` variables name it. `files` are
+    recognised by their content; the other arguments are for exactly one kind. `captures` are packet captures. `scan`
+    names streams whose stored messages are read. Raises `UsageProblem` for arguments that cannot be used. A deployment
+    that cannot be reached is no exception: it is the result's `problem`.
+    """
+    wanted = EvidenceRequest(
+        connection=_connection(deployment),
+        bundle=Path(bundle) if bundle else None,
+        history=Path(history) if history else None,
+        window=window_of(since, until),
+        monitor=tuple(monitor),
+        kube=KubeRequest(kube_namespace) if kube_namespace is not None else None,
+        ntp=tuple(ntp),
+        scan=tuple(ScanTarget(stream) for stream in scan),
+        host=host,
+        samples=samples,
+        interval_s=interval_s,
+        logs=LogRequest(paths=_texts(logs), window=window_of(since, until)) if logs else None,
+        manifests=_texts(manifests),
+        packets=packet_options([Path(one) for one in captures], None, None),
+    )
+    return _judged(wanted, judgement, files)
+
+
+def audit(
+    logs: Sequence[StrPath] | StrPath,
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    engine: str = "auto",
+    state: StrPath | None = None,
+    judgement: Judgement | None = None,
+) -> CheckResult:
+    """Judge logs of servers and clients, any amount of them, as `jsdoctor audit` does. Raises `UsageProblem`.
+
+    `logs` are files, directories and patterns. `engine` is that of `--engine`: `auto`, `local` or `spark`. With the
+    directory `state`, only lines that were added since the last audit are read.
+    """
+    window = window_of(since, until)
+    if window is not None and state is not None:
+        raise UsageProblem("since and until are not for an audit with a state", "read the window without it")
+    paths = (str(logs),) if isinstance(logs, str | Path) else _texts(logs)
+    if engine not in {one.value for one in Engine}:
+        raise UsageProblem(f"there is no engine {engine!r}", f"it is one of {', '.join(Engine)}")
+    read_with = Engine(engine)
+    request = LogRequest(paths=paths, window=window, batch=True, engine=read_with, state=str(state) if state else None)
+    return _judged(EvidenceRequest(logs=request, window=window), judgement)
+
+
+def diagnose(
+    text: str = "",
+    *,
+    code: int | None = None,
+    symptom: str = "",
+    deployment: Deployment = None,
+    offline: bool = False,
+    files: Sequence[StrPath] = (),
+    bundle: StrPath | None = None,
+    stream: str = "",
+    consumer: str = "",
+    expected_seq: int | None = None,
+    msg_id: str = "",
+    config: StrPath | None = None,
+) -> DiagnosisResult:
+    """Tell the causes of a symptom apart, as `jsdoctor diagnose` does.
+
+    The symptom is a `text` (an error, lines of a log, a phrase), the `code` of an error of the JetStream API, the slug
+    of a `symptom`, or what `files` show. `offline` opens no connection. Raises `UsageProblem` for arguments that
+    cannot be used or contradict each other, and `Problem` for what ends a run early.
+    """
+
+    def work() -> DiagnosisResult:
+        if missing := [str(path) for path in files if not Path(path).exists()]:
+            raise UsageProblem(f"there is no file {missing[0]}", "give an existing file, or its text as `text`")
+        given = given_texts(_texts(files), (), open_rulebook().rules) if files else None
+        wanted = EvidenceRequest(connection=_connection(deployment), bundle=Path(bundle) if bundle else None)
+        request = DiagnoseRequest(
+            text=text or (given.words if given else ""),
+            told=given.told if given else "",
+            code=code,
+            symptom=symptom,
+            narrowing=Narrowing(stream, consumer, expected_seq, msg_id),
+            offline=offline,
+            wanted=routed(wanted, given.evidence) if given else wanted,
+            quiet=True,
+            config=Path(config) if config else None,
+            isolated=config is None,
+        )
+        return DiagnosisResult(scrubbed(consult(request)))
+
+    return _run(work)
+
+
+def plan_fix(
+    deployment: Deployment = None,
+    *,
+    remedies: Iterable[str] = (),
+    samples: int | None = None,
+    interval_s: float | None = None,
+    judgement: Judgement | None = None,
+) -> FixPlan:
+    """Plan the fixes of what a check finds, as `jsdoctor fix` does without `--apply`. Nothing is written.
+
+    `remedies` are choices as `--remedy` takes them: `JSD303=stream.set_max_age,max_age=10m`. Raises `UsageProblem`,
+    and `Problem` where no stream could be looked at.
+    """
+
+    def work() -> FixPlan:
+        judge = (judgement or Judgement()).request()
+        wanted = EvidenceRequest(connection=_connection(deployment), samples=samples, interval_s=interval_s)
+        request = FixRequest(judge=judge, wanted=wanted, remedies=parse_remedies(tuple(remedies)))
+        judging = open_judging(judge)
+        settings = resolve_only_login(wanted.connection, judging.config)
+        look = FixCollector(judging, wanted, settings, judging.values, lambda _: None)
+        return FixPlan(shareable(make_plan(request, look)))
+
+    return _run(work)
+
+
+def _judged(wanted: EvidenceRequest, judgement: Judgement | None, files: Sequence[StrPath] = ()) -> CheckResult:
+    def work() -> CheckResult:
+        whole = files_and_options(_texts(files), wanted) if files else wanted
+        collected = collect(whole, open_judging((judgement or Judgement()).request()))
+        return CheckResult(scrubbed(collected.report()), collected.problem)
+
+    return _run(work)
+
+
+def _connection(deployment: Deployment) -> ConnectionOptions:
+    if isinstance(deployment, str):
+        return ConnectionOptions(server=deployment)
+    return replace(deployment) if deployment else ConnectionOptions()
+
+
+def _texts(paths: Iterable[StrPath]) -> tuple[str, ...]:
+    return tuple(map(str, paths))
+
+
+def _document(text: str) -> dict[str, Any]:
+    return msgspec.json.decode(text, type=dict[str, Any])
+
+
+def _run(work: Callable[[], _T]) -> _T:
+    """Run it, in a thread of its own where an event loop runs already, as in a notebook. Raises `Problem` only."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _as_problems(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_as_problems, work).result()
+
+
+def _as_problems(work: Callable[[], _T]) -> _T:
+    """One class of exceptions for all that a caller can act on."""
+    try:
+        return work()
+    except SelectionError as error:
+        raise UsageProblem(str(error), "jsdoctor rules list shows every code and slug") from None
+    except (ConfigurationError, PageError) as error:
+        raise UsageProblem("\n".join(error.problems)) from None

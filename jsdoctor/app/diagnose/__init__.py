@@ -1,0 +1,1 @@
+"""What `jsdoctor diagnose` does, without its command line."""
