@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.configuration import Configuration, parse_configuration
+from jsdoctor.parse.configuration import Configuration, in_environment, parse_configuration
+
+ENVIRONMENT_VARIABLE = "JSDOCTOR_ENVIRONMENT"
 
 
-def load_configuration(named: Path | None, isolated: bool = False) -> Configuration:
-    """The configuration that applies. Raises `UsageProblem` or `ConfigurationError` for one that cannot be used."""
+def load_configuration(named: Path | None, isolated: bool = False, environment: str = "") -> Configuration:
+    """The configuration that applies in an environment. Raises `UsageProblem` or `ConfigurationError`.
+
+    `environment` empty: the one of JSDOCTOR_ENVIRONMENT, else of the file, else none.
+    """
     if isolated:
-        return Configuration()
+        return in_environment(Configuration(), environment) if environment else Configuration()
+    config = _found(named)
+    name = environment or os.environ.get(ENVIRONMENT_VARIABLE, "") or config.environment
+    return in_environment(config, name) if name else config
+
+
+def _found(named: Path | None) -> Configuration:
     for path in [named] if named else [Path("jsdoctor.toml"), Path("pyproject.toml")]:
         if named is None and not path.is_file():
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
+from jsdoctor.engine.severities import severities_of, with_severities
 from jsdoctor.engine.suppression import resolve_waivers, suppress, waiver_uses
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code, nagios_state
 from jsdoctor.model.evidence import EvidenceSet
@@ -57,6 +59,7 @@ class JudgeRequest:
     color: Color = Color.AUTO
     config: Path | None = None
     isolated: bool = False
+    environment: str = ""
     baseline: Path | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -72,13 +75,15 @@ class Judging:
     values: ParameterValues
     waivers: tuple[Waiver, ...] = ()
     baseline: Baseline | None = None
+    severities: Mapping[str, Severity] = field(default_factory=dict)
 
     def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
         """Evaluate the selected rules on the evidence."""
         evidence = evidence.joined(Suppressions())  # none is none, and no gap
         evidence = evidence.joined(known_defects())
         evaluation = self._evaluated(evidence)
-        offered = with_offers(evaluation.results, self.rulebook.actions)
+        judged = with_severities(evaluation.results, self.severities)
+        offered = with_offers(judged, self.rulebook.actions)
         results = suppress(offered, self.waivers, self.baseline, self.today)
         report = Report(
             version=__version__,
@@ -148,9 +153,9 @@ def _topology(evidence: EvidenceSet) -> Topology | None:
 
 def open_judging(request: JudgeRequest) -> Judging:
     """Read configuration and rules. Raises `Problem`."""
-    config = load_configuration(request.config, request.isolated)
+    config = load_configuration(request.config, request.isolated, request.environment)
     directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
-    rulebook = open_rulebook(directories)
+    rulebook = open_rulebook(directories, config.policies)
     selection = select_rules(
         rulebook.rules,
         request.select or config.select or (),
@@ -161,7 +166,8 @@ def open_judging(request: JudgeRequest) -> Judging:
     file = request.baseline or (Path(config.baseline) if config.baseline else None)
     baseline = load_baseline(file) if file else None
     values = _parameter_values(request, config, rulebook)
-    return Judging(request, config, rulebook, selection, values, waivers, baseline)
+    severities = severities_of(config.severities, rulebook.rules, config.origin)
+    return Judging(request, config, rulebook, selection, values, waivers, baseline, severities)
 
 
 def _parameter_values(request: JudgeRequest, config: Configuration, rulebook: Rulebook) -> ParameterValues:

@@ -11,8 +11,11 @@ from jsdoctor.checks.registry import Check, load_checks
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages
 from jsdoctor.engine.loader import load_rules
+from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
+from jsdoctor.model.policy import Policy
 from jsdoctor.model.rule import Rule
+from jsdoctor.parse.configuration import ConfigurationError
 from jsdoctor.remedy.actions import Action, load_actions
 
 
@@ -25,8 +28,12 @@ class Rulebook:
     actions: Mapping[str, Action]
 
 
-def open_rulebook(directories: Sequence[Path] = ()) -> Rulebook:
-    """Load all rules. Raises `PageError` with every mistake in a page, `UsageProblem` for an unreadable one."""
+def open_rulebook(directories: Sequence[Path] = (), policies: Sequence[Policy] = ()) -> Rulebook:
+    """Load all rules, and policies as rules.
+
+    Raises `PageError` with every mistake in a page, `UsageProblem` for an unreadable one, and `ConfigurationError` for
+    a policy with the code of a rule.
+    """
     for entry in entry_points(group="jsdoctor.checks"):
         try:
             entry.load()
@@ -40,7 +47,15 @@ def open_rulebook(directories: Sequence[Path] = ()) -> Rulebook:
         why = getattr(error, "strerror", None) or error
         raise UsageProblem(f"cannot read {where}: {why}", "check the --rules directories") from error
     checks, actions = load_checks(), load_actions()
-    return Rulebook(load_rules(pages, checks, frozenset(actions)), checks, actions)
+    rules = load_rules(pages, checks, frozenset(actions))
+    if not policies:
+        return Rulebook(rules, checks, actions)
+    own, own_checks = policy_rules(policies)
+    taken = {rule.code: rule.origin for rule in rules}
+    if double := [rule for rule in own if rule.code in taken]:
+        problems = [f"{rule.origin}: the code {rule.code} is already taken by {taken[rule.code]}" for rule in double]
+        raise ConfigurationError(problems)
+    return Rulebook((*rules, *own), {**checks, **own_checks}, actions)
 
 
 def open_symptoms(rulebook: Rulebook) -> SymptomBook:

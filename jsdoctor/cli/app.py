@@ -179,6 +179,7 @@ def capture(
                 quiet=quiet,
                 config=given["config"],
                 isolated=given["isolated"],
+                environment=given["environment"],
             )
         )
 
@@ -229,7 +230,7 @@ def diagnose(
                 offline=offline,
                 wanted=routed(evidence_options(given), beside.evidence if text else ()),
                 outputs=resolve(given["output"], given["format_"], [one.value for one in opt.DiagnosisFormat]),
-                **{name: given[name] for name in ("verbose", "quiet", "color", "config", "isolated")},
+                **{name: given[name] for name in ("verbose", "quiet", "color", "config", "isolated", "environment")},
             )
         )
 

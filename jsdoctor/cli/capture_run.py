@@ -49,6 +49,7 @@ class CaptureRequest:
     quiet: bool = False
     config: Path | None = None
     isolated: bool = False
+    environment: str = ""
     logs: LogSelection | None = None
     report: bool = False
 
@@ -84,7 +85,7 @@ def run_capture(request: CaptureRequest) -> ExitCode:
 def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> CaptureOutcome:
     """Collect, take secrets out and write the bundle, without a word but to `show`."""
     require_place(request.output, request.force)
-    config = load_configuration(request.config, request.isolated)
+    config = load_configuration(request.config, request.isolated, request.environment)
     wanted = request.wanted
     logins = resolve_logins(wanted.connection, config)
     monitor = wanted.monitor or config.monitor or ()
@@ -159,7 +160,15 @@ def _report_on(request: CaptureRequest) -> bytes:
     from jsdoctor.cli.report_output import rendered
 
     page = OutputTarget("html", Path(REPORT))
-    judging = open_judging(JudgeRequest(outputs=(page,), quiet=True, config=request.config, isolated=request.isolated))
+    judging = open_judging(
+        JudgeRequest(
+            outputs=(page,),
+            quiet=True,
+            config=request.config,
+            isolated=request.isolated,
+            environment=request.environment,
+        )
+    )
     return rendered(judging, collect(EvidenceRequest(bundle=request.output), judging, MESSAGES).report(), page).encode()
 
 

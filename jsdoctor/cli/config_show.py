@@ -16,6 +16,7 @@ from jsdoctor.app.sampling_plan import pace
 from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.engine.overrides import overrides
+from jsdoctor.engine.severities import severities_of
 from jsdoctor.engine.suppression import resolve_waivers
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity
@@ -36,12 +37,14 @@ class ShownSetting(NamedTuple):
 
 def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode:
     """Print the settings. `every`: parameters of rules that nobody set, too. Raises what a run itself would raise."""
-    config = load_configuration(given["config"], given["isolated"])
-    rulebook = open_rulebook(tuple(Path(directory) for directory in config.rule_directories or ()))
+    config = load_configuration(given["config"], given["isolated"], given["environment"])
+    rulebook = open_rulebook(tuple(Path(directory) for directory in config.rule_directories or ()), config.policies)
     settings = [
         *_connection(given, config),
         *_run(config),
         *_parameters(config, rulebook, every),
+        *_severities(config, rulebook),
+        *_policies(config),
         *_waivers(config, rulebook),
     ]
     if format_ == "json":
@@ -79,6 +82,9 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Sho
 
 
 def _run(config: Configuration) -> Iterator[ShownSetting]:
+    if config.environment:
+        environment = config.environments[config.environment]
+        yield ShownSetting("environment", config.environment, f"{config.origin}:{environment.line}")
     paced = pace(None, None, config)
     interval = quantity(int(paced.interval_s * 1e9), "duration")
     yield _set("samples", paced.samples, config.samples, config)
@@ -123,3 +129,14 @@ def _waivers(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting
     for waiver in resolve_waivers(config.waivers, rulebook.rules):
         says = f"{waiver.subject} until {waiver.expires}: {waiver.reason}"
         yield ShownSetting(f"suppress {waiver.rule}", says, f"{waiver.origin}:{waiver.line}")
+
+
+def _severities(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
+    severities_of(config.severities, rulebook.rules, config.origin)  # what a run would refuse is refused here
+    for rule, (severity, line) in {rule: (severity, line) for rule, severity, line in config.severities}.items():
+        yield ShownSetting(f"severity {rule}", severity.value, f"{config.origin}:{line}")
+
+
+def _policies(config: Configuration) -> Iterator[ShownSetting]:
+    for policy in config.policies:
+        yield ShownSetting(f"policy {policy.code}", policy.title, f"{policy.origin}:{policy.line}")

@@ -13,7 +13,7 @@ from jsdoctor.render.formats import FORMATS
 
 _AS_GIVEN = (
     *("fail_on", "exit_zero", "allow_gaps", "all_findings", "drift", "max_examples"),
-    *("quiet", "verbose", "color", "config", "isolated", "baseline"),
+    *("quiet", "verbose", "color", "config", "isolated", "environment", "baseline"),
 )
 
 

@@ -163,8 +163,10 @@ def answer(
     """What becomes of a diagnosis."""
 
 
-def configuration(config: opt.Config = None, isolated: opt.Isolated = False) -> None:
-    """Which configuration file."""
+def configuration(
+    config: opt.Config = None, isolated: opt.Isolated = False, environment: opt.EnvironmentName = ""
+) -> None:
+    """Which configuration file, and which environment of it."""
 
 
 def events(events: opt.Events = None, state: opt.State = None) -> None:

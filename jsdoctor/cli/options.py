@@ -320,6 +320,15 @@ Config = Annotated[
     typer.Option("--config", metavar="FILE", help="Configuration file. [default: jsdoctor.toml or pyproject.toml]"),
 ]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+EnvironmentName = Annotated[
+    str,
+    typer.Option(
+        "--environment",
+        metavar="NAME",
+        help="An [environments.NAME] of the configuration file. [default: JSDOCTOR_ENVIRONMENT]",
+        show_default=False,
+    ),
+]
 CheckFiles = Annotated[
     list[str] | None,
     typer.Argument(

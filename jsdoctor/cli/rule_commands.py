@@ -13,7 +13,7 @@ from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
-from jsdoctor.parse.configuration import ConfigurationError
+from jsdoctor.parse.configuration import Configuration, ConfigurationError
 from jsdoctor.render.explain import drawn, page_markdown
 from jsdoctor.render.explain_symptom import api_error_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
@@ -22,7 +22,7 @@ from jsdoctor.render.rule_list import rules_json, rules_text
 
 def list_rules(directories: tuple[Path, ...], format_: str, color: Color) -> ExitCode:
     """Print the catalogue."""
-    rules = open_rulebook(directories).rules
+    rules = open_rulebook(directories, _configured().policies).rules
     write = rules_json if format_ == "json" else rules_text
     sys.stdout.write(write(rules, _options(color)))
     return ExitCode.OK
@@ -33,8 +33,9 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
 
     Where a rule and a symptom share a slug, both: the rule tells of one cause, the symptom of all.
     """
-    rulebook = open_rulebook(directories)
-    book, options = open_symptoms(rulebook), _options(color, _docs_url())
+    config = _configured()
+    rulebook = open_rulebook(directories, config.policies)
+    book, options = open_symptoms(rulebook), _options(color, config.docs_url or "")
     symptom = book.symptom(name)
     error = book.api_error(int(name)) if name.isdecimal() and len(name) < 6 else None  # they have five digits
     pages = []
@@ -59,11 +60,11 @@ def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
     return ExitCode.OK
 
 
-def _docs_url() -> str:
-    """The configured address of the documentation site. A configuration with mistakes keeps nobody from a page."""
+def _configured() -> Configuration:
+    """The configuration of this directory. One with mistakes keeps nobody from a page."""
     with suppress(ConfigurationError, UsageProblem):
-        return load_configuration(None).docs_url or ""
-    return ""
+        return load_configuration(None)
+    return Configuration()
 
 
 def _options(color: Color, docs_url: str = "") -> RenderOptions:

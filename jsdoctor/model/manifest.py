@@ -66,6 +66,8 @@ class DeclaredAsset(msgspec.Struct, frozen=True, kw_only=True):
     fate: Fate = Fate.KEPT
     unknown: frozenset[str] = frozenset()
     """Fields whose values are not known before the tool has run."""
+    unread: frozenset[str] = frozenset()
+    """Fields that the file states and whose values are not in `config`."""
 
     def at(self, *fields: str) -> FilePosition:
         """Where the first of these fields is stated, else where the asset begins."""

@@ -6,14 +6,18 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.policy import Policy
 from jsdoctor.model.suppression import Waiver
 from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.environments import Environment, SeveritySettings, parse_environments, parse_severities
 from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.parse.policies import parse_policies
 
 
 class ConfigurationError(ValueError):
@@ -54,6 +58,10 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     docs_url: str | None = None
     waivers: tuple[Waiver, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    severities: SeveritySettings = ()
+    environment: str | None = None
+    environments: Mapping[str, Environment] = {}
 
 
 def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> Configuration:
@@ -69,12 +77,11 @@ def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> 
     values: dict[str, Any] = {}
     for key, value in settings.items():
         line = _line_of(text, key)
-        if key == "rules":
-            values["rule_settings"] = tuple(_rule_settings(origin, text, value, problems))
-        elif key == "suppress":
-            values["waivers"] = tuple(_waivers(origin, text, value, problems))
+        if key in _TABLES:
+            name, parse = _TABLES[key]
+            values[name] = parse(origin, text, value, problems)
         elif key not in _READERS:
-            names = (*_READERS, "rules", "suppress")
+            names = (*_READERS, *_TABLES)
             problems.append(f"{origin}:{line}: unknown key {key!r}{did_you_mean(key, names)}")
         else:
             name, read = _READERS[key]
@@ -87,6 +94,33 @@ def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> 
     return Configuration(origin=origin, **values)
 
 
+def in_environment(config: Configuration, name: str) -> Configuration:
+    """The configuration as it applies in an environment. Raises `ConfigurationError` for one that there is not."""
+    environment = config.environments.get(name)
+    if environment is None:
+        where = f" of {config.origin}" if config.origin else ", as no configuration file was read"
+        known = f"; the environments{where}: {', '.join(config.environments) or 'none'}"
+        near = did_you_mean(name, config.environments)
+        raise ConfigurationError([f"no environment is named {name!r}{near or known}"])
+    problems: list[str] = []
+    settings = tuple(_rule_settings(config.origin, "", environment.rules, problems))
+    if problems:
+        raise ConfigurationError(problems)
+    settings = tuple(msgspec.structs.replace(setting, line=environment.line) for setting in settings)
+    changes = {
+        key: value
+        for key in ("fail_on", "select", "extend_select", "ignore", "baseline")
+        if (value := getattr(environment, key)) is not None
+    }
+    return msgspec.structs.replace(
+        config,
+        environment=name,
+        rule_settings=(*config.rule_settings, *settings),
+        severities=(*config.severities, *environment.severities),
+        **changes,
+    )
+
+
 def _rule_settings(origin: str, text: str, table: Any, problems: list[str]) -> Iterable[RuleSetting]:
     for rule, params in table.items() if isinstance(table, Mapping) else ():
         if not isinstance(params, Mapping):
@@ -97,6 +131,20 @@ def _rule_settings(origin: str, text: str, table: Any, problems: list[str]) -> I
             yield RuleSetting(rule, param, value, _line_of(text, param))
     if not isinstance(table, Mapping):
         problems.append(f"{origin}:{_line_of(text, 'rules')}: 'rules' must hold tables: [rules.JSD403]")
+
+
+def _policies(origin: str, text: str, tables: Any, problems: list[str]) -> Iterable[Policy]:
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if _POLICIES.match(line)]
+    return parse_policies(origin, tables, lines, problems)
+
+
+def _severities(origin: str, text: str, table: Any, problems: list[str]) -> SeveritySettings:
+    place = f"{origin}:{_line_of(text, 'severity')}: 'severity'"
+    return parse_severities(table, partial(_line_of, text), problems, place)
+
+
+def _environments(origin: str, text: str, table: Any, problems: list[str]) -> dict[str, Environment]:
+    return parse_environments(table, _READERS, partial(_line_of, text), problems, origin)
 
 
 def _waivers(origin: str, text: str, tables: Any, problems: list[str]) -> Iterable[Waiver]:
@@ -127,6 +175,7 @@ def _mistakes(table: Mapping[str, Any]) -> Iterable[str]:
             yield f"{key!r} is missing: {why}"
 
 
+_POLICIES = re.compile(r"""^\s*\[\[\s*("?tool"?\s*\.\s*"?jsdoctor"?\s*\.\s*)?"?policies"?\s*\]\]""")
 _SUPPRESS = re.compile(r"""^\s*\[\[\s*("?tool"?\s*\.\s*"?jsdoctor"?\s*\.\s*)?"?suppress"?\s*\]\]""")
 _OF_A_WAIVER = {
     "rule": "a code, a prefix of codes or a slug",
@@ -205,5 +254,14 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "max-examples": ("max_examples", _count),
     "rule-directories": ("rule_directories", _texts),
     "baseline": ("baseline", _text),
+    "environment": ("environment", _text),
     "docs-url": ("docs_url", _url),
+}
+
+_TABLES: dict[str, tuple[str, Callable[[str, str, Any, list[str]], Any]]] = {
+    "rules": ("rule_settings", lambda *given: tuple(_rule_settings(*given))),
+    "suppress": ("waivers", lambda *given: tuple(_waivers(*given))),
+    "policies": ("policies", lambda *given: tuple(_policies(*given))),
+    "severity": ("severities", _severities),
+    "environments": ("environments", _environments),
 }

@@ -31,6 +31,7 @@ max-examples = 0
 rule-directories = ["own"]
 baseline = "known.json"
 docs-url = "https://docs.example/jsdoctor/"
+environment = "staging"
 
 [rules.JSD401]
 warn_pending = 100
@@ -40,6 +41,28 @@ rule = "JSD403"
 subject = "APP > ORDERS > *"
 reason = "OPS-4711"
 expires = 2027-01-31
+
+[severity]
+JSD601 = "info"
+
+[environments.staging]
+fail-on = "critical"
+select = ["JSD6"]
+extend-select = ["JSD1"]
+ignore = ["JSD605"]
+baseline = "staging.json"
+severity = { JSD602 = "error" }
+[environments.staging.rules.JSD401]
+warn_pending = 5
+
+[[policies]]
+code = "ORD001"
+title = "Streams have an owner"
+on = "stream"
+severity = "error"
+url = "https://wiki.example"
+match = { name = "A*", account = "APP", metadata = { tier = "gold" } }
+fields = { num_replicas = { min = 3 }, "metadata" = { owner = { required = true } } }
 """
 REFUSED = [
     "smaples = 2",
@@ -53,6 +76,15 @@ REFUSED = [
     "docs-url = 'docs.example'",
     "docs-url = 'https://a b'",
     "rules = 3",
+    "severity = 'info'",
+    "[severity]\nJSD601 = 'mild'",
+    "environments = 3",
+    "[environments.staging]\nmonitor = []",
+    "[environments.staging]\nfail-on = 'never'",
+    "policies = 3",
+    "[[policies]]\ncode = 'JSD999'\ntitle = 't'\non = 'stream'\nfields = { name = { required = true } }",
+    "[[policies]]\ncode = 'ORD001'\ntitle = 't'\non = 'bucket'\nfields = { name = { required = true } }",
+    "[[policies]]\ncode = 'ORD001'\ntitle = 't'\non = 'stream'\nfields = {}",
     "rules.JSD401 = 5",
     "[suppress]\nrule = 'JSD403'",
     "[[suppress]]\nrule = 'JSD403'\nreason = 'x'",
@@ -63,14 +95,14 @@ REFUSED = [
 
 def test_the_schema_knows_every_key_and_no_other() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert set(SCHEMA["properties"]) == {*configuration._READERS, "rules", "suppress"}
+    assert set(SCHEMA["properties"]) == {*configuration._READERS, *configuration._TABLES}
     assert set(tomllib.loads(EVERYTHING)) == set(SCHEMA["properties"])
 
 
 def test_a_file_with_everything_is_taken_by_both() -> None:
     VALIDATOR.validate(tomllib.loads(EVERYTHING))
     read = parse_configuration("jsdoctor.toml", EVERYTHING)
-    assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 20)
+    assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 21)
 
 
 @pytest.mark.parametrize("text", REFUSED)

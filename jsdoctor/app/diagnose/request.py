@@ -33,6 +33,7 @@ class DiagnoseRequest:
     color: Color = Color.AUTO
     config: Path | None = None
     isolated: bool = False
+    environment: str = ""
 
     @property
     def has_files(self) -> bool:
@@ -41,7 +42,13 @@ class DiagnoseRequest:
 
     def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
         """The request to judge by these rules."""
-        return JudgeRequest(select=rules, config=self.config, isolated=self.isolated, quiet=self.quiet)
+        return JudgeRequest(
+            select=rules,
+            config=self.config,
+            isolated=self.isolated,
+            environment=self.environment,
+            quiet=self.quiet,
+        )
 
 
 def refuse_contradictions(request: DiagnoseRequest) -> None:

@@ -83,6 +83,7 @@ def rollback(
                 color=color,
                 config=given["config"],
                 isolated=given["isolated"],
+                environment=given["environment"],
             )
         )
 

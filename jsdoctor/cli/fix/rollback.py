@@ -38,11 +38,14 @@ class RollbackRequest:
     color: Color = Color.AUTO
     config: Path | None = None
     isolated: bool = False
+    environment: str = ""
 
 
 def run_rollback(request: RollbackRequest) -> ExitCode:
     """Put back what a journal tells of. Raises the problems that `cli.errors` can say."""
-    settings = resolve_only_login(request.connection, load_configuration(request.config, request.isolated))
+    settings = resolve_only_login(
+        request.connection, load_configuration(request.config, request.isolated, request.environment)
+    )
     try:
         journal = Journal.reopen(request.journal)
     except JournalError as error:

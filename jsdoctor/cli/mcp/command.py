@@ -47,6 +47,7 @@ def mcp(
     max_bytes: _MaxBytes = 50_000,
     config: opt.Config = None,
     isolated: opt.Isolated = False,
+    environment: opt.EnvironmentName = "",
 ) -> None:
     """Serve tools; its help is MCP_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
@@ -59,6 +60,7 @@ def mcp(
         connection += [f"--monitor={url}" for url in monitor or ()]
         configuration = [f"--config={config.absolute()}"] if config else []
         configuration += ["--isolated"] * isolated
+        configuration += ["--environment", environment] if environment else []
         roots = tuple(_directory(path) for path in root or ())
         return _serve(McpSettings(tuple(connection), tuple(configuration), roots, max_time, max_bytes))
 

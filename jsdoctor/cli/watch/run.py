@@ -161,7 +161,13 @@ class _Loop:
 
         judge = self._request.judge
         path = Path(f"jsdoctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip")
-        asked = CaptureRequest(wanted=self._request.wanted, output=path, config=judge.config, isolated=judge.isolated)
+        asked = CaptureRequest(
+            wanted=self._request.wanted,
+            output=path,
+            config=judge.config,
+            isolated=judge.isolated,
+            environment=judge.environment,
+        )
 
         def work() -> None:
             try:

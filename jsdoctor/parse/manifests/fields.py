@@ -32,11 +32,27 @@ class Field:
 
 @dataclass(slots=True)
 class Fields:
-    """What was read of one mapping: values by attribute, places by the server's name, and mistakes."""
+    """What was read of one mapping: values by attribute, places by the server's name, and mistakes.
+
+    `unread` are ignored fields that are stated, by the server's name.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[str, FilePosition] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)
+
+
+_API_NAMES = {
+    "firstSequence": "first_seq",
+    "allowAtomicPublish": "allow_atomic",
+    "limitMarkerTtl": "subject_delete_marker_ttl",
+    "maxRequestBatch": "max_batch",
+    "maxRequestExpires": "max_expires",
+    "maxRequestMaxBytes": "max_bytes",
+    "pinnedTtl": "priority_timeout",
+}
+"""Keys of NACK whose name in the server's API is another one, not only spelt with underscores."""
 
 
 def read_fields(
@@ -59,7 +75,9 @@ def read_fields(
                 fields.places[entry.name] = child.place
             except ValueError as error:
                 fields.mistakes.append(Mistake(child.place, f"{key}: {error}"))
-        elif name not in ignored:
+        elif name in ignored:
+            fields.unread.add(_API_NAMES.get(name) or re.sub(r"(?<=[a-z])[A-Z]", r"_\g<0>", name).lower())
+        else:
             near = did_you_mean(key, known)
             says = f"{what} has no field {key!r}, so it is not applied{near or '; a newer version may know it'}"
             fields.mistakes.append(Mistake(child.place, says, ignored=True, unsure=not near))

@@ -180,6 +180,7 @@ def stream(resource: Tree, spec: Tree) -> DeclaredStream:
         config=StreamConfig(**(_STREAM_DEFAULTS | fields.values)),
         account=spec.text("account"),
         places=fields.places,
+        unread=frozenset(fields.unread),
         mistakes=tuple(fields.mistakes + missing(fields, "name", resource, "spec.name")),
         kept_when_unset=_SET_ONLY_WHEN_GIVEN,
         may_update=not _is_true(spec, "preventUpdate"),
@@ -205,6 +206,7 @@ def consumer(resource: Tree, spec: Tree) -> DeclaredConsumer:
         config=ConsumerConfig(**values),
         account=spec.text("account"),
         places=fields.places,
+        unread=frozenset(fields.unread),
         mistakes=tuple(mistakes),
         may_update=not _is_true(spec, "preventUpdate"),
     )

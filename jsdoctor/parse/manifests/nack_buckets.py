@@ -60,6 +60,7 @@ def _declared(what: str, resource: Tree, spec: Tree, fields: Fields, config: Str
         config=config,
         account=spec.text("account"),
         places={"discard": place, **fields.places},
+        unread=frozenset(fields.unread),
         mistakes=tuple(fields.mistakes + missing(fields, "name", resource, "spec.bucket")),
         may_update=prevents is None or prevents.value is not True,
     )

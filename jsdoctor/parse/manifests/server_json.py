@@ -215,6 +215,7 @@ def declared_stream(tree: Tree) -> DeclaredStream:
         place=fields.places.get("name", tree.place),
         config=StreamConfig(**fields.values),
         places=fields.places,
+        unread=frozenset(fields.unread),
         mistakes=tuple(fields.mistakes),
     )
 
@@ -237,5 +238,6 @@ def declared_consumer(tree: Tree, stream: str) -> DeclaredConsumer:
         stream=stream,
         config=ConsumerConfig(**values),
         places=fields.places,
+        unread=frozenset(fields.unread),
         mistakes=tuple(mistakes),
     )

@@ -198,6 +198,7 @@ def _stream(one: _Planned) -> DeclaredStream:
         place=one.place,
         config=config,
         places=fields.places,
+        unread=frozenset(fields.unread),
         mistakes=(*fields.mistakes, *one.refused),
         fate=one.fate,
         unknown=frozenset(table[key].name for key in one.unknown if key in table),
@@ -266,6 +267,7 @@ def _consumer(one: _Planned, names: dict[str, str], configured: dict[str, Tree])
         stream=stream,
         config=ConsumerConfig(**values),
         places=fields.places,
+        unread=frozenset(fields.unread),
         mistakes=(*fields.mistakes, *one.refused),
         fate=one.fate,
         unknown=frozenset(
