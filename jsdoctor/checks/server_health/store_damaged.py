@@ -31,6 +31,8 @@ _GRAVE = {
     "consumer-metafile-missing": "the settings of the consumer are missing: it was not loaded",
     "consumer-metafile-invalid": "the settings of the consumer are damaged: it was not loaded",
     "consumer-metafile-undecryptable": "the settings of a consumer cannot be decrypted: it was not loaded",
+    "stream-store-undecryptable": "its files were written with another encryption key: it cannot be created again",
+    "consumer-store-undecryptable": "its files were written with another encryption key: it cannot be created again",
     "consumer-message-unreadable": "messages for the consumer cannot be read",
     "catchup-message-unreadable": "a message that another replica needs cannot be read",
     "batch-not-restored": "a batch that was half written could not be restored",
