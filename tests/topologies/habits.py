@@ -404,6 +404,27 @@ async def churn(place: Place) -> None:
         await asyncio.sleep(0.05)
 
 
+async def make_and_delete_streams(place: Place) -> None:
+    """Streams of jobs that are made, filled, read by a consumer and deleted, all the time."""
+    number = 0
+    while True:
+        number += 1
+        name = f"JOBS{number}"
+        with contextlib.suppress(TimeoutError, nats.errors.TimeoutError, AssertionError):
+            await place.stream(name)
+            await add_consumer(place.client, name, "worker")
+            await place.publish(name.lower(), 5)
+            await asyncio.sleep(0.5)
+            await api(place.client, f"STREAM.DELETE.{name}")
+        await asyncio.sleep(0.2)
+
+
+@habit("JOBS", make_and_delete_streams)
+async def streams_that_come_and_go(place: Place) -> None:
+    """Besides one that stays."""
+    await place.stream("JOBS")
+
+
 @habit("CHURN", churn)
 async def consumers_that_come_and_go(place: Place) -> None:
     await place.stream("CHURN")

@@ -35,10 +35,18 @@ def cluster_of(server: Server) -> str:
     return server.cluster or (server.varz.cluster.name if server.varz and server.varz.cluster else "")
 
 
-def in_roll_out(servers: Sequence[Server], within_ns: int) -> bool:
-    """Whether some of the servers were started or reloaded lately and others were not: one after the other."""
+def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> bool:
+    """Whether some of the servers were started or reloaded lately and others were not: one after the other.
+
+    Of a cluster that is younger itself, the oldest must have been there so long before the youngest: servers that are
+    started together are no roll-out.
+    """
     ages = [age for server in servers if (age := _settled_ns(server)) is not None]
-    return len(ages) == len(servers) and min(ages) < within_ns <= max(ages)
+    return (
+        len(ages) == len(servers)
+        and min(ages) < within_ns
+        and (max(ages) >= within_ns or max(ages) - min(ages) >= apart_ns)
+    )
 
 
 def _settled_ns(server: Server) -> int | None:

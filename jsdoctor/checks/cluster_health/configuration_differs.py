@@ -38,7 +38,7 @@ def configuration_differs(servers: Servers, links: Links | None, params: Params)
             *_gateway_links(known, links),
         ]
         if differences:
-            yield _finding(group, differences, in_roll_out(known, params.integer("roll_out")))
+            yield _finding(group, differences, in_roll_out(known, params.integer("roll_out"), params.integer("apart")))
         elif len(known) < len(group.servers):
             silent = ", ".join(server.name for server in group.servers if not server.varz)
             yield unknown(group.subject, f"the settings of {silent} were not read", "see the gaps of this run")

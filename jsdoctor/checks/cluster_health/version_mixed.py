@@ -29,7 +29,7 @@ def version_mixed(servers: Servers, params: Params) -> Iterator[Finding]:
     for group in groups:
         if len(_by_version(group.servers)) > 1:
             mixed = True
-            yield _finding(group, in_roll_out(group.servers, params.integer("roll_out")))
+            yield _finding(group, in_roll_out(group.servers, params.integer("roll_out"), params.integer("apart")))
         elif len(groups) > 1:
             yield passed(group.subject)
     among = _by_version([server for server in servers.servers if server.version])
