@@ -11,7 +11,11 @@ from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.words import listed, no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
-from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.log import LogEvidence, Occurrence
+from jsdoctor.model.params import Params
+
+_RECONNECTING_US = 10_000_000
+"""Leaf nodes behind one address that all reconnect do so within this time."""
 
 _KINDS = {
     "routes": (
@@ -36,7 +40,7 @@ _WRONG = {
 
 
 @check("cluster_health.links_logged")
-def links_logged(logs: LogEvidence) -> Iterator[Finding]:
+def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """A refused route is logged at the first attempt and then once an hour (server.go shouldReportConnectErr)."""
     if not logs.has_server_logs:
         yield no_server_lines()
@@ -52,8 +56,25 @@ def links_logged(logs: LogEvidence) -> Iterator[Finding]:
             quiet = False
             severity = None if burst.count > 1 else Severity.WARNING
             yield detailed_finding(burst, what, "the link stays down until the configuration is right", severity)
+    for burst in bursts(logs, "leaf-replaced", subjects=member_of, calm=False):
+        quiet = False
+        if any(_recurs(one, params.integer("leaf_replaced")) for one in burst.found):
+            what = "connections of leaf nodes with the same server_name replace each other"
+            then = "each is cut off in turn; give every leaf node a name of its own"
+            yield detailed_finding(burst, what, then, Severity.WARNING)
+        else:
+            what = "a connection of a leaf node was replaced by another one of the same name"
+            then = "a leaf node that reconnects does this once; two with one server_name do it again and again"
+            yield detailed_finding(burst, what, then, Severity.INFO)
     if quiet:
         yield passed(CLUSTER)
+
+
+def _recurs(replaced: Occurrence, times: int) -> bool:
+    """Whether one address goes on being replaced, rather than in the moment of a reconnect."""
+    first, last = replaced.first, replaced.last
+    lasting = first is not None and last is not None and last.us - first.us >= _RECONNECTING_US
+    return replaced.count >= times and lasting
 
 
 def _what(kind: str, trouble: LogIncident) -> str:
