@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -68,7 +69,7 @@ def parse_environments(
         values: dict[str, Any] = {"line": line}
         for key, value in settings.items():
             if key == "severity":
-                values["severities"] = parse_severities(value, line_of, problems, place)
+                values["severities"] = parse_severities(value, partial(_line_below, line_of, line), problems, place)
             elif key == "rules":
                 values["rules"] = value if isinstance(value, Mapping) else {}
                 if not isinstance(value, Mapping):
@@ -83,3 +84,8 @@ def parse_environments(
                     problems.append(f"{place}: {key!r}: {error}")
         found[name] = Environment(**values)
     return found
+
+
+def _line_below(line_of: Callable[[str], int], line: int, name: str) -> int:
+    """The line of a name, or of its table where the name stands within a line."""
+    return max(line_of(name), line)
