@@ -114,6 +114,10 @@ async def filter_that_was_right_before_a_transform(place: Place) -> None:
     await add_consumer(place.client, "F_RENAMED", "old", filter_subject="f_renamed.x")
     info = await api(place.client, "STREAM.INFO.F_RENAMED")
     await api(place.client, "STREAM.UPDATE.F_RENAMED", {**info["config"], "subject_transform": transform})
+    for _ in range(100):  # a message that its leader stores before the transform gives the consumer something to read
+        if (await api(place.client, "STREAM.INFO.F_RENAMED"))["config"].get("subject_transform"):
+            break
+        await asyncio.sleep(0.1)
     await place.publish("f_renamed.x", 10)
 
 

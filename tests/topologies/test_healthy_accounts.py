@@ -57,7 +57,7 @@ def test_operator_mode_with_tiers_and_many_accounts(tmp_path: Path, version: str
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_hub_with_twelve_leaf_sites(tmp_path: Path, version: str) -> None:
+def test_hub_with_twenty_leaf_sites(tmp_path: Path, version: str) -> None:
     """Each site has its own domain and a stream of the same name, all of them mirrored at the hub."""
 
     async def mirrored(land: Landscape, site: str) -> None:
@@ -73,7 +73,7 @@ def test_hub_with_twelve_leaf_sites(tmp_path: Path, version: str) -> None:
 
     with Landscape(tmp_path, version) as land:
         hub(land)
-        for site in sites(land, 12):
+        for site in sites(land, 20):
             asyncio.run(mirrored(land, site))
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))

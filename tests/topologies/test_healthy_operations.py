@@ -28,6 +28,7 @@ COMMON = ("QUEUE", "INTEREST", "ORIGIN", "PERKEY", "KV_plain")
 DAY_S = 86_400.0
 APART_S = 60
 SCALED_S = 30
+MOVED_S = 20
 _WORKERS = (
     *(("QUEUE", "workers"), ("PARTS", "even"), ("PARTS", "odd"), ("INTEREST", "a"), ("INTEREST", "b")),
     *(("RING", "reader"), ("RETRY", "careful"), ("SNAPSHOTS", "reader"), ("ERASED", "reader"), ("LATEST", "board")),
@@ -185,6 +186,42 @@ def test_scaling_up_and_down_under_load(tmp_path: Path, version: str) -> None:
         keys = cluster(land)
         asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
         said = asyncio.run(scaled(land, keys))
+        assert not any(said.values()), said
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_move_by_tags_and_a_scale_to_five_under_load(tmp_path: Path, version: str) -> None:
+    """Half of the servers have one tag, half the other: the streams go over, grow to five replicas and shrink again."""
+    keys = ["n1", "n2", "n3", "n4", "n5"]
+    tags = {"n1": "old", "n2": "old", "n3": "old, new", "n4": "new", "n5": "new"}
+
+    async def change(url: str, replicas: int, tag: str) -> None:
+        client = await nats.connect(url.split(","))
+        for name in ("QUEUE", "ORIGIN", "KV_plain"):
+            config = (await api(client, f"STREAM.INFO.{name}"))["config"] | {"num_replicas": replicas}
+            config = {key: value for key, value in config.items() if key != "placement"}
+            await api(client, f"STREAM.UPDATE.{name}", config | ({"placement": {"tags": [tag]}} if tag else {}))
+        await client.close()
+
+    async def changed(land: Landscape) -> dict[str, list[str]]:
+        said: dict[str, list[str]] = {}
+        async with at_work(land.url(*keys), 3, of_habits(*COMMON)) as rest:
+            for replicas, tag in ((3, "old"), (3, "new"), (5, ""), (3, "")):
+                await change(land.url(*keys), replicas, tag)
+                login, until = land.url(*keys, user="sys"), time.monotonic() + MOVED_S
+                found: list[str] = []
+                while time.monotonic() < until:
+                    found += await asyncio.to_thread(look, login, times=1)
+                said[f"{replicas} {tag}"] = found
+            await rest()
+        return said
+
+    with Landscape(tmp_path, version) as land:
+        for key in keys:
+            land.start(key, server(key, tags=tags[key]) + routed(land, "C", key, keys))
+        land.wait_meta(*keys)
+        asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
+        said = asyncio.run(changed(land))
         assert not any(said.values()), said
 
 

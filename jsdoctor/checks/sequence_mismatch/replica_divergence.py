@@ -16,6 +16,7 @@ from jsdoctor.checks.sequence_mismatch.loading import Loading
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, Stream, StreamReplica
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -32,13 +33,13 @@ _NEW_LEADER = "another server led it in an earlier sample, so the copies cannot 
 
 
 @check("sequence_mismatch.replica_divergence")
-def replica_divergence(trend: Trend, servers: Servers, params: Params) -> Iterator[Finding]:
+def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None, params: Params) -> Iterator[Finding]:
     """Each server's own copy (system account or monitoring) against the leader's, over all samples.
 
     Followers apply entries a little later, so only a difference that stays is one (server: raft.go, filestore.go).
     """
     more = "run again" if servers.complete else "add --monitor for every server, or use a login of the system account"
-    loading = Loading(servers, params.integer("settle"))
+    loading = Loading(servers, groups, params.integer("settle"))
     for history in trend.streams():
         if len(_peers(history.last)) == 0:
             continue
@@ -108,8 +109,9 @@ def _judged(
     asset = history.last
     if not found:
         return passed(asset.subject)
-    if unsettled := sorted({d.server for d in found if loading.is_busy(d.server, asset)}):
-        reason = f"{', '.join(unsettled)} differs from the leader, but was started just now or is catching up"
+    if unsettled := sorted({d.server for d in found if loading.is_busy(d.server, asset, d.ours > d.leaders)}):
+        names = ", ".join(unsettled)
+        reason = f"{names} differs from the leader, but was started just now, has a new copy, or is catching up"
         return unknown(asset.subject, reason, "run again when its health check is ok, half a minute after its start")
     worst = max(found, key=_size)
     whole = asset.state.messages if isinstance(asset, Stream) else asset.delivered.consumer_seq
