@@ -70,7 +70,7 @@ def run(cwd: Path, point: str, *words: str) -> Ran:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
             os.chdir(cwd)
-            setattr(judging, "open_rulebook", lambda _=(): rulebook)  # noqa: B010 - it is another module's name
+            setattr(judging, "open_rulebook", lambda *_: rulebook)  # noqa: B010 - it is another module's name
             install(Halt(point))
             code = int(app.run(list(words)))
             sys.stdout.flush()
