@@ -21,6 +21,8 @@ from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.parse.kubernetes import disruption_budgets, object_warnings, server_pods, storage_classes, volume_claims
 
 _PAGE = 500
+_EXPIRED = 410
+"""The status for a page of a list whose state etcd has dropped since the first page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
             reason = f"Kubernetes refuses: {error}"
             gaps.append(Gap("kubernetes", subject, reason, f"allow `list` on {what}", requested=requested))
             return None
+        except ConnectProblem as problem:
+            subject = Subject(kind="cluster", name=f"{what} of Kubernetes")
+            gaps.append(Gap("kubernetes", subject, problem.message, problem.hint, requested=requested))
+            return None
 
     claims = optional(f"/api/v1{inside}/persistentvolumeclaims", "persistentvolumeclaims")
     budgets = optional(f"/apis/policy/v1{inside}/poddisruptionbudgets", "poddisruptionbudgets")
@@ -99,20 +105,38 @@ def _pod(facts: KubernetesFacts, pod: ServerPod) -> str:
 
 
 def _listed(api: KubeApi, path: str, query: Sequence[str] = ()) -> list[Any]:
-    """All objects of a list, page by page. Raises RefusedError and ConnectProblem."""
+    """All objects of a list, page by page. Raises RefusedError and ConnectProblem.
+
+    A list that expires between two pages is requested again in one piece, as kubectl does.
+    """
     found: list[Any] = []
     token = ""
+    used: set[str] = set()
     while True:
-        options = (f"limit={_PAGE}", *query, *([f"continue={quote(token)}"] if token else ()))
-        page = api.get(f"{path}?{'&'.join(options)}")
+        options = (f"limit={_PAGE}", *query, *([f"continue={quote(token, safe='')}"] if token else ()))
         try:
-            listed = json.loads(page)
-        except ValueError:
-            raise ConnectProblem(
-                f"the API of Kubernetes: the reply to {path} is no JSON", "try kubectl get pods"
-            ) from None
-        items = listed.get("items") if isinstance(listed, dict) else None
-        found.extend(items if isinstance(items, list) else ())
-        token = str((listed.get("metadata") or {}).get("continue") or "") if isinstance(listed, dict) else ""
+            items, token = _page(api, path, options)
+        except RefusedError as error:
+            if error.status != _EXPIRED or not token:
+                raise
+            return _page(api, path, query)[0]
+        found.extend(items)
         if not token:
             return found
+        if token in used:
+            raise ConnectProblem(f"the API of Kubernetes: the pages of {path} do not end", "try kubectl get pods")
+        used.add(token)
+
+
+def _page(api: KubeApi, path: str, options: Sequence[str]) -> tuple[list[Any], str]:
+    """The objects of one reply, and the token of the next page. Raises RefusedError and ConnectProblem."""
+    try:
+        listed = json.loads(api.get(f"{path}?{'&'.join(options)}" if options else path))
+    except (ValueError, RecursionError):
+        listed = None
+    # An empty list is `[]` or null; a reply without that key is no list, and must not count as an empty one.
+    if not isinstance(listed, dict) or not isinstance(listed.get("items", 0), list | None):
+        raise ConnectProblem(f"the API of Kubernetes: the reply to {path} is no list", "try kubectl get pods")
+    metadata = listed.get("metadata")
+    token = metadata.get("continue") if isinstance(metadata, dict) else None
+    return [one for one in listed["items"] or () if isinstance(one, dict)], str(token or "")
