@@ -86,6 +86,20 @@ def peers_of(
     return {}
 
 
+def consumer_peers(cluster: Cluster, stream: str, consumer: str, account: str = "APP") -> dict[str, Json]:
+    """The peers of a consumer as its leader shows them, by name; empty while no server leads it."""
+    for name in cluster.names:
+        for detail in cluster.monitor(name, "/jsz?accounts=true&consumers=true").get("account_details") or []:
+            for found in detail.get("stream_detail") or []:
+                for one in found.get("consumer_detail") or []:
+                    placed = one.get("cluster") or {}
+                    if (detail["name"], found["name"], one["name"]) == (account, stream, consumer) and (
+                        placed.get("leader") == name
+                    ):
+                        return {peer["name"]: peer for peer in placed.get("replicas") or []}
+    return {}
+
+
 async def fill(client: Client, stream: str, follower: str, until: Callable[[], bool]) -> None:
     """Publish 50 kB messages to a new stream on three servers `until` the disk of `follower` is found to be full.
 

@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_consumer, add_stream, api
-from tests.real.outage import Json, check, fill, peers_of, requested, said, small_disk, with_client
+from tests.real.outage import Json, check, consumer_peers, fill, peers_of, requested, said, small_disk, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.stored import store
 
@@ -83,6 +83,14 @@ def _downfall(cluster: Cluster) -> Downfall:
     wait_until(
         lambda: len(found := peers_of(cluster, "ALL")) == 2 and all(peer["current"] for peer in found.values()),
         "all replicas of ALL to be current",
+        timeout=30,
+    )
+    wait_until(
+        lambda: (
+            len(found := consumer_peers(cluster, "ALL", "worker")) == 2
+            and all(peer["current"] for peer in found.values())
+        ),
+        "all replicas of the consumer to be current",
         timeout=30,
     )
     look("back")

@@ -10,9 +10,9 @@ from typing import Any
 from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
+from nats.aio.transport import Transport
 
 from jsdoctor.collect.connect.bounds import BoundedParser
-from jsdoctor.collect.connect.transport import GreetedTransport
 
 # What nats-py would log is told in words by `connection`; without a handler Python prints it, with a traceback.
 logging.getLogger("nats").addHandler(logging.NullHandler())
@@ -31,14 +31,13 @@ class InfoClient(Client):
     `client.go` processPing).
     """
 
-    def __init__(self, transport: GreetedTransport | None = None) -> None:
+    def __init__(self, transport: Transport) -> None:
         super().__init__()
         self.info: dict[str, Any] = {}
         self.fatal_error: Exception | None = None
         self._taps: dict[int, Tap] = {}
         self._ps = BoundedParser(self)
-        if transport:
-            self._transport = transport
+        self._transport = transport
 
     def tap(self, subscription: Subscription, tap: Tap) -> None:
         """From now on hand the messages of that subscription over as they come, without the queue and the parsing of

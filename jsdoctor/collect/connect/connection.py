@@ -23,7 +23,12 @@ from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.stalls import Stalls
 from jsdoctor.collect.connect.tls import TlsPlan, plan_tls, tls_refusal
 from jsdoctor.collect.connect.transport import GreetedTransport
-from jsdoctor.collect.connect.websocket import require_websocket, websocket_errors, websocket_refusal
+from jsdoctor.collect.connect.websocket import (
+    ClosedWebSocketTransport,
+    require_websocket,
+    websocket_errors,
+    websocket_refusal,
+)
 from jsdoctor.collect.problems import ConnectProblem
 
 CLIENT_NAME = "jsdoctor"
@@ -57,14 +62,14 @@ class Connection:
     measures for how long this process did not get to run.
     """
 
-    def __init__(self, url: str, stalls: Stalls, transport: GreetedTransport | None = None) -> None:
+    def __init__(self, url: str, stalls: Stalls, transport: GreetedTransport | ClosedWebSocketTransport) -> None:
         self.url = url
         self.stalls = stalls
         self.client = InfoClient(transport)
         self.permission_errors: list[str] = []
         self.errors: list[str] = []
         self.closed = asyncio.Event()
-        self._transport = transport
+        self._transport = transport if isinstance(transport, GreetedTransport) else None
         self._logged_in = False
 
     @property
@@ -192,7 +197,7 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stall
     server = attempt.server
     if server.websocket:
         require_websocket(server, attempt.tls)
-        connection = Connection(server.url, stalls)
+        connection = Connection(server.url, stalls, ClosedWebSocketTransport())
     else:
         connection = Connection(server.url, stalls, GreetedTransport(await greet(server, attempt.tls, deadline)))
     failures: tuple[type[Exception], ...] = (OSError, errors.Error, *websocket_errors(server))

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from importlib import import_module
 from importlib.util import find_spec
+
+from nats.aio.transport import WebSocketTransport
 
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable, tcp_refusal
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
 from jsdoctor.collect.problems import UsageProblem
+
+_LOOKS, _LOOK_S = 200, 0.005  # a second in sum
+
+
+class ClosedWebSocketTransport(WebSocketTransport):
+    """nats-py's transport, closed to the end.
+
+    aiohttp hands back a TLS connection while its closing handshake is still under way; an event loop that ends then
+    leaves the socket open. `wait_closed` waits for the socket as well, for a second at most.
+    """
+
+    async def wait_closed(self) -> None:
+        """Return when the WebSocket, the HTTP session and the socket are closed."""
+        socket = self._ws.get_extra_info("socket") if self._ws else None
+        await super().wait_closed()  # type: ignore[no-untyped-call] # nats-py leaves it without annotations
+        for _ in range(_LOOKS):
+            if not socket or socket.fileno() < 0:
+                return
+            await asyncio.sleep(_LOOK_S)
 
 
 def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:
