@@ -20,7 +20,7 @@ from jsdoctor.app.evidence_request import EvidenceRequest, PastedText, Unrecogni
 from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.packets.options import PacketRequest, packet_options
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.collect.logs.codec import codec_of, is_tar, not_a_log
+from jsdoctor.collect.logs.codec import codec_of, is_tar, is_utf16, not_a_log
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
@@ -158,7 +158,7 @@ def _of_file(path: str, is_log: IsLog) -> Piece:
                 return Piece(path, path, (FileKind.BUNDLE if MANIFEST.encode() in unpacked[:2048] else FileKind.LOG,))
             if not head.strip():
                 return Piece(path, path, (), why="it is empty")
-            if why := not_a_log(unpacked[:4096]) if not _is_utf16(unpacked) else "":
+            if why := not_a_log(unpacked[:4096]) if not is_utf16(unpacked) else "":
                 return Piece(path, path, (), why=why)
             packed = head != unpacked
             content = unpacked if packed else head + file.read(_LONGEST - len(head))
@@ -170,12 +170,8 @@ def _of_file(path: str, is_log: IsLog) -> Piece:
     return Piece(path, path, kinds, text, "it is text that no rule reads" if not kinds else "", at)
 
 
-def _is_utf16(content: bytes) -> bool:
-    return content[:2] in (b"\xff\xfe", b"\xfe\xff")
-
-
 def _decoded(content: bytes) -> str:
-    return content.decode("utf-16" if _is_utf16(content) else "utf-8-sig", errors="replace")
+    return content.decode("utf-16" if is_utf16(content) else "utf-8-sig", errors="replace")
 
 
 def _unpacked(head: bytes) -> bytes:

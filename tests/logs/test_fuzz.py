@@ -39,6 +39,9 @@ def mutated(draw: st.DrawFn) -> bytes:
     return data
 
 
+# Hypothesis warns of a failing example that is long, and the example is what there is to see.
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
+
 RUN = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
@@ -91,3 +94,21 @@ def test_any_line_is_read(line: bytes) -> None:
 def test_deeply_nested_json_is_text() -> None:
     assert read_line(b'{"a":' * 50_000, 2026).server is False
     assert read_line(b'{"msg":' + b"[" * 7000 + b"]" * 7000 + b"}", 2026).server is False
+
+
+@pytest.mark.parametrize("size", [400, 420, 440, 458])  # the last three end in the undated line
+def test_a_start_without_a_time_ends_a_process_however_it_is_read(tmp_path: Path, size: int) -> None:
+    """A part may end with the undated line, before any dated line of the new process."""
+    stamped = [b"[7] 2026/11/21 10:00:%02d.000000 [INF] line %d" % (second, second) for second in range(20)]
+    file = tmp_path / "n1.log"
+    file.write_bytes(b"\n".join([*stamped[:9], b"Starting nats-server", *stamped[9:], b""]))
+    whole = evidence([file])
+    assert len(whole.runs) == 2
+    assert same(evidence([file], size=size), whole)
+
+
+def test_a_mark_of_utf_16_before_bytes_of_ascii_is_no_utf_16(tmp_path: Path) -> None:
+    file = tmp_path / "n1.log"
+    file.write_bytes(b"\xff\xfe" + SEEDS[0])
+    (row,) = evidence([file]).files
+    assert (row.problem, row.read, row.lines) == ("", 6002, SEEDS[0].count(b"\n") + 1)

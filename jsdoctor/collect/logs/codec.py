@@ -14,8 +14,6 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ\x00", "xz"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
     (b"PK\x03\x04", "zip"),
 )
 _STRANGERS: tuple[tuple[bytes, str], ...] = (
@@ -49,7 +47,14 @@ class Unreadable(Exception):  # noqa: N818  # it tells of the input, not of the 
 
 def codec_of(head: bytes) -> str:
     """`gzip`, `zstd`, `bzip2`, `xz`, `zip` or `utf-16`, else an empty text."""
+    if is_utf16(head):
+        return "utf-16"
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+
+
+def is_utf16(head: bytes) -> bool:
+    """Whether text in UTF-16 begins here: its mark, and zero bytes, as ASCII characters have, for one byte in eight."""
+    return head.startswith((b"\xff\xfe", b"\xfe\xff")) and head.count(0, 2) * 8 >= len(head) - 2
 
 
 def is_tar(head: bytes) -> bool:

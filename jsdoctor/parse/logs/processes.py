@@ -34,6 +34,8 @@ class Processes:
         self._done: list[SegmentRow] = []
         self._gaps: dict[VoiceRef, list[tuple[int, int, JumpRow]]] = {}
         self._kept_steps: list[JumpRow] = []
+        self._begun: VoiceRef | None = None
+        """The process that began in an earlier block with a line that has no time, while no dated line followed it."""
         self.steps = 0
 
     def join(
@@ -47,11 +49,14 @@ class Processes:
         sections = [section]
         for cut in cuts:
             sections.append(sections[-1] if cut.section is None else cut.section)
+        begun = [self._begun, *(cut.voice for cut in cuts)]
         for stretch in stretches:
             voice = VoiceRef(sections[stretch.cut], *stretch.voice)
-            before = cuts[: stretch.cut][-1:]
-            started = any(cut.voice == voice for cut in before)
+            started = begun[stretch.cut] == voice
             self._add(voice, stretch, started, see)
+            if started:
+                begun[stretch.cut] = None
+        self._begun = begun[-1]
 
     def _add(self, voice: VoiceRef, stretch: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
         known = self._open.get(voice)
