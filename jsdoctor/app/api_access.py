@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,9 +12,13 @@ from jsdoctor.collect.problems import UsageProblem
 if TYPE_CHECKING:
     from jsdoctor.collect.connect.settings import ConnectionSettings
     from jsdoctor.collect.http_api import ApiAccess
+    from jsdoctor.parse.redact import Secret
 
 _SLOWEST_S = 30.0
 """Queries of days of metrics or logs take longer than replies of a server."""
+
+_LOGS_IN = re.compile(r"auth|token|key|secret|cookie|pass", re.IGNORECASE)
+"""Names of headers whose value is a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,23 @@ def api_access(option: str, request: ApiRequest, settings: ConnectionSettings) -
         timeout_s=max(settings.timeout_s, _SLOWEST_S),
         tls=tls,
     )
+
+
+def api_secrets(option: str, request: ApiRequest) -> tuple[Secret, ...]:
+    """What must not be kept of an access: token, password, and headers that log in. A tenant is no secret: its name
+    may be that of a stream. Raises `UsageProblem` for a URL that cannot be used.
+    """
+    from jsdoctor.collect.live.monitor_url import parse_monitor_url
+    from jsdoctor.parse.redact import Secret
+
+    login = parse_monitor_url(request.url, option).login
+    values = [value for name, value in request.headers if _LOGS_IN.search(name)]
+    tokens = [request.token, *values, *(value.split()[-1] for value in values if value)]
+    password = login[1] if login else ""
+    found = [Secret("token", text) for text in tokens if text] + [
+        Secret("password", text) for text in [password] if text
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def print_query(query: str) -> None:

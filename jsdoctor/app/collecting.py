@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 
@@ -17,9 +17,10 @@ from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.messages import LOGGED, Messages, Show
 from jsdoctor.app.pasted_reading import gather_pasted, with_gaps
 from jsdoctor.app.sampling_plan import pace
+from jsdoctor.collect.bundle.read import Captured
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.planner import plan_collection, plan_scan
-from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.evidence import KINDS, Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence
@@ -27,7 +28,6 @@ from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import CapturedLog
 from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import Pasted
 
@@ -53,15 +53,14 @@ class Collected:
 
 def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> Collected:
     """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
-    captured: tuple[CapturedLog, ...] = ()
-    searched: tuple[str, ...] = ()
+    captured: Captured | None = None
     if request.window is not None and not _has_times(request):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
     if request.is_in_metrics:
         collected = _in_metrics(request, judging, messages)
     elif request.names_a_deployment:
         gathered, pasted = _gathered(request, judging, messages)
-        captured, searched = gathered.logs, gathered.signatures
+        captured = gathered.bundle
         evidence = assemble(gathered.samples)
         evidence = with_unseen(evidence, [pasted]) if pasted else evidence
         seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
@@ -69,12 +68,16 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
             raise UsageProblem(f"{request.bundle} has packets, and --pcap or --sniff names others", "judge them apart")
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
         collected = Collected(judging, evidence, gathered.sources, seen, gathered.problem, saw_nothing)
+        if gathered.has_logs_alone:
+            collected = replace(
+                _without_deployment(judging, {**request.beside, LogEvidence: "logs"}), sources=gathered.sources
+            )
     else:
-        collected = Collected(_told_by(judging, request), _nothing_but(request), (), "")
+        collected = _without_deployment(judging, request.beside)
     collected = replace(collected, evidence=with_gaps(collected.evidence, request.unrecognised))
     with (
         messages.progress(judging.request.quiet) as show,
-        _with_logs(request, judging, captured, searched, show) as logs_to_read,
+        _with_logs(request, judging, captured, show) as logs_to_read,
     ):
         if request.window is not None and request.bundle is not None and logs_to_read is None and not request.history:
             raise UsageProblem(f"--since and --until narrow logs, and {request.bundle} has none", "leave them out")
@@ -111,17 +114,16 @@ def _has_times(request: EvidenceRequest) -> bool:
 def _with_logs(
     request: EvidenceRequest,
     judging: Judging,
-    captured: tuple[CapturedLog, ...],
-    searched: tuple[str, ...],
+    captured: Captured | None,
     show: Show,
 ) -> Iterator[LogRequest | None]:
     """The logs that were given, of the bundle, of Loki and of Kubernetes; these are files while the context lasts."""
     with ExitStack() as files:
         logs = request.logs
-        if captured:
+        if captured is not None and captured.has_logs:
             from jsdoctor.app.logs.captured import with_captured_logs
 
-            logs = files.enter_context(with_captured_logs(logs, captured, str(request.bundle), searched))
+            logs = files.enter_context(with_captured_logs(logs, captured, str(request.bundle), request.window))
         if request.loki is not None:
             from jsdoctor.app.loki.reading import with_loki_logs
 
@@ -229,10 +231,15 @@ def _refuse_live_options(request: EvidenceRequest) -> None:
         )
 
 
-def _told_by(judging: Judging, request: EvidenceRequest) -> Judging:
+def _without_deployment(judging: Judging, beside: Mapping[type[Evidence], str]) -> Collected:
+    """Nothing yet, for evidence of these kinds alone, each with the word for it."""
+    return Collected(_told_by(judging, beside), _nothing_but(beside), (), "")
+
+
+def _told_by(judging: Judging, beside: Mapping[type[Evidence], str]) -> Judging:
     """With the selected rules of which that evidence, or what could not be read of it, can tell; and those named."""
     checks, selection = judging.rulebook.checks, judging.selection
-    telling = {*request.beside, Gaps, Suppressions}
+    telling = {*beside, Gaps, Suppressions}
     kept = tuple(
         rule
         for rule in selection.rules
@@ -241,9 +248,9 @@ def _told_by(judging: Judging, request: EvidenceRequest) -> Judging:
     return replace(judging, selection=msgspec.structs.replace(selection, rules=kept))
 
 
-def _nothing_but(request: EvidenceRequest) -> EvidenceSet:
+def _nothing_but(beside: Mapping[type[Evidence], str]) -> EvidenceSet:
     """No evidence yet, and why there will be none of a deployment."""
-    names = " and ".join(request.beside.values())
+    names = " and ".join(beside.values())
     gap = Gap(
         kind="access",
         subject=CLUSTER,

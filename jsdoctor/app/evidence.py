@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
+from jsdoctor.collect.bundle.read import BundleProblem, Captured, read_bundle
 from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import ConnectProblem, Problem
@@ -21,7 +21,6 @@ from jsdoctor.model.exchange import Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
-from jsdoctor.parse.bundle import CapturedLog
 from jsdoctor.parse.logins import of_several_logins
 
 
@@ -29,16 +28,20 @@ from jsdoctor.parse.logins import of_several_logins
 class Gathered:
     """Raw samples, where they came from, and the problem that kept us from them, if there was one.
 
-    `captured_at` is when they were captured, None when it was just now. `logs` are those of a bundle, and
-    `signatures` what they were searched for.
+    `captured_at` is when they were captured, None when it was just now. `bundle` is what was read, if it was one.
     """
 
     samples: tuple[Sample, ...]
     sources: tuple[Source, ...]
     problem: Problem | None = None
     captured_at: datetime | None = None
-    logs: tuple[CapturedLog, ...] = ()
-    signatures: tuple[str, ...] = ()
+    bundle: Captured | None = None
+
+    @property
+    def has_logs_alone(self) -> bool:
+        """Whether it is a bundle of logs, for which no deployment was looked at."""
+        told = any(sample.exchanges or sample.gaps for sample in self.samples)
+        return self.bundle is not None and self.bundle.has_logs and not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +143,17 @@ def _shown(monitor: Sequence[str]) -> list[str]:
 def gather_bundle(path: Path) -> Gathered:
     """Read what was captured. Raises UsageProblem where there is no such file."""
     try:
-        created, samples, logs, signatures = read_bundle(path)
+        captured = read_bundle(path)
     except BundleProblem as problem:
         now = datetime.now(UTC)
         unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
         return Gathered((unread,), (Source("bundle", str(path), now),), problem)
+    samples = captured.samples
     kept = (one for sample in samples for one in sample.exchanges if one.endpoint is Endpoint.PACKETS)
     packets = (Source("pcap", f"{path}!{one.target}", one.asked_at) for one in kept)
-    sources, at = (Source("bundle", str(path), created), *packets), samples[0].taken_at
-    return Gathered(samples, sources, captured_at=at, logs=logs, signatures=signatures)
+    services = (Source(one.kind, f"{path}!{one.name}", one.asked_at) for one in captured.log_services)
+    sources, at = (Source("bundle", str(path), captured.created), *packets, *services), samples[0].taken_at
+    return Gathered(samples, sources, captured_at=at, bundle=captured)
 
 
 def _gap(kind: str, problem: Problem) -> Gap:

@@ -154,7 +154,7 @@ def compare(
 
 
 @app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.connection, groups.live, groups.kubernetes, groups.kept_logs, groups.packets, groups.configuration)
+@takes(*groups.CAPTURED)
 def capture(
     given: Given,
     output: opt.BundleFile,
@@ -163,7 +163,7 @@ def capture(
     quiet: opt.QuietCapture = False,
 ) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
-    from jsdoctor.app.logs.captured import log_selection
+    from jsdoctor.app.logs.captured import kept_log_options
     from jsdoctor.cli.capture_run import CaptureRequest, run_capture
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.evidence_options import evidence_options
@@ -172,7 +172,7 @@ def capture(
         return run_capture(
             CaptureRequest(
                 wanted=evidence_options({**given, "logs": None, "since": None, "until": None}),
-                logs=log_selection(given),
+                logs=kept_log_options(given),
                 output=output,
                 force=force,
                 report=report,

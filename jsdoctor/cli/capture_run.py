@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jsdoctor import __version__
+from jsdoctor.app.api_access import api_secrets
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.connection import resolve_logins
 from jsdoctor.app.evidence import Gathered, gather_live, with_exchanges
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.headline import headline
-from jsdoctor.app.logs.captured import LogSelection, log_gaps, log_members, searched_for, select_logs
+from jsdoctor.app.logs.captured import SelectedLogs, log_gaps, searched_for, select_logs
+from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.sampling_plan import pace
 from jsdoctor.cli.console import progress, say
 from jsdoctor.collect.bundle.known_secrets import known_secrets
@@ -25,6 +27,7 @@ from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Sample
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -50,7 +53,7 @@ class CaptureRequest:
     config: Path | None = None
     isolated: bool = False
     environment: str = ""
-    logs: LogSelection | None = None
+    logs: LogRequest | None = None
     report: bool = False
 
 
@@ -101,39 +104,50 @@ def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> Cap
         scan_contents=wanted.digests,
         host=wanted.host,
     )
-    secrets = tuple(dict.fromkeys(secret for login in logins for secret in known_secrets(login, monitor)))
-    gathered = _gathered(wanted, logins, monitor, plan, show)
-    if not any(sample.exchanges for sample in gathered.samples):
-        return CaptureOutcome(problem=gathered.problem)
-    gathered = _with_packets(gathered, wanted, show)
-    selected = select_logs(request.logs, show) if request.logs else []
+    secrets = [secret for login in logins for secret in known_secrets(login, monitor)]
+    secrets += api_secrets("--loki", wanted.loki) if wanted.loki else ()
+    found = _gathered(wanted, logins, monitor, plan, show)
+    if found is not None and not any(sample.exchanges for sample in found.samples):
+        return CaptureOutcome(problem=found.problem)
+    gathered = _with_packets(found or _without_deployment(), wanted, show)
+    selected = _selected(request, logins[0], show)
+    problem = gathered.problem or (selected.fetched.problem if selected.fetched else None)
+    if found is None and not (selected.logs or wanted.packets):
+        gap = selected.unread[0].gaps[0]
+        return CaptureOutcome(problem=problem or Problem(gap.reason, gap.how_to_get))
     show("taking secrets out")
-    clean = redact(gathered.samples, secrets, [log.text for log in selected])
-    logs = log_members(selected, clean.texts)
-    evidence = assemble(clean.samples)
+    clean = redact((*gathered.samples, *selected.unread), dict.fromkeys(secrets), [log.text for log in selected.logs])
+    looks, unread = clean.samples[: len(gathered.samples)], clean.samples[len(gathered.samples) :]
+    logs, services = selected.members(clean.texts), selected.services(unread)
+    evidence = assemble(looks)
     show("writing the bundle")
     members = encode_bundle(
-        clean.samples,
+        looks,
         created=datetime.now(UTC),
         version=__version__,
         servers=_servers(evidence),
         redactions=clean.counts,
         logs=logs,
         signatures=searched_for() if logs else (),
+        log_services=services,
     )
     size = write_bundle(request.output, members, request.force)
     if request.report:
         show("writing the report into the bundle")
         size = write_bundle(request.output, [*members, (REPORT, _report_on(request))], force=True)
-    missing = (*(gap for gap in evidence.gaps if gap.requested), *log_gaps([log.note for log in logs]))
+    missing = (
+        *(gap for gap in evidence.gaps if gap.requested),
+        *(gap for service in services for gap in service.gaps),
+        *log_gaps([log.note for log in logs]),
+    )
     parts = [
-        headline(evidence, clean.samples),
-        _log_words(selected),
+        headline(evidence, looks),
+        _log_words(selected.logs),
         f"{sum(clean.counts.values())} secrets taken out",
         counted(len(missing), "gap"),
     ]
     summary = printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}")
-    return CaptureOutcome(summary, missing, gathered.problem, tuple(clean.too_short))
+    return CaptureOutcome(summary, missing, problem, tuple(clean.too_short))
 
 
 def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[str], None]) -> Gathered:
@@ -172,14 +186,35 @@ def _report_on(request: CaptureRequest) -> bytes:
     return rendered(judging, collect(EvidenceRequest(bundle=request.output), judging, MESSAGES).report(), page).encode()
 
 
+def _selected(request: CaptureRequest, settings: ConnectionSettings, show: Callable[[str], None]) -> SelectedLogs:
+    """The lines that are kept of the logs that were named, and of Loki."""
+    loki = request.wanted.loki
+    if loki is None:
+        return select_logs(request.logs, show)
+    from jsdoctor.app.loki.reading import with_loki_logs
+
+    window = request.logs.window if request.logs else None
+    with with_loki_logs(loki, settings, request.logs, window, show) as logs:
+        return select_logs(logs, show)
+
+
+def _without_deployment() -> Gathered:
+    """No look at any deployment, for a bundle of logs alone."""
+    return Gathered((Sample(taken_at=datetime.now(UTC), exchanges=()),), ())
+
+
 def _gathered(
     wanted: EvidenceRequest,
     logins: Sequence[ConnectionSettings],
     monitor: Sequence[str],
     plan: CollectionPlan,
     show: Callable[[str], None],
-) -> Gathered:
+) -> Gathered | None:
+    """What the deployment shows. None where there are only lines of Loki to capture, as no deployment is named."""
     if wanted.kube is None:
+        named = monitor or plan.host or logins[0].origins["servers"] != "default"
+        if wanted.loki is not None and not named:
+            return None
         return gather_live(logins, monitor, plan, show)
     from jsdoctor.app.kube.reading import gather_through_kube
 

@@ -180,6 +180,9 @@ def quiet(quiet: opt.QuietCapture = False) -> None:
 EVIDENCE = (connection, live, kubernetes, captured, prometheus, logs, loki, queries, manifests, packets, spark)
 """The groups of every command that looks at whatever it is given."""
 
+CAPTURED = (connection, live, kubernetes, kept_logs, loki, queries, packets, configuration)
+"""The groups of `capture`."""
+
 JUDGING = (rules, report, configuration)
 """The groups of every command that judges."""
 

@@ -63,7 +63,8 @@ class LogNote(msgspec.Struct, frozen=True):
     """The selected lines of a log: the member with them, where the log was, and how many lines it has in all.
 
     `kept` lines are in the member; `left_out` are those for which there was no room. `written_us` is when the log was
-    last written, in microseconds of Unix time. `problem`: what could not be read of it.
+    last written, in microseconds of Unix time. `problem`: what could not be read of it. `series` is the name of the log
+    where its path does not tell which log it is: of one that a service keeps.
     """
 
     name: str
@@ -75,6 +76,21 @@ class LogNote(msgspec.Struct, frozen=True):
     left_out: _Count = 0
     written_us: _Count = 0
     problem: str = ""
+    series: str = ""
+
+
+class LogServiceNote(msgspec.Struct, frozen=True):
+    """A service that logs were read from: its kind and address, when, in words how much, and what was not read.
+
+    `incomplete`: lines that rules search for may be missing, because a limit cut them off or the query filters.
+    """
+
+    kind: str
+    name: str
+    asked_at: Instant
+    words: str = ""
+    incomplete: bool = False
+    gaps: tuple[Gap, ...] = ()
 
 
 class CapturedLog(msgspec.Struct, frozen=True):
@@ -92,7 +108,11 @@ class ServerNote(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bundle holds. `redactions` counts what was taken out, by kind. `signatures`: looked for in logs."""
+    """What a bundle holds. `redactions` counts what was taken out, by kind.
+
+    `signatures`: searched for in logs. None where lines of logs may be missing, for readers that do not know
+    `log_services`.
+    """
 
     format: str
     jsdoctor: str
@@ -104,6 +124,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[Member, ...]
     logs: tuple[LogNote, ...] = ()
     signatures: tuple[str, ...] = ()
+    log_services: tuple[LogServiceNote, ...] = ()
 
 
 class _Header(msgspec.Struct):
@@ -122,6 +143,7 @@ def encode_bundle(
     redactions: Mapping[str, int] | None = None,
     logs: Sequence[CapturedLog] = (),
     signatures: Sequence[str] = (),
+    log_services: Sequence[LogServiceNote] = (),
 ) -> list[tuple[str, bytes]]:
     """The members of a bundle by name, the manifest first. `version` is that of the jsdoctor that writes."""
     members: list[Member] = []
@@ -140,7 +162,8 @@ def encode_bundle(
         samples=tuple(SampleHeader(sample.taken_at, sample.gaps) for sample in samples),
         members=tuple(members),
         logs=tuple(log.note for log in logs),
-        signatures=tuple(signatures),
+        signatures=() if any(service.incomplete for service in log_services) else tuple(signatures),
+        log_services=tuple(log_services),
     )
     bodies += [(log.note.name, log.text) for log in logs]
     return [(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1)), *bodies]
@@ -186,6 +209,7 @@ def decode_manifest(raw: bytes) -> Manifest:
     if not manifest.samples or any(member.sample > len(manifest.samples) for member in manifest.members):
         raise BundleError(f"{MANIFEST} lists members of samples that it does not describe, or describes none")
     times = [manifest.created, *(look.taken_at for look in manifest.samples), *(m.asked_at for m in manifest.members)]
+    times += [service.asked_at for service in manifest.log_services]
     if any(time.year not in YEARS for time in times):
         raise BundleError(f"{MANIFEST} holds a time that cannot be right")
     return manifest

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.collect.bundle import container, read
 from jsdoctor.collect.bundle.known_secrets import known_secrets
-from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
+from jsdoctor.collect.bundle.read import BundleProblem, Captured, read_bundle
 from jsdoctor.collect.bundle.write import write_bundle
 from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
 from jsdoctor.collect.problems import UsageProblem
@@ -88,7 +88,7 @@ def test_what_was_written_is_read(name: str, tmp_path: Path) -> None:
     samples = samples_of(name)
     path = tmp_path / "b.zip"
     size = write_bundle(path, encode_bundle(samples, created=NOW, version="0.1.0", redactions={"jwt": 2}))
-    assert read_bundle(path) == (NOW, samples, (), ())
+    assert read_bundle(path) == Captured(NOW, samples)
     assert path.stat().st_size == size
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read(MANIFEST))["redactions"] == {"jwt": 2}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -85,3 +86,27 @@ def said(report: Mapping[str, Any]) -> dict[str, Any]:
     """All that a report says but for where the lines are from, and when it was made."""
     names = ("results", "rules", "incidents", "gaps")
     return {name: report[name] for name in names}
+
+
+def judged(report: Mapping[str, Any]) -> dict[str, Any]:
+    """All that a report decides: findings with their words and numbers, the outcome of each rule, and the gaps."""
+    results = [
+        {key: one.get(key) for key in ("code", "outcome", "subject", "severity", "message", "measured")}
+        for one in report["results"]
+    ]
+    rules = [{key: one.get(key) for key in ("code", "outcome", "reason")} for one in report["rules"]]
+    gaps = [(gap["kind"], gap["reason"], gap["requested"]) for gap in report["gaps"]]
+    order = lambda one: json.dumps(one, sort_keys=True)  # noqa: E731
+    return {"results": sorted(results, key=order), "rules": rules, "gaps": gaps}
+
+
+def live_and_kept(*options: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report of `check --loki`, and that of `check --bundle` on what `capture --loki` writes then."""
+    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1))
+    words = (*options, "--until", until, "--since", "2h")
+    live = jsdoctor("check", *words, "--format", "json", "-vv")
+    captured = jsdoctor("capture", "-o", "b.zip", *words)
+    assert captured.exit_code == (3 if any(gap["requested"] for gap in live.report["gaps"]) else 0), captured.stderr
+    kept = jsdoctor("check", "--bundle", "b.zip", "--format", "json", "-vv")
+    assert kept.exit_code == live.exit_code
+    return live.report, kept.report

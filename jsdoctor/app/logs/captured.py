@@ -5,54 +5,107 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jsdoctor.app.logs.options import LogRequest, Selected
+from jsdoctor.app.logs.options import FetchedLogs, LogRequest, Selected
 from jsdoctor.app.logs.progress import LogProgress
+from jsdoctor.app.logs.reading import planned_logs
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.app.window import window_of
-from jsdoctor.collect.logs.discover import discover
+from jsdoctor.collect.bundle.read import Captured
 from jsdoctor.collect.logs.selected import SelectedLog, selected_logs
-from jsdoctor.collect.logs.window import narrowed
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.rule import Signature
 from jsdoctor.model.window import Window
-from jsdoctor.parse.bundle import CapturedLog, LogNote, captured_log
+from jsdoctor.parse.bundle import CapturedLog, LogNote, LogServiceNote, captured_log
 from jsdoctor.parse.logs.selection import signature_identity
+from jsdoctor.parse.redact import scrub_line
 
 _NS_PER_US = 1000
+_LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, slots=True)
-class LogSelection:
-    """Which logs a capture reads, and of which time."""
+def kept_log_options(given: Mapping[str, Any]) -> LogRequest | None:
+    """Which logs `capture` reads, and of which time; None where none are named.
 
-    paths: tuple[str, ...]
-    window: Window | None = None
-
-
-def log_selection(given: Mapping[str, Any]) -> LogSelection | None:
-    """From the options of `capture`; None where no logs are given. Raises `UsageProblem` for a window without logs."""
-    if not given.get("logs"):
+    Raises `UsageProblem` for a window without logs.
+    """
+    if not (given.get("logs") or given.get("loki")):
         if given.get("since") or given.get("until"):
             raise UsageProblem("--since and --until narrow logs, and none are given", "add --logs PATH")
         return None
-    return LogSelection(tuple(given["logs"]), window_of(given.get("since"), given.get("until")))
+    return LogRequest(paths=tuple(given.get("logs") or ()), window=window_of(given.get("since"), given.get("until")))
 
 
-def select_logs(wanted: LogSelection, show: Callable[[str], None]) -> list[SelectedLog]:
+@dataclass(frozen=True, slots=True)
+class SelectedLogs:
+    """The lines of logs that a bundle keeps, and what is known of those that were fetched. `names` are the latter's."""
+
+    logs: Sequence[SelectedLog] = ()
+    fetched: FetchedLogs | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> tuple[Sample, ...]:
+        """What was not fetched, as a sample without replies: secrets are taken out of samples."""
+        return (Sample(self.fetched.source.collected_at, (), self.fetched.gaps),) if self.fetched else ()
+
+    def members(self, texts: Sequence[bytes]) -> list[CapturedLog]:
+        """As members of a bundle. `texts` are theirs, without secrets."""
+        of_path = self.fetched.series if self.fetched else {}
+        series = {self.names[path]: name for path, name in of_path.items()}
+        members = []
+        for number, (log, text) in enumerate(zip(self.logs, texts, strict=True), 1):
+            note = LogNote(
+                name="",
+                sha256="",
+                size=0,
+                path=log.path,
+                lines=log.lines,
+                kept=log.kept,
+                left_out=log.left_out,
+                written_us=max(log.mtime_us, 0),
+                problem=log.problem,
+                series=series.get(log.path, ""),
+            )
+            members.append(captured_log(number, text, note))
+        return members
+
+    def services(self, unread: Sequence[Sample]) -> tuple[LogServiceNote, ...]:
+        """What a bundle notes of the service that logs were fetched from. `unread` is without secrets."""
+        if self.fetched is None:
+            return ()
+        source = self.fetched.source
+        return (
+            LogServiceNote(
+                source.kind,
+                source.name,
+                source.collected_at,
+                words=scrub_line(self.fetched.words),
+                incomplete=self.fetched.incomplete,
+                gaps=tuple(gap for sample in unread for gap in sample.gaps),
+            ),
+        )
+
+
+def select_logs(wanted: LogRequest | None, show: Callable[[str], None]) -> SelectedLogs:
     """Read them and keep the lines that rules can use."""
+    if wanted is None:
+        return SelectedLogs()
+    if not wanted.paths:
+        return SelectedLogs((), wanted.fetched)
     show("looking for logs")
-    plan = discover(wanted.paths)
-    plan = narrowed(plan, wanted.window).plan if wanted.window else plan
+    plan, _ = planned_logs(wanted)
     settings = ScanSettings(signatures=_signatures())
-    return selected_logs(settings, plan, LogProgress(show, sum(part.size for part in plan.files)))
+    logs = selected_logs(settings, plan, LogProgress(show, sum(part.size for part in plan.files)))
+    return SelectedLogs(logs, wanted.fetched, wanted.names)
 
 
 def searched_for() -> tuple[str, ...]:
@@ -62,25 +115,6 @@ def searched_for() -> tuple[str, ...]:
 
 def _signatures() -> tuple[Signature, ...]:
     return tuple(signature for rule in open_rulebook().rules for signature in rule.signatures)
-
-
-def log_members(selected: Sequence[SelectedLog], texts: Sequence[bytes]) -> list[CapturedLog]:
-    """As members of a bundle. `texts` are theirs, without secrets."""
-    members = []
-    for number, (log, text) in enumerate(zip(selected, texts, strict=True), 1):
-        note = LogNote(
-            name="",
-            sha256="",
-            size=0,
-            path=log.path,
-            lines=log.lines,
-            kept=log.kept,
-            left_out=log.left_out,
-            written_us=max(log.mtime_us, 0),
-            problem=log.problem,
-        )
-        members.append(captured_log(number, text, note))
-    return members
 
 
 def log_gaps(notes: Sequence[LogNote]) -> Iterator[Gap]:
@@ -98,23 +132,29 @@ def log_gaps(notes: Sequence[LogNote]) -> Iterator[Gap]:
 
 @contextmanager
 def with_captured_logs(
-    request: LogRequest | None, logs: Sequence[CapturedLog], bundle: str, searched: Sequence[str] = ()
-) -> Iterator[LogRequest | None]:
+    request: LogRequest | None, captured: Captured, bundle: str, window: Window | None = None
+) -> Iterator[LogRequest]:
     """The request with the logs of a bundle added to it. They are files while the context lasts."""
-    if not logs:
-        yield request
-        return
+    logs, services = captured.logs, captured.log_services
     with TemporaryDirectory(prefix="jsdoctor-logs-") as directory:
         names: dict[str, str] = {}
+        series: dict[str, str] = {}
         unkept: dict[str, int] = {}
         for number, log in enumerate(logs, 1):
             path = Path(directory) / f"{number:05}.log"  # never a name that the bundle gives
             path.write_bytes(log.text)
             written_ns = min(log.note.written_us, 1 << 52) * _NS_PER_US
             os.utime(path, ns=(written_ns, written_ns))
-            names[str(path)] = f"{bundle}!{log.note.path[:200].lstrip('/')}"
+            names[str(path)] = f"{bundle}!{log.note.path[:_LONGEST_NAME].lstrip('/')}"
+            if log.note.series:
+                series[str(path)] = log.note.series[:_LONGEST_NAME]
             unkept[names[str(path)]] = max(log.note.lines - log.note.kept, 0)
-        given = request or LogRequest(paths=())
-        gaps = tuple(log_gaps([log.note for log in logs]))
-        selected = Selected(tuple(searched), any(log.note.left_out or not log.text for log in logs), unkept)
-        yield replace(given, paths=(*given.paths, *names), names=names, gaps=gaps, selected=selected)
+        given = request or LogRequest(paths=(), window=window)
+        gaps = (*(gap for service in services for gap in service.gaps), *log_gaps([log.note for log in logs]))
+        selected = Selected(
+            captured.signatures,
+            any(log.note.left_out or not log.text for log in logs) or any(service.incomplete for service in services),
+            unkept,
+            "; ".join(service.words for service in services if service.words),
+        )
+        yield replace(given, paths=(*given.paths, *names), names=names, series=series, gaps=gaps, selected=selected)

@@ -27,12 +27,13 @@ class Selected:
     """What is known of logs of which only selected lines are read.
 
     `signatures` are identities of those they were searched for, `incomplete` tells that such lines are missing as well,
-    `unkept` how many other lines each log has, by its name in reports.
+    `unkept` how many other lines each log has, by its name in reports. `words` tell from where they were fetched.
     """
 
     signatures: tuple[str, ...]
     incomplete: bool
     unkept: Mapping[str, int]
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +56,8 @@ class FetchedLogs:
 class LogRequest:
     """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit.
 
-    `names` is what reports call paths that are not the user's; `gaps` is what is known to be missing in them.
-    `fetched` tells of those that come from a service.
+    `names` is what reports call paths that are not the user's, `series` names logs whose path does not tell which log
+    they are; `gaps` is what is known to be missing. `fetched` tells of those that come from a service.
     """
 
     paths: tuple[str, ...]
@@ -69,6 +70,7 @@ class LogRequest:
     window: Window | None = None
     batch: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+    series: Mapping[str, str] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     selected: Selected | None = None
     fetched: FetchedLogs | None = None

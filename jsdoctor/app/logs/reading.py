@@ -37,34 +37,39 @@ def read_logs(
     own = [path for path in request.paths if not (fetched and path in fetched.series)]
     sources = tuple(Source("logs", request.names.get(path, path), started) for path in own)
     sources += (fetched.source,) if fetched else ()
-    if fetched and not request.paths:
-        nothing = fetched.gaps[0]
-        absent = (LogEvidence, nothing)
-        return BesideRead(Gaps(()), fetched.gaps, sources, "", absent=absent, problem=fetched.problem)
-    plan = discover(request.paths, request.zones, request.servers, request.names)
-    plan, cut = _in_window(plan, request)
+    missing = (*request.gaps, *(fetched.gaps if fetched else ()))
+    if not request.paths and missing:
+        words = request.selected.words if request.selected else ""
+        absent, problem = (LogEvidence, missing[0]), fetched.problem if fetched else None
+        return BesideRead(Gaps(()), missing, sources, words, absent=absent, problem=problem)
+    plan, cut = planned_logs(request)
     settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
     evidence, how = scan_logs(request, settings, plan, show, notice)
     evidence = _of_selected(evidence, request.selected, settings) if request.selected else evidence
     if fetched and fetched.incomplete:
         evidence = replace(evidence, unsearched=tuple(signature.name for signature in settings.signatures))
-    missing = (*request.gaps, *(fetched.gaps if fetched else ()))
     gaps = (*missing, *(_gap(file) for file in evidence.files if file.problem), *_window_gaps(shown, request, cut))
     headline = _headline(evidence, how) + (_window_words(request.window, cut) if cut else "")
-    headline += f"; {fetched.words}" if fetched and fetched.words else ""
+    told = (request.selected.words if request.selected else "", fetched.words if fetched else "")
+    headline = "; ".join(filter(None, [headline, *told]))
     if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
         nothing = _no_log_lines(shown, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
     return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
 
 
-def _in_window(plan: ReadPlan, request: LogRequest) -> tuple[ReadPlan, Narrowed | None]:
-    """The plan without what lies outside of the window. What was fetched has no lines but those of the window."""
-    series = request.fetched.series if request.fetched else {}
-    fetched = [replace(part, series=series[part.path]) for part in plan.files if part.path in series]
-    own = ReadPlan(tuple(part for part in plan.files if part.path not in series), plan.text)
+def planned_logs(request: LogRequest) -> tuple[ReadPlan, Narrowed | None]:
+    """What is to be read, without what lies outside of the window; and what the window left out, if there is one.
+
+    What was fetched has no lines but those of the window.
+    """
+    plan = discover(request.paths, request.zones, request.servers, request.names)
+    fetched = request.fetched.series if request.fetched else {}
+    series = {**request.series, **fetched}
+    parts = [replace(part, series=series.get(part.path, part.series)) for part in plan.files]
+    own = ReadPlan(tuple(part for part in parts if part.path not in fetched), plan.text)
     cut = narrowed(own, request.window) if request.window and own.files else None
-    files = (*(cut.plan if cut else own).files, *fetched)
+    files = (*(cut.plan if cut else own).files, *(part for part in parts if part.path in fetched))
     return ReadPlan(files, sum(part.weight for part in files)), cut
 
 

@@ -18,6 +18,7 @@ from jsdoctor.parse.bundle import (
     MANIFEST,
     BundleError,
     CapturedLog,
+    LogServiceNote,
     NewerFormatError,
     decode_logs,
     decode_manifest,
@@ -38,6 +39,12 @@ class Captured(NamedTuple):
     samples: tuple[Sample, ...]
     logs: tuple[CapturedLog, ...] = ()
     signatures: tuple[str, ...] = ()
+    log_services: tuple[LogServiceNote, ...] = ()
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether logs were to be kept in it, even where none could be read."""
+        return bool(self.logs or self.log_services)
 
 
 def read_bundle(path: Path, max_bytes: int = MAX_BYTES) -> Captured:
@@ -77,7 +84,7 @@ def _bundle(container: Container) -> Captured:
     listed = [*(member.name for member in manifest.members), *(log.name for log in manifest.logs)]
     bodies = {name: container.content(name) for name in listed if name in container and name != MANIFEST}
     samples, logs = decode_samples(manifest, bodies), decode_logs(manifest, bodies)
-    return Captured(manifest.created, samples, logs, manifest.signatures)
+    return Captured(manifest.created, samples, logs, manifest.signatures, manifest.log_services)
 
 
 def _archive(container: Container) -> Captured:
