@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from jsdoctor.cli.mcp.shortened import answer
 from jsdoctor.cli.mcp.tools import Tools
 from jsdoctor.collect.problems import UsageProblem
 from tests.cli.invoke import jsdoctor
+from tests.loki.documented import DocumentedLoki, serving
+from tests.loki.shipping import S, incidents_of, ship
 from tests.servers import ClusterFactory
 
 SECRET = "s3cr3t-w0rd"
@@ -32,12 +35,12 @@ LOG = (
 Call = Callable[..., Awaitable[tuple[bool, str]]]
 
 
-def served(work: Callable[[Call, Any], Awaitable[None]], place: Path, *options: str) -> None:
-    """Start the server in `place` and give `work` a way to call its tools."""
+def served(work: Callable[[Call, Any], Awaitable[None]], place: Path, *options: str, **env: str) -> None:
+    """Start the server in `place` with these options and variables, and give `work` a way to call its tools."""
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "jsdoctor", "mcp", "--isolated", *options],
-        env={"XDG_CONFIG_HOME": str(place / "config")},
+        env={"XDG_CONFIG_HOME": str(place / "config"), **env},
         cwd=place,
     )
 
@@ -120,6 +123,88 @@ def test_live_deployment_within_limits(cluster_factory: ClusterFactory, place: P
     served(work, place, "--server", cluster.url("sys"), "--max-bytes", "9000")
 
 
+QUERY = ("--loki-query", '{app="nats"}')
+
+
+def test_lines_of_loki(place: Path) -> None:
+    """The findings are those of the command; a client chooses times, and neither the address nor the query."""
+    loki = DocumentedLoki()
+    ship(
+        lambda labels, lines: loki.push(labels, list(lines)), incidents_of("2.15.1")["l4-partition"], time.time_ns() - S
+    )
+
+    reports: dict[str, Any] = {}
+
+    async def work(call: Call, client: Any) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["audit"].annotations.open_world_hint
+        assert not [name for tool in tools.values() for name in tool.input_schema["properties"] if "url" in name]
+        for name, more in (("audit", {}), ("check", {}), ("diagnose", {"text": "no quorum", "offline": True})):
+            loki.requests.clear()
+            failed, text = await call(name, loki=True, since="2h", **more)
+            report = json.loads(text)
+            assert not failed, text
+            reports[name] = report
+            assert any(source["kind"] == "loki" for source in report["sources"])
+            assert SECRET not in text
+            assert all(headers["authorization"] == f"Bearer {SECRET}" for _, _, headers in loki.requests)
+            assert {form["query"] for path, form, _ in loki.requests if "query" in form} == {QUERY[1]}
+            times = [int(form[name]) for _, form, _ in loki.requests for name in ("start", "end")]
+            assert max(times) - min(times) == pytest.approx(2 * 3600 * S, rel=0.01)
+        loki.requests.clear()
+        failed, text = await call("audit", paths=["nats.log"])
+        assert not failed
+        assert not loki.requests, "Loki is queried on request only"
+        for wrong in ("1h --loki=http://other", '{app="other"}'):
+            failed, text = await call("audit", loki=True, since=wrong)
+            assert failed
+
+    with serving(loki) as url:
+        options = ("--loki", url, *QUERY, "--root", str(place / "logs"))
+        served(work, place, *options, "--max-bytes", "1000000", LOKI_BEARER_TOKEN=SECRET)
+        served(work, place, *options, "--max-bytes", "1000000", "--loki-token", SECRET)
+        audited = jsdoctor(
+            "audit", "--engine=local", "--loki", url, *QUERY, "--format", "json", "--isolated", cwd=place
+        )
+    wanted = {(one["code"], one["outcome"]) for one in json.loads(audited.stdout)["rules"]}
+    assert {(one["code"], one["outcome"]) for one in reports["audit"]["rules"]} == wanted
+
+
+def test_what_is_not_read_of_loki_is_a_gap_and_a_slow_one_is_ended(place: Path) -> None:
+    loki, temporary = DocumentedLoki(), place / "tmp"
+    temporary.mkdir()
+
+    async def nothing(call: Call, client: Any) -> None:
+        failed, text = await call("audit", loki=True)
+        report = json.loads(text)
+        assert (failed, report["exit_code"]) == (False, 3)
+        assert any("Loki has no line of" in gap["reason"] for gap in report["gaps"])
+
+    async def too_slow(call: Call, client: Any) -> None:
+        failed, text = await call("audit", loki=True)
+        assert failed
+        assert "was ended" in text
+
+    with serving(loki) as url:
+        served(nothing, place, "--loki", url, *QUERY)
+        loki.before = lambda *_: time.sleep(6)
+        served(too_slow, place, "--loki", url, *QUERY, "--max-time", "4s", TMPDIR=str(temporary))
+    assert loki.requests
+    assert not [path for path in temporary.iterdir() if "loki" in path.name], "an ended command leaves no lines behind"
+
+
+def test_without_loki_none_is_read(place: Path) -> None:
+    async def work(call: Call, client: Any) -> None:
+        failed, text = await call("check", loki=True)
+        assert failed
+        assert "the person who starts the server names it with --loki" in text
+
+    served(work, place)
+    done = jsdoctor("mcp", "--loki", "http://h:3100", "--loki-token", SECRET, cwd=place)
+    assert done.returncode == 2
+    assert SECRET not in done.stderr
+
+
 def test_a_call_that_takes_too_long_is_ended(place: Path) -> None:
     async def work(call: Call, client: Any) -> None:
         failed, text = await call("explain", name="JSD403")
@@ -178,8 +263,19 @@ def test_tools_start_commands_that_read_only(place: Path, monkeypatch: pytest.Mo
     asyncio.run(tools.explain("JSD403"))
     asyncio.run(tools.audit(["nats.log"]))
     asyncio.run(tools.rules_list())
-    assert [words[0] for words in started] == ["check", "check", "diagnose", "explain", "audit", "rules"]
+    asyncio.run(Tools(McpSettings(loki=("--loki=http://h", "--loki-query={}"))).audit(loki=True))
+    assert [words[0] for words in started] == ["check", "check", "diagnose", "explain", "audit", "rules", "audit"]
     options = {word.partition("=")[0] for words in started for word in words[1:] if word.startswith("--")}
-    assert options == {"--", "--apply\n", "--samples", "--format", "--logs", "--color", "--engine"}
+    assert options == {
+        "--",
+        "--apply\n",
+        "--samples",
+        "--format",
+        "--logs",
+        "--color",
+        "--engine",
+        "--loki",
+        "--loki-query",
+    }
     assert started[2][-2:] == ["--", "--apply\n"], "the text is no option"
     assert set(tools.all()) == {"check", "diagnose", "explain", "audit", "rules_list"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jsdoctor.cli import options as opt
+from jsdoctor.cli import service_options as services
 from jsdoctor.cli.option_values import positive_seconds
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ Examples:
   jsdoctor mcp --context prod-sys               the deployment of this context
   jsdoctor mcp --monitor http://host:8222       HTTP monitoring
   jsdoctor mcp --root /var/log/nats             files below this directory, too
+  jsdoctor mcp --loki http://loki:3100 --loki-query '{app="nats"}'     log lines in Loki, too
 """
 
 _Roots = Annotated[
@@ -42,6 +44,11 @@ def mcp(
     server: opt.Server = None,
     context: opt.Context = None,
     monitor: opt.Monitor = None,
+    loki: services.Loki = None,
+    loki_query: services.LokiQuery = None,
+    loki_token: services.LokiToken = None,
+    loki_header: services.LokiHeader = None,
+    loki_label: services.LokiLabel = None,
     root: _Roots = None,
     max_time: _MaxTime = 60.0,
     max_bytes: _MaxBytes = 50_000,
@@ -53,16 +60,31 @@ def mcp(
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
+        from jsdoctor.app.loki.options import loki_options
         from jsdoctor.cli.mcp.settings import McpSettings
 
+        given = {"loki": loki, "loki_query": loki_query, "loki_token": loki_token}
+        lines = loki_options({**given, "loki_header": loki_header, "loki_label": loki_label})
+        log_service = [f"--loki={loki}", f"--loki-query={loki_query}"] if lines else []
+        log_service += [f"--loki-header={text}" for text in loki_header or ()]
+        log_service += [f"--loki-label={name}" for name in loki_label or ()]
         connection = [f"--server={server}"] if server else []
         connection += [f"--context={name}" for name in context or ()]
         connection += [f"--monitor={url}" for url in monitor or ()]
         configuration = [f"--config={config.absolute()}"] if config else []
         configuration += ["--isolated"] * isolated
         configuration += ["--environment", environment] if environment else []
-        roots = tuple(_directory(path) for path in root or ())
-        return _serve(McpSettings(tuple(connection), tuple(configuration), roots, max_time, max_bytes))
+        return _serve(
+            McpSettings(
+                connection=tuple(connection),
+                loki=tuple(log_service),
+                loki_token=lines.token if lines else "",
+                configuration=tuple(configuration),
+                roots=tuple(_directory(path) for path in root or ()),
+                seconds=max_time,
+                answer_bytes=max_bytes,
+            )
+        )
 
     raise typer.Exit(guarded(work))
 

@@ -39,13 +39,11 @@ def mcp_server(settings: McpSettings) -> MCPServer[Any]:
     """The server with its five tools."""
     server = _Server("jsdoctor", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     calls = asyncio.Semaphore(_CALLS_AT_ONCE)
+    live = {"check", "diagnose", *(["audit"] if settings.loki else [])}
     for name, tool in Tools(settings).all().items():
-        annotations = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=name in _LIVE)
+        annotations = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=name in live)
         server.tool(name=name, annotations=annotations, structured_output=False)(_guarded(tool, calls))
     return server
-
-
-_LIVE = ("check", "diagnose")
 
 
 def _guarded(tool: Tool, calls: asyncio.Semaphore) -> Tool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -12,6 +12,10 @@ class McpSettings:
 
     connection: tuple[str, ...] = ()
     """Options of the connection, as `jsdoctor check` takes them."""
+    loki: tuple[str, ...] = ()
+    """Options of Loki, as `jsdoctor check` takes them. None: no lines of Loki."""
+    loki_token: str = field(default="", repr=False)
+    """Its bearer token, which commands get in their environment: arguments are visible to others."""
     configuration: tuple[str, ...] = ()
     """Options that choose the configuration file."""
     roots: tuple[Path, ...] = ()

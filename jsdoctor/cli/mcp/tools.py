@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from jsdoctor.app.loki.options import TOKEN_VARIABLE
 from jsdoctor.cli.mcp.child import Finished, run_command
 from jsdoctor.cli.mcp.paths import allowed_path
 from jsdoctor.cli.mcp.settings import McpSettings
 from jsdoctor.cli.mcp.shortened import answer
-from jsdoctor.collect.problems import Problem
+from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.parse.scrubbed import scrubbed
 
 _REPORTS = (0, 1, 3)
@@ -33,6 +34,9 @@ Rules = Annotated[
 Paths = Annotated[list[str], Field(max_length=50)]
 LogPaths = Annotated[Paths | None, Field(description="Log files or directories below the server's directories.")]
 Time = Annotated[str | None, Field(pattern=_TIME, description="2h (ago), or an ISO time.")]
+Loki = Annotated[
+    bool, Field(description="Also read the log lines that Loki keeps, of the last hour unless `since` is given.")
+]
 Name = Annotated[str | None, Field(pattern=_NAME)]
 
 Tool = Callable[..., Coroutine[Any, Any, str]]
@@ -60,6 +64,9 @@ class Tools:
         bundle: Annotated[str | None, Field(description="A file that `jsdoctor capture` wrote.")] = None,
         logs: LogPaths = None,
         samples: Annotated[int, Field(ge=1, le=5, description="Looks, two seconds apart.")] = 2,
+        loki: Loki = False,
+        since: Time = None,
+        until: Time = None,
     ) -> str:
         """Check NATS JetStream: the live deployment of this server, or, if given, a bundle and logs instead of it.
 
@@ -68,14 +75,22 @@ class Tools:
         files = [f"--bundle={self._path(bundle)}"] if bundle else []
         files += [f"--logs={self._path(path)}" for path in logs or ()]
         place = files or [*self._settings.connection, f"--samples={samples}"]
+        place += [*self._lines(loki), *_window(since, until)]
         return await self._json(["check", *place, *_rules(select), "--format=json"], live=not files)
 
-    async def audit(self, paths: Paths, select: Rules = None, since: Time = None, until: Time = None) -> str:
-        """Audit logs of NATS servers and clients below the server's directories: findings with times and counts."""
-        given = [self._path(path) for path in paths]
-        window = [f"--since={since}"] * bool(since) + [f"--until={until}"] * bool(until)
+    async def audit(
+        self,
+        paths: Annotated[Paths | None, Field(description="Logs below the server's directories.")] = None,
+        select: Rules = None,
+        since: Time = None,
+        until: Time = None,
+        loki: Loki = False,
+    ) -> str:
+        """Audit logs of NATS servers and clients, in files or in Loki: findings with times and counts."""
+        given = [self._path(path) for path in paths or ()]
+        lines = [*self._lines(loki), *_window(since, until)]
         return await self._json(
-            ["audit", "--engine=local", *window, *_rules(select), "--format=json", "--", *given], live=False
+            ["audit", "--engine=local", *lines, *_rules(select), "--format=json", "--", *given], live=False
         )
 
     async def diagnose(
@@ -85,12 +100,17 @@ class Tools:
         consumer: Name = None,
         logs: LogPaths = None,
         offline: Annotated[bool, Field(description="Do not look at the live deployment.")] = False,
+        loki: Loki = False,
+        since: Time = None,
+        until: Time = None,
     ) -> str:
         """Find the cause of an error text, a log line or an API error code: each cause confirmed or ruled out."""
         files = [f"--logs={self._path(path)}" for path in logs or ()]
         live = not files and not offline
         about = [f"--stream={stream}"] * bool(stream) + [f"--consumer={consumer}"] * bool(consumer)
-        place = [*self._settings.connection] if live else files or ["--offline"]
+        lines = self._lines(loki)
+        place = [*self._settings.connection] if live else files or ["--offline"] * (not lines)
+        place += [*lines, *_window(since, until)]
         # A word with a line break is never taken for the name of a file.
         return await self._json(["diagnose", *place, *about, "--format=json", "--", f"{text}\n"], live=live)
 
@@ -117,6 +137,14 @@ class Tools:
         ]
         return answer(scrubbed({**document, "rules": kept}), self._settings.answer_bytes)
 
+    def _lines(self, wanted: bool) -> tuple[str, ...]:
+        """The options of Loki. Raises `UsageProblem` where the server was started without."""
+        if wanted and not self._settings.loki:
+            raise UsageProblem(
+                "this server reads no Loki", "the person who starts the server names it with --loki and --loki-query"
+            )
+        return self._settings.loki if wanted else ()
+
     def _path(self, given: str) -> str:
         return allowed_path(given, self._settings.roots)
 
@@ -128,7 +156,13 @@ class Tools:
     async def _run(self, arguments: Sequence[str], live: bool) -> Finished:
         """Without `live`, the variables that choose a server are left out, so files are judged alone."""
         env = {name: value for name, value in os.environ.items() if live or not name.startswith("NATS_")}
+        if self._settings.loki_token:
+            env[TOKEN_VARIABLE] = self._settings.loki_token
         return await run_command(arguments, self._settings.seconds, env)
+
+
+def _window(since: str | None, until: str | None) -> list[str]:
+    return [f"--since={since}"] * bool(since) + [f"--until={until}"] * bool(until)
 
 
 def _rules(select: list[str] | None) -> list[str]:
