@@ -169,3 +169,45 @@ async def filter_outside(site: Site) -> None:
 @filter_outside.cure
 async def filter_inside(site: Site) -> None:
     await site.consumer("P416", "typo", filter_subject="p416.orders.new")
+
+
+@plant("JSD422", "APP/P422/twin", severity="info")
+async def one_subject_for_two(site: Site) -> None:
+    """Both deliver everything to one subject, to which nobody subscribes yet."""
+    await site.stream("P422", subjects=["p422"])
+    await site.consumer("P422", "first", deliver_subject="deliver.p422")
+    await site.consumer("P422", "twin", deliver_subject="deliver.p422")
+
+
+@one_subject_for_two.cure
+async def a_subject_each(site: Site) -> None:
+    await site.consumer("P422", "twin", deliver_subject="deliver.p422.twin")
+
+
+@plant("JSD424", "APP/P424/worker", severity="warning")
+async def work_that_expires(site: Site) -> None:
+    """A message lives for as long as a worker may hold it."""
+    await site.stream("P424", subjects=["p424"], retention="workqueue", max_age=30 * SECOND_NS, duplicate_window=0)
+    await site.consumer("P424", "worker", ack_wait=30 * SECOND_NS)
+
+
+@work_that_expires.cure
+async def a_shorter_hold(site: Site) -> None:
+    await site.consumer("P424", "worker", ack_wait=10 * SECOND_NS)
+
+
+@plant("JSD425", "APP/P425/worker", severity="warning")
+async def more_requests_than_places(site: Site) -> None:
+    """Three clients ask, and two may."""
+    await site.stream("P425", subjects=["p425"])
+    await site.consumer("P425", "worker", max_waiting=2)
+    for _ in range(3):
+        inbox = site.client.new_inbox()
+        await site.client.subscribe(inbox)
+        request = b'{"batch": 1, "expires": 600000000000}'
+        await site.client.publish("$JS.API.CONSUMER.MSG.NEXT.P425.worker", request, reply=inbox)
+
+
+@more_requests_than_places.cure
+async def a_consumer_with_places(site: Site) -> None:
+    await recreate(site.client, "P425", "worker", max_waiting=20)

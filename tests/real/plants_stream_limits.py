@@ -246,3 +246,14 @@ async def in_step(site: Site, stream: str, messages: int) -> None:
             return
         await asyncio.sleep(0.2)
     raise AssertionError(f"{stream} did not get {messages} messages")
+
+
+@plant("JSD619", "APP/P619", severity="warning")
+async def inboxes_are_stored(site: Site) -> None:
+    """Inboxes for a single reply: those of requests have a token more, and stay out of it."""
+    await site.stream("P619", subjects=["_INBOX.*"])
+
+
+@inboxes_are_stored.cure
+async def named_subjects(site: Site) -> None:
+    await update(site, "P619", subjects=["p619.>"])

@@ -1,0 +1,69 @@
+"""JSD422: push consumers of one stream that deliver the same messages to the same subject."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries
+from jsdoctor.model.subjects import overlaps_any
+
+Key = tuple[str, str, str]
+"""Account, stream and name of a consumer; the last is the deliver subject where consumers are grouped by that."""
+
+_ALL = (">",)
+
+
+@check("consumer_lag.delivers_twice")
+def delivers_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """The server compares deliver subjects with nothing but the subjects of the stream (server: consumer.go).
+
+    A consumer that is being replaced is there for a moment beside its successor, so both must be in every sample.
+    """
+    lasting = set.intersection(*map(_consumers, snapshots.snapshots))
+    by_subject: dict[Key, list[Consumer]] = defaultdict(list)
+    for stream, consumer in snapshots.last.led_consumers():
+        if consumer.config.deliver_subject and not consumer.paused:
+            by_subject[(*stream.key, consumer.config.deliver_subject)].append(consumer)
+    for consumers in by_subject.values():
+        ordered = sorted(consumers, key=_age)
+        for number, consumer in enumerate(ordered):
+            older = [each for each in ordered[:number] if _overlap(each, consumer) and _key(each) in lasting]
+            twice = older and _key(consumer) in lasting
+            yield _finding(consumer, older[0]) if twice else passed(consumer.subject)
+
+
+def _consumers(snapshot: ClusterSnapshot) -> set[Key]:
+    return {_key(consumer) for stream in snapshot.streams for consumer in stream.consumers}
+
+
+def _key(consumer: Consumer) -> Key:
+    return consumer.account, consumer.stream, consumer.name
+
+
+def _age(consumer: Consumer) -> tuple[bool, float, str]:
+    created = consumer.created
+    return created is None, created.timestamp() if created else 0.0, consumer.name
+
+
+def _overlap(one: Consumer, other: Consumer) -> bool:
+    theirs = other.config.filters or _ALL
+    return any(overlaps_any(filter_, theirs) for filter_ in one.config.filters or _ALL)
+
+
+def _finding(consumer: Consumer, older: Consumer) -> Finding:
+    bound = consumer.push_bound or older.push_bound
+    subject = consumer.config.deliver_subject
+    return Finding(
+        subject=consumer.subject,
+        severity=None if bound else Severity.INFO,
+        message=f"consumer {older.name!r} of the same stream also delivers to {subject!r}: whoever subscribes to it "
+        f"{'receives' if bound else 'will receive'} each message twice, once from each consumer",
+        evidence=(
+            consumer.observed("config.deliver_subject", subject),
+            older.observed("config.deliver_subject", older.config.deliver_subject),
+            consumer.observed("push_bound", consumer.push_bound),
+        ),
+    )

@@ -1,0 +1,102 @@
+"""JSD424: messages that expire before they can be delivered a second time.
+
+From manifests: the same of declared consumers and streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.deployed import Deployed
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.index import Declarations
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.jetstream import ConsumerConfig
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
+
+_ONE_ATTEMPT = 1
+
+
+@check("consumer_lag.expires_unacknowledged")
+def expires_unacknowledged(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Only durables: whoever makes an ephemeral consumer reads what is there, and asks again."""
+    for stream, consumer in snapshots.last.led_consumers():
+        max_age_ns = stream.config.max_age_ns
+        if not _redelivers(consumer.config) or max_age_ns <= 0 or stream.is_mqtt:
+            continue
+        if max_age_ns > consumer.config.ack_wait_ns:
+            yield passed(consumer.subject)
+            continue
+        severity, message = _lost(consumer.config, max_age_ns, stream.config.retention)
+        yield Finding(
+            subject=consumer.subject,
+            severity=severity,
+            message=message,
+            measured=max_age_ns,
+            threshold=consumer.config.ack_wait_ns,
+            unit="duration",
+            evidence=(
+                consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
+                stream.observed("config.max_age", max_age_ns),
+                stream.observed("config.retention", stream.config.retention),
+            ),
+        )
+
+
+@check("consumer_lag.expires_unacknowledged_declared")
+def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
+    """The stream is the declared one, else the deployed one."""
+    known, deployed = Declarations(manifests), Deployed(snapshots)
+    for consumer in manifests.kept_consumers():
+        config = consumer.stored
+        if not _redelivers(config):
+            continue
+        declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
+        stored = declared.stored if declared else there.config if there else None
+        unsure = indeterminate(consumer, "ack_wait", "backoff", "max_deliver", "ack_policy")
+        unsure = unsure or (indeterminate(declared, "max_age", "retention") if declared else None)
+        if unsure:
+            yield unknown(consumer.subject, unsure.message, unsure.how_to_get)
+        elif stored is None:
+            yield unknown(
+                consumer.subject,
+                f"stream {consumer.stream} was not seen, and its max_age is not known",
+                "give its manifest as well, or check against the deployment with -s URL",
+            )
+        elif stored.max_age_ns <= 0 or stored.max_age_ns > config.ack_wait_ns:
+            yield passed(consumer.subject)
+        else:
+            severity, message = _lost(config, stored.max_age_ns, stored.retention)
+            yield Finding(
+                subject=consumer.subject,
+                severity=severity,
+                message=message,
+                measured=stored.max_age_ns,
+                threshold=config.ack_wait_ns,
+                unit="duration",
+                evidence=(consumer.shows("ack_wait", span(config.ack_wait_ns)),),
+                remedy=BY_HAND,
+            )
+
+
+def _redelivers(config: ConsumerConfig) -> bool:
+    """Whether somebody counts on a second delivery."""
+    return (
+        bool(config.durable_name)
+        and config.ack_policy != "none"
+        and config.ack_wait_ns > 0
+        and config.max_deliver != _ONE_ATTEMPT
+    )
+
+
+def _lost(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str]:
+    """Streams that keep messages until they are acknowledged hold work; others may hold what is soon stale."""
+    work = retention in ("workqueue", "interest")
+    wait = "the first step of its backoff" if config.backoff_ns else "ack_wait"
+    return Severity.WARNING if work else Severity.INFO, (
+        f"a message without an acknowledgement is delivered again after {span(config.ack_wait_ns)} ({wait}), and the "
+        f"stream deletes it at the age of {span(max_age_ns)}: what a worker holds when it fails is lost silently"
+    )

@@ -1,0 +1,78 @@
+"""JSD619: a stream that stores the replies of its own account, because its subjects match the inboxes of clients.
+
+From manifests: the same of declared streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.subjects import subject_contains
+
+_INBOXES = ("_INBOX.client", "_INBOX.client.request")
+"""What reply subjects of clients look like: a subject for one reply, and one token more where a client shares a
+subscription between its requests. The tokens behind the first one are random.
+"""
+
+
+@check("stream_limits.stores_replies")
+def stores_replies(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Mirrors and streams with sources only have no subjects, and are not judged."""
+    for stream in snapshots.last.led_streams():
+        if not stream.config.subjects:
+            continue
+        fault = _fault(stream.config)
+        if fault is None:
+            yield passed(stream.subject)
+            continue
+        yield Finding(
+            subject=stream.subject,
+            severity=fault[0],
+            message=fault[1],
+            evidence=(
+                stream.observed("config.subjects", list(stream.config.subjects)),
+                stream.observed("config.no_ack", stream.config.no_ack),
+            ),
+        )
+
+
+@check("stream_limits.stores_replies_declared")
+def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
+    """The subjects that the server will store."""
+    for stream in manifests.kept_streams():
+        if not stream.stored.subjects and "subjects" not in stream.unknown:
+            continue
+        fault = _fault(stream.stored)
+        if unsure := indeterminate(stream, "subjects", "no_ack"):
+            yield unsure
+        elif fault is None:
+            yield passed(stream.subject)
+        else:
+            yield Finding(
+                subject=stream.subject,
+                severity=fault[0],
+                message=fault[1],
+                evidence=(stream.shows("subjects", list(stream.stored.subjects)),),
+                remedy=BY_HAND,
+            )
+
+
+def _fault(config: StreamConfig) -> tuple[Severity, str] | None:
+    """How bad it is that the subjects match inboxes, and why; None where they do not.
+
+    `no_ack` is set on purpose where a stream records all there is: it stores the same, and nobody is surprised.
+    """
+    wide = [subject for subject in config.subjects if any(subject_contains(subject, inbox) for inbox in _INBOXES)]
+    if not wide:
+        return None
+    severity = Severity.INFO if config.no_ack else Severity.WARNING
+    return severity, (
+        f"its subject {wide[0]!r} matches the inboxes of clients (_INBOX.…), so it stores each reply in its account: "
+        "those of the JetStream API, publish acknowledgements and replies of services"
+    )
