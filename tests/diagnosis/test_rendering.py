@@ -50,7 +50,7 @@ def test_what_is_confirmed_comes_first_with_its_fix() -> None:
     assert confirmed < ruled_out
     assert "nats consumer edit ORDERS billing --max-pending=" in shown[confirmed:ruled_out]
     assert "jsdoctor explain JSD403" in shown[confirmed:ruled_out]
-    assert "15 causes: 1 confirmed, 14 ruled out." in shown
+    assert "16 causes: 1 confirmed, 15 ruled out." in shown
     assert "Next: mend JSD403, then run this again." in shown
     assert "maintainers" not in shown
 
@@ -64,7 +64,7 @@ def test_without_a_confirmed_cause_it_says_what_maintainers_ask_for() -> None:
 
 def test_one_line_for_each_cause_when_quiet() -> None:
     lines = text(consultation(), quiet=True).splitlines()
-    assert len(lines) == 15
+    assert len(lines) == 16
     assert sum(line.startswith("confirmed JSD403") for line in lines) == 1
 
 
