@@ -68,7 +68,27 @@ async def add_consumer(client: Client, stream: str, name: str, durable: bool = T
     """Create a consumer, durable unless told otherwise, with explicit acknowledgements unless told otherwise."""
     named = {"name": name, "durable_name": name} if durable else {"name": name}
     full = {"ack_policy": "explicit", **named, **config}
-    return await api(client, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": full})
+    created = await api(client, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": full})
+    if "deliver_subject" not in full:
+        await _until_it_takes_requests(client, stream, name)
+    return created
+
+
+async def _until_it_takes_requests(client: Client, stream: str, consumer: str) -> None:
+    """Wait until a request for messages reaches the leader of a new consumer.
+
+    The reply to its creation may come by another route than the interest of its leader. A request of ours that is no
+    JSON is refused by the leader (400) and delivers nothing.
+    """
+    for _ in range(100):
+        try:
+            await client.request(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", b"{", timeout=1)
+        except nats.errors.NoRespondersError:
+            await asyncio.sleep(0.05)
+        except nats.errors.TimeoutError:
+            return  # a user without the permission to ask gets no reply
+        else:
+            return
 
 
 def streams(replicas: int) -> list[Json]:

@@ -68,24 +68,34 @@ def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path, ending: sig
     assert json.loads(heard)["sources"][0]["name"] == "lab0"
 
 
-def test_what_the_kernel_drops_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface, "_BUFFER_BYTES", 4096)
+def listened(namespace: str, datagrams: int, seconds: float) -> Analyzed:
+    """What is read of datagrams that wait in the socket's buffer when reading begins."""
     heard: list[Analyzed] = []
     problems: list[BaseException] = []
 
-    def overrun(namespace: str) -> None:
+    def listen() -> None:
         try:
             with inside(namespace), contextlib.closing(interface._open("lo", 1)) as listener:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-                    for _ in range(500):
+                    for _ in range(datagrams):
                         sender.sendto(b"x" * 1000, ("127.0.0.1", 4789))
-                heard.append(interface._listen(listener, Analysis(0, "lo"), 0.1, lambda _: None))
-        except BaseException as error:  # noqa: BLE001 - told below, in the test's own thread
+                heard.append(interface._listen(listener, Analysis(0, "lo"), seconds, lambda _: None))
+        except BaseException as error:  # noqa: BLE001 - raised below, in the test's own thread
             problems.append(error)
 
-    with Lab.open(tmp_path / "lab", Disturbance()) as lab:
-        thread = threading.Thread(target=overrun, args=(lab.server,))
-        thread.start()
-        thread.join(60)
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join(60)
     assert not problems
-    assert heard[0].capture.kernel_drops
+    return heard[0]
+
+
+def test_what_the_kernel_drops_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "_BUFFER_BYTES", 4096)
+    with Lab.open(tmp_path / "lab", Disturbance()) as lab:
+        assert listened(lab.server, 500, seconds=0.1).capture.kernel_drops
+
+
+def test_packets_that_wait_at_the_end_are_read(tmp_path: Path) -> None:
+    with Lab.open(tmp_path / "lab", Disturbance()) as lab:
+        assert listened(lab.server, 200, seconds=0).capture.packets == 200

@@ -14,8 +14,9 @@ from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.stored import ScanTarget, StoredMessages, StoredStream
 from jsdoctor.parse.assemble import assemble
 from tests.collect.looking import NOTHING, look
-from tests.deployment import add_stream
+from tests.deployment import add_stream, api
 from tests.servers import Cluster
+from tests.stored import publish as publish_acknowledged
 
 MESSAGES = 300
 
@@ -50,7 +51,9 @@ async def publish(client: Client, subject: str, count: int = MESSAGES) -> None:
         headers = {"Nats-Msg-Id": f"secret-{subject}-{number}"} if number % 3 else None
         if number % 9 == 0:
             headers = {"nats-msg-id": f"secret-{number}", "Other": "x"}
-        if number % 100 == 99:
+        if number == 0:  # waits until the new stream takes messages
+            await publish_acknowledged(client, f"{subject}.0", b"payload", headers)
+        elif number % 100 == 99:
             await client.request(f"{subject}.{number % 4}", b"payload", headers=headers, timeout=10)
         else:
             await client.publish(f"{subject}.{number % 4}", b"payload", headers=headers)
@@ -66,8 +69,21 @@ async def furnish(cluster: Cluster, **streams: dict[str, Any]) -> None:
             await add_stream(client, name, **subjects, **config)
             if subjects and name != "EMPTY":
                 await publish(client, name)
+        for name, config in streams.items():
+            if "mirror" in config:
+                await _copied(client, name, config["mirror"]["name"])
     finally:
         await client.close()
+
+
+async def _copied(client: Client, mirror: str, origin: str) -> None:
+    """Wait until a mirror holds what its origin holds."""
+    last = (await api(client, f"STREAM.INFO.{origin}"))["state"]["last_seq"]
+    for _ in range(300):
+        if (await api(client, f"STREAM.INFO.{mirror}"))["state"]["last_seq"] >= last:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{mirror} does not hold what {origin} holds")
 
 
 def furnished(cluster: Cluster, **streams: dict[str, Any]) -> Cluster:

@@ -107,42 +107,58 @@ def tcpdump_command(name: str, seconds: float, ports: Sequence[int] = ()) -> str
 
 
 def _listen(listener: PacketSocket, analysis: Analysis, seconds: float, show: Callable[[str], None]) -> Analyzed:
-    """Until the time is over, Ctrl-C or SIGTERM; the kernel's counters tell what it dropped."""
+    """Read until the time is over, SIGINT or SIGTERM, then what arrived before. The kernel counts what it dropped."""
     sock = listener.ins
     _, _, _, hardware, *_ = sock.getsockname()
     loopback = hardware == _LOOPBACK
     link = _RAW_IP if hardware in _WITHOUT_LINK_LAYER else _ETHERNET
     interface = analysis.interface(Interface(link, name=listener.name))
     end, count = time.monotonic() + seconds, 0
-    with contextlib.suppress(KeyboardInterrupt), _terminable():
-        while (left := end - time.monotonic()) > 0:
-            if not select.select([sock], [], [], min(left, _LOOK_EVERY_S))[0]:
+    with contextlib.suppress(KeyboardInterrupt), _stoppable() as stopped:
+        last_ns = 0
+        while True:
+            left = end - time.monotonic()
+            if not last_ns and (stopped() or left <= 0):
+                last_ns = time.time_ns()  # what the kernel stamped until now may still wait in the socket's buffer
+            wait_s = 0 if last_ns else min(left, _LOOK_EVERY_S)
+            if not select.select([sock], [], [], wait_s)[0]:
+                if last_ns:
+                    break
                 continue
             data, address, at_ns = listener.packet()
+            if last_ns and at_ns > last_ns:
+                break
             if loopback and address[2] == _PACKET_OUTGOING:
                 continue  # on the loopback interface each packet leaves and comes back
             analysis.packet(at_ns, data, len(data), interface)
             count += 1
             if count % _SHOW_EVERY == 0:
-                show(f"listening on {listener.name}: {count:,} packets, {left:.0f} s to go; Ctrl-C ends it")
+                show(f"listening on {listener.name}: {count:,} packets, {max(left, 0):.0f} s to go; Ctrl-C ends it")
     return analysis.finish(kernel_drops=_dropped(sock))
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends listening as Ctrl-C does: with a report. Only the main thread gets signals."""
+def _stoppable() -> Iterator[Callable[[], bool]]:
+    """Whether SIGINT or SIGTERM asked for the end: a flag, so that no packet is left half analysed.
+
+    A second signal is a KeyboardInterrupt. Only the main thread gets signals.
+    """
+    signals: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: False
         return
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
+        if len(signals) > 1:
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield lambda: bool(signals)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _dropped(sock: socket.socket) -> int:
