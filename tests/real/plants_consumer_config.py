@@ -8,6 +8,7 @@ from typing import Any
 import nats.errors
 from nats.aio.client import Client
 
+from jsdoctor.model.server_defaults import DEFAULT_MAX_WAITING
 from tests.deployment import HOUR_NS, add_consumer, api
 from tests.real.ward import Site, plant
 
@@ -198,16 +199,16 @@ async def a_shorter_hold(site: Site) -> None:
 
 @plant("JSD425", "APP/P425/worker", severity="warning")
 async def more_requests_than_places(site: Site) -> None:
-    """Three clients ask, and two may."""
+    """One request more than the server takes where the client sets no limit."""
     await site.stream("P425", subjects=["p425"])
-    await site.consumer("P425", "worker", max_waiting=2)
-    for _ in range(3):
-        inbox = site.client.new_inbox()
-        await site.client.subscribe(inbox)
+    await site.consumer("P425", "worker")
+    inbox = site.client.new_inbox()
+    await site.client.subscribe(f"{inbox}.*")
+    for number in range(DEFAULT_MAX_WAITING + 1):
         request = b'{"batch": 1, "expires": 600000000000}'
-        await site.client.publish("$JS.API.CONSUMER.MSG.NEXT.P425.worker", request, reply=inbox)
+        await site.client.publish("$JS.API.CONSUMER.MSG.NEXT.P425.worker", request, reply=f"{inbox}.{number}")
 
 
 @more_requests_than_places.cure
 async def a_consumer_with_places(site: Site) -> None:
-    await recreate(site.client, "P425", "worker", max_waiting=20)
+    await recreate(site.client, "P425", "worker", max_waiting=4 * DEFAULT_MAX_WAITING)

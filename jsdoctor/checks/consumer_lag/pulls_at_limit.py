@@ -13,8 +13,11 @@ from jsdoctor.model.wording import counted
 
 @check("consumer_lag.pulls_at_limit")
 def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """A request beyond the limit gets status 409 at once (server: consumer.go processNextMsgRequest)."""
-    warn_at = params.number("warn_fraction")
+    """A request beyond the limit gets status 409 at once (server: consumer.go processNextMsgRequest).
+
+    A small limit may be meant for exactly the workers that there are, and nothing shows a refusal: an info.
+    """
+    warn_at, chosen_below = params.number("warn_fraction"), params.integer("chosen_below")
     lowest: dict[tuple[str, str, str], int] = {}
     for snapshot in snapshots.snapshots:
         for _, consumer in snapshot.led_consumers():
@@ -28,25 +31,27 @@ def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
         if waiting < warn_at * limit:
             yield passed(consumer.subject)
         else:
-            yield _finding(consumer, waiting, limit, len(snapshots.snapshots))
+            severity = None if waiting >= limit >= chosen_below else Severity.INFO
+            yield _finding(consumer, waiting, severity, len(snapshots.snapshots))
 
 
 def _key(consumer: Consumer) -> tuple[str, str, str]:
     return consumer.account, consumer.stream, consumer.name
 
 
-def _finding(consumer: Consumer, waiting: int, limit: int, samples: int) -> Finding:
-    full = waiting >= limit
+def _finding(consumer: Consumer, waiting: int, severity: Severity | None, samples: int) -> Finding:
+    limit = consumer.config.max_waiting
     requests = counted(waiting, "pull request")
     refused = 'further ones get status 409 "Exceeded MaxWaiting"'
-    message = (
-        f"{requests} wait, as many as it takes (max_waiting): {refused}, so some clients receive nothing"
-        if full
-        else f"{requests} wait, and it takes {limit:,} (max_waiting): beyond that, {refused}"
-    )
+    if waiting < limit:
+        message = f"{requests} wait, and it takes {limit:,} (max_waiting): beyond that, {refused}"
+    elif severity is Severity.INFO:
+        message = f"{requests} wait, as many as it takes (max_waiting): normal for as many workers; {refused}"
+    else:
+        message = f"{requests} wait, as many as it takes (max_waiting): {refused}, so some clients receive nothing"
     return Finding(
         subject=consumer.subject,
-        severity=None if full else Severity.INFO,
+        severity=severity,
         confidence=Confidence.HIGH if samples > 1 else Confidence.MEDIUM,
         message=message,
         measured=waiting,
