@@ -6,6 +6,7 @@ BIN := .venv/bin
 NATS_CLI := .cache/bin/nats
 LOCKER := .cache/locker
 SITE := .cache/site-venv
+GRAFANA := .cache/grafana/node_modules/typescript/bin/tsc
 AXE := .cache/axe/node_modules/axe-core/axe.min.js
 
 # More arguments for pytest: make test ARGS="-k consumer -x"
@@ -15,6 +16,11 @@ JOBS ?= 3
 # A kube-apiserver does not start without a version of its own.
 KUBE := k8s.io/component-base/version
 KUBE_VERSION := -X $(KUBE).gitVersion=v1.33.13 -X $(KUBE).gitMajor=1 -X $(KUBE).gitMinor=33
+# helm judges charts for a version of Kubernetes that it is built with.
+HELM := helm.sh/helm/v3
+HELM_VERSION := -X $(HELM)/internal/version.version=v3.19.5 -X $(HELM)/pkg/chartutil.k8sVersionMajor=1 -X $(HELM)/pkg/chartutil.k8sVersionMinor=33 \
+  -X $(HELM)/pkg/lint/rules.k8sVersionMajor=1 -X $(HELM)/pkg/lint/rules.k8sVersionMinor=33
+OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
 # How long `make fuzz` runs. What it finds can be had again with the SEED that it prints.
 SECONDS ?= 60
 SEED ?=
@@ -23,7 +29,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver record golden help-page man peers kit proof proof-page site screenshots axe lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page man peers kit proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,8 +64,8 @@ quick: setup ## run the tests of rules, parsers and engine alone, which take abo
 	  tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_log_rules.py tests/test_manifest_rules.py \
 	  tests/test_packet_rules.py tests/test_architecture.py tests/test_subjects.py
 
-nightly: setup servers natscli ## run the slow matrix
-	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe || echo 'no axe-core: see above'; fi
+nightly: setup servers natscli kit-tools ## run the slow matrix
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe grafana-schema || echo 'something of npm is missing: see above'; fi
 	@$(MAKE) --no-print-directory $(SITE)/.ready
 	$(BIN)/pytest -m nightly $(ARGS)
 
@@ -114,6 +120,28 @@ kube-apiserver: .cache/bin/kube-apiserver .cache/bin/etcd ## build a real kube-a
 .cache/bin/etcd: tests/kube/build/go.mod tests/kube/build/go.sum
 	cd tests/kube/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 
+# What checks deploy/ and .github/. The schemas are those of the release of KUBE_VERSION, and of the Prometheus operator.
+kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/schemas/swagger.json .cache/schemas/servicemonitor.yaml ## build helm, kubeconform and actionlint for tests/kit (needs Go, takes about two minutes)
+
+.cache/bin/helm: tests/kit/build/go.mod tests/kit/build/go.sum
+	cd tests/kit/build && CGO_ENABLED=0 go build -ldflags '-s -w $(HELM_VERSION)' -o $(CURDIR)/$@ helm.sh/helm/v3/cmd/helm
+
+.cache/bin/kubeconform: tests/kit/build/go.mod tests/kit/build/go.sum
+	cd tests/kit/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ github.com/yannh/kubeconform/cmd/kubeconform
+
+.cache/bin/actionlint: tests/kit/build/go.mod tests/kit/build/go.sum
+	cd tests/kit/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ github.com/rhysd/actionlint/cmd/actionlint
+
+.cache/schemas/swagger.json: tests/kube/build/go.mod
+	@mkdir -p $(@D)
+	cd tests/kube/build && go mod download k8s.io/kubernetes && \
+	  install -m 644 "$$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/swagger.json" $(CURDIR)/$@
+
+.cache/schemas/servicemonitor.yaml:
+	@mkdir -p $(@D)
+	cd tests/kit/build && go mod download $(OPERATOR) && install -m 644 \
+	  "$$(go env GOMODCACHE)/$(OPERATOR)/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml" $(CURDIR)/$@
+
 record: setup servers ## record fixtures/base anew from real servers
 	$(BIN)/python -m tests.record
 
@@ -161,6 +189,13 @@ axe: $(AXE) ## install axe-core, which tests/html/test_accessibility.py needs (n
 $(AXE): tests/html/axe/package-lock.json
 	@mkdir -p .cache/axe && cp tests/html/axe/package.json tests/html/axe/package-lock.json .cache/axe/
 	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix .cache/axe
+	@touch $@
+
+grafana-schema: $(GRAFANA) ## install Grafana's own types of dashboards, which tests/kit/test_grafana_types.py needs (needs npm)
+
+$(GRAFANA): tests/kit/grafana/package-lock.json
+	@mkdir -p .cache/grafana && cp tests/kit/grafana/package.json tests/kit/grafana/package-lock.json .cache/grafana/
+	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix .cache/grafana
 	@touch $@
 
 # The lock is resolved for every platform and every Python from 3.11 on.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -82,6 +84,8 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 def run_exporter(judge: JudgeRequest, wanted: EvidenceRequest, listen: Listen) -> ExitCode:
     """Check and serve until stopped. Raises what the first check raises before it looks at anything."""
+    # Process 1 of a container does not end at a signal that it does not handle, and a pod is ended with SIGTERM.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.OK))
     judge = replace(judge, outputs=(_EXPOSED,))
     open_judging(judge)  # mistakes in rules or configuration end it now, not in the background
     exposition = Exposition()

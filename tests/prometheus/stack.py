@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def program(name: str) -> Path:
 @contextmanager
 def prometheus(cluster: Cluster, directory: Path, exporter: str = "prometheus-nats-exporter") -> Iterator[str]:
     """A running Prometheus that has scraped every server of the cluster at least twice: its URL."""
-    port, *ports = free_ports(1 + len(cluster.names))
+    ports = free_ports(len(cluster.names))
     with ExitStack() as stack:
         if exporter == "nats-surveyor":
             options = [
@@ -52,18 +52,26 @@ def prometheus(cluster: Cluster, directory: Path, exporter: str = "prometheus-na
             for own, url in zip(ports, cluster.monitor_urls, strict=True):
                 options = ["-addr", "127.0.0.1", "-port", str(own), *FAMILIES, url]
                 stack.enter_context(_running([str(program(exporter)), *options], directory / f"exporter-{own}.log"))
-        config = directory / "prometheus.yml"
-        targets = ", ".join(f"'127.0.0.1:{own}'" for own in ports)
-        config.write_text(
-            f"global: {{scrape_interval: {SCRAPE_S}s}}\n"
-            f"scrape_configs: [{{job_name: nats, static_configs: [{{targets: [{targets}]}}]}}]\n"
-        )
-        options = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'tsdb'}"]
-        options += [f"--web.listen-address=127.0.0.1:{port}"]
-        stack.enter_context(_running([str(program("prometheus")), *options], directory / "prometheus.log"))
-        url = f"http://127.0.0.1:{port}"
+        url = stack.enter_context(scraping(ports, directory))
         wait_until(lambda: scrapes(url) >= 3, "every server is scraped", timeout=60)
         yield url
+
+
+@contextmanager
+def scraping(ports: Sequence[int], directory: Path, rules: Sequence[Path] = ()) -> Iterator[str]:
+    """A Prometheus that has begun to scrape these ports of this machine, and evaluates these rules: its URL."""
+    [own] = free_ports(1)
+    config = directory / "prometheus.yml"
+    targets = ", ".join(f"'127.0.0.1:{port}'" for port in ports)
+    config.write_text(
+        f"global: {{scrape_interval: {SCRAPE_S}s, evaluation_interval: {SCRAPE_S}s}}\n"
+        f"rule_files: [{', '.join(str(file) for file in rules)}]\n"
+        f"scrape_configs: [{{job_name: nats, static_configs: [{{targets: [{targets}]}}]}}]\n"
+    )
+    options = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'tsdb'}"]
+    options += [f"--web.listen-address=127.0.0.1:{own}"]
+    with _running([str(program("prometheus")), *options], directory / "prometheus.log"):
+        yield f"http://127.0.0.1:{own}"
 
 
 def scrapes(url: str) -> int:

@@ -69,6 +69,12 @@ def test_metrics_are_served_grow_old_and_say_so(exporter: tuple[subprocess.Popen
     assert process.wait(20) == 130
 
 
+def test_sigterm_ends_it_as_planned(exporter: tuple[subprocess.Popen[str], str, Cluster]) -> None:
+    process, _, _ = exporter
+    process.terminate()
+    assert process.wait(20) == 0
+
+
 def test_nothing_is_made_up_before_the_first_report() -> None:
     text = Exposition().text()
     assert "report_age" not in text

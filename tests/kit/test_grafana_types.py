@@ -1,0 +1,54 @@
+"""Dashboards are what Grafana's own types say: the compiler of TypeScript refuses unknown fields and wrong values."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kit.dashboards import DASHBOARDS
+from tests.kit.files import DEPLOY
+from tests.servers import ROOT
+
+pytestmark = pytest.mark.nightly
+
+TYPES = ROOT / ".cache" / "grafana"
+OPTIONS = ("--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--moduleResolution", "nodenext")
+
+
+def compiled(directory: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """What the compiler says of a dashboard in JSON."""
+    compiler = TYPES / "node_modules" / ".bin" / "tsc"
+    if not compiler.exists():
+        pytest.skip("no types of Grafana: make grafana-schema (needs npm)")
+    (directory / "node_modules").symlink_to(TYPES / "node_modules")
+    source = directory / "dashboard.ts"
+    source.write_text(
+        f"import type {{ Dashboard }} from '@grafana/schema';\nexport const made: Dashboard = {text};\n", "utf-8"
+    )
+    return subprocess.run(
+        [str(compiler), *OPTIONS, str(source)], cwd=directory, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_dashboard_has_the_types_of_grafana(name: str, tmp_path: Path) -> None:
+    done = compiled(tmp_path, (DEPLOY / "grafana" / f"{name}.json").read_text("utf-8"))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ('"gridPos"', '"gridpos"'),
+        ('"refresh": 2', '"refresh": 7'),
+        ('"type": "query"', '"type": "qery"'),
+        ('"schemaVersion": 39', '"schemaVersion": "39"'),
+        ('"overrides": []', '"overrides": {}'),
+    ],
+)
+def test_the_compiler_refuses_a_mistake(good: str, bad: str, tmp_path: Path) -> None:
+    text = (DEPLOY / "grafana" / "incident.json").read_text("utf-8")
+    assert good in text
+    assert compiled(tmp_path, text.replace(good, bad)).returncode != 0
