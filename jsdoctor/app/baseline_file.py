@@ -17,4 +17,4 @@ def load_baseline(path: Path) -> Baseline:
         message = f"cannot read the baseline {path}: {error.strerror}"
         raise UsageProblem(message, f"write one: jsdoctor baseline write {path}") from error
     except BaselineError as error:
-        raise UsageProblem(str(error), f"write it anew: jsdoctor baseline write {path}") from error
+        raise UsageProblem(str(error), f"write it again: jsdoctor baseline write {path}") from error

@@ -156,7 +156,7 @@ def _gathered(request: EvidenceRequest, judging: Judging, messages: Messages) ->
         return _gather(request, judging, messages), None
     if request.bundle is not None:
         raise UsageProblem(
-            f"{request.bundle} and {request.pasted[0].name} both tell of a deployment", "judge them one by one"
+            f"{request.bundle} and {request.pasted[0].name} both describe a deployment", "judge them one by one"
         )
     _refuse_live_options(request)
     return gather_pasted(request.pasted)

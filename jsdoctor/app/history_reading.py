@@ -57,6 +57,6 @@ def _snapshot(earlier: Earlier) -> ClusterSnapshot | None:
 
 
 def _unlike(earlier: Earlier) -> Gap:
-    reason = f"{earlier.path.name} shows no stream that is seen now: another deployment, account, or everything anew"
+    reason = f"{earlier.path.name} shows no stream that is seen now: another deployment, account, or everything again"
     how = "keep bundles of one deployment in a directory, captured with the same login"
     return Gap("history", CLUSTER, reason, how)

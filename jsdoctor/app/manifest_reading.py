@@ -35,7 +35,7 @@ def _gap(file: ManifestFile) -> Gap:
         kind="manifest",
         subject=Subject(kind="file", name=file.path),
         reason=f"{where}{file.problem}",
-        how_to_get="mend the file; templates are read once they are rendered: helm template … | jsdoctor check"
+        how_to_get="fix the file; templates are read once they are rendered: helm template … | jsdoctor check"
         " --manifest -",
         requested=file.named,
     )
@@ -47,7 +47,7 @@ def _nothing(paths: Sequence[str]) -> Gap:
         subject=Subject(kind="file", name=paths[0]),
         reason="no manifest was found: neither resources of NACK, stream or consumer JSON, a Terraform plan,"
         " a configuration of nats-server nor values of its Helm chart",
-        how_to_get="name the files one by one, and each will be told why it is none",
+        how_to_get="name the files one by one, and the reason is reported for each",
     )
 
 

@@ -75,7 +75,7 @@ def run_capture(request: CaptureRequest) -> ExitCode:
             say(captured.problem.message, captured.problem.hint)
     if not captured.summary:
         if captured.problem is None:
-            say("nothing answered, so nothing was captured", "see what is said of the connection, and run again")
+            say("no server responded, so nothing was captured", "see the message about the connection, and run again")
         return ExitCode.INCONCLUSIVE
     if captured.too_short:
         _warn_of_short(captured.too_short)

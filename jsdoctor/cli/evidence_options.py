@@ -21,7 +21,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
     """From what was given for the groups of options about evidence. Raises `UsageProblem` where options contradict."""
     prometheus = prometheus_options(given)
     if prometheus is not None and given.get("history"):
-        raise UsageProblem("--history and --prometheus both tell of the past", "give one of them")
+        raise UsageProblem("--history and --prometheus both describe the past", "give one of them")
     return EvidenceRequest(
         connection=connection_options(given),
         prometheus=prometheus,

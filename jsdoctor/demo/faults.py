@@ -38,7 +38,7 @@ FAULTS = (
     PlantedFault("JSD603", "SHOP > PAYMENTS", "discard new, and full: every publish is refused"),
     PlantedFault("JSD601", "SHOP > AUDIT", "no limit of any kind"),
     PlantedFault("JSD604", "SHOP > EVENTS", "interest retention without a consumer: acknowledged and thrown away"),
-    PlantedFault("JSD610", "SHOP > METRICS", "no_ack: publishers that wait, wait in vain"),
+    PlantedFault("JSD610", "SHOP > METRICS", "no_ack: publishers that wait for an acknowledgement time out"),
     PlantedFault("JSD612", "SHOP > THUMBNAILS", "max_bytes is smaller than one message may be"),
 )
 

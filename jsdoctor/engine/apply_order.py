@@ -69,7 +69,7 @@ def _stream_waits_for_consumer(step: Planned, other: Planned) -> str:
     if other.action is ChangeAction.DELETE:
         return f"after the deletion of its consumer {other.subject.name}"
     if _becomes_interest(step):
-        return f"after consumer {other.subject.name}: interest retention drops what no consumer asks for"
+        return f"after consumer {other.subject.name}: interest retention drops what no consumer wants"
     return ""
 
 

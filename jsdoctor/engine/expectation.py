@@ -49,7 +49,7 @@ def _ahead(expected: int, expectation: RefusedPublish, stream: Stream) -> Findin
     last = stream.state.last_seq
     message = (
         f"the publisher expects {expected:,}, but the stream ends at {last:,}: it was deleted and created again, "
-        "restored or lost its end. It accepts nothing from this publisher until that reads the last sequence anew"
+        "restored or lost its end. It accepts nothing from this publisher until that reads the last sequence again"
     )
     return _finding(expectation, stream, message, None)
 
@@ -59,8 +59,8 @@ def _was_ahead(expected: int, actual: int, expectation: RefusedPublish, stream: 
     compared = "a subject of which nothing is stored any more" if actual == 0 else f"{actual:,}"
     message = (
         f"the publisher expected {expected:,}, and the server compared it with {compared}: messages of it were "
-        "purged or removed, or the stream was made anew and has grown since. The publisher must read the last sequence "
-        "anew" + ("; for a subject without messages that is 0" if actual == 0 else "")
+        "purged or removed, or the stream was recreated and has grown since. The publisher must read the last sequence "
+        "again" + ("; for a subject without messages that is 0" if actual == 0 else "")
     )
     return _finding(expectation, stream, message, None)
 
@@ -70,7 +70,7 @@ def _stale(expected: int, expectation: RefusedPublish, stream: Stream) -> Findin
     behind = f"the publisher expects {expected:,}, the stream is at {last:,}"
     if follower is None:
         between = f"{last - expected:,} messages were stored since by somebody else, or by itself"
-        return _finding(expectation, stream, f"{behind}: {between}. It must read the last sequence anew", None)
+        return _finding(expectation, stream, f"{behind}: {between}. It must read the last sequence again", None)
     named = f" with the id {follower.msg_id}" if follower.msg_id else " without an id"
     if expectation.msg_id and follower.msg_id == expectation.msg_id:
         message = (
@@ -81,7 +81,7 @@ def _stale(expected: int, expectation: RefusedPublish, stream: Stream) -> Findin
     message = f"{behind}: message {follower.stream_seq:,} on {follower.subject}{named} came first, from another writer"
     if not expectation.msg_id:
         message = f"{behind}: message {follower.stream_seq:,} on {follower.subject}{named} came first"
-    return _finding(expectation, stream, f"{message}. The publisher must read the last sequence anew", None)
+    return _finding(expectation, stream, f"{message}. The publisher must read the last sequence again", None)
 
 
 def _finding(expectation: RefusedPublish, stream: Stream, message: str, severity: Severity | None) -> Finding:

@@ -130,7 +130,7 @@ def _step(
     if declared.mistakes:
         reasons.append("its manifest has mistakes: see the findings")
     if action is ChangeAction.UPDATE and not declared.may_update:
-        reasons.append(f"{declared.tool} is told not to update it")
+        reasons.append(f"{declared.tool} has the option not to update it")
     return ChangeStep(
         subject=declared.subject,
         action=action,

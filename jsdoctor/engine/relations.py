@@ -111,7 +111,7 @@ def in_words(link: Relation, key: Key, effect: Finding, cause: Finding) -> str:
     """The evidence of a link, as half a sentence."""
     if link is Relation.SERVER:
         if len(key) < 2:
-            return f"no server answers for it, and {cause.subject.label} is away"
+            return f"no server responds for it, and {cause.subject.label} is away"
         if effect.subject.kind == cause.subject.kind == "server":
             return f"the same server {key[1]}" if effect.subject.name == key[1] else f"it names {key[1]}"
         return f"{key[1]} holds it" if cause.subject.kind == "server" else f"{key[1]} holds {cause.subject.label}"

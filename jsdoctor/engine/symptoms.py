@@ -87,7 +87,7 @@ def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -
         (symptom.matching.signatures, signatures, "no signature is named"),
         (symptom.matching.rules, codes, "no rule has the code"),
         (symptom.next, slugs, "no other symptom is named"),
-        (ways, set(EvidenceSource), "no way to evidence is named"),
+        (ways, set(EvidenceSource), "no evidence source is named"),
         (api_codes, {str(error.code) for error in book.api_errors}, "no error of the JetStream API has the code"),
     ):
         for name in names:

@@ -56,7 +56,7 @@ class Visibility:
         silent = [one for one in self._snapshot.silent if stream in (one.subject.name, one.subject.stream)]
         if not self._streams:
             why = f": {silent[0].reason}" if silent and silent[0].reason else ""
-            yield f"stream {stream} is there, but did not answer{why}" if silent else f"no stream {stream} was seen"
+            yield f"stream {stream} is there, but did not respond{why}" if silent else f"no stream {stream} was seen"
             return
         if not any(one.from_leader for one in self._streams):
             yield f"stream {stream} was not seen from a leader, so its state says nothing"

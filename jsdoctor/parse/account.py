@@ -180,7 +180,7 @@ class AccountReplies:
         for name in sorted({*missing, *offline}):
             subject = Subject(kind=kind, name=name, account=self.name, stream=stream)
             reason = offline.get(name, "")
-            self.silent.append(UnresponsiveAsset(subject, reason or "its leader did not answer", offline=bool(reason)))
+            self.silent.append(UnresponsiveAsset(subject, reason or "its leader did not respond", offline=bool(reason)))
 
     @property
     def streams(self) -> list[StreamCopy]:

@@ -91,7 +91,7 @@ def _when(manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Send
             raise BundleError(f"{manifest.metadata} cannot be read: {error}") from error
     found = metadata.capture_timestamp or senders.latest()
     if found is None or found.year not in YEARS:
-        raise BundleError("nothing in it tells when it was gathered")
+        raise BundleError("nothing in it shows when it was gathered")
     return found
 
 

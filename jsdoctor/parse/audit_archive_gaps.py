@@ -40,14 +40,14 @@ _SEE_LOG = "audit_gather_log.log in the archive says why; gather again, with a l
 ONE_LOOK = Gap(
     kind="samples",
     subject=CLUSTER,
-    reason="the archive shows each stream once, or twice within a second, and a rate needs two looks",
+    reason="the archive shows each stream once, or twice within a second, and a rate needs two samples",
     how_to_get="gather without --no-server-profiles and --no-details, or capture: jsdoctor capture -o FILE.zip",
     requested=False,
 )
 SERVERS_ONCE = Gap(
     kind="server_samples",
     subject=CLUSTER,
-    reason="the archive shows servers once, and a rate needs two looks",
+    reason="the archive shows servers once, and a rate needs two samples",
     how_to_get="jsdoctor capture -o FILE.zip",
     requested=False,
 )
@@ -115,7 +115,7 @@ def lacking(manifest: ArchiveManifest, without_jetstream: Collection[Node]) -> I
 def _kinds(gathered: frozenset[str]) -> Iterator[Gap]:
     servers = "gather without --no-server-endpoints"
     if not gathered & {VARIABLES, HEALTH}:
-        yield _absent("servers", "the archive holds nothing that servers say of themselves", servers)
+        yield _absent("servers", "the archive holds nothing that servers report about themselves", servers)
     if CONNECTIONS not in gathered:
         yield _absent("connections", "the archive holds no connections", servers)
     if not gathered & {GATEWAYS, LEAFS}:

@@ -268,7 +268,7 @@ def _exchange(member: Member, body: bytes) -> Exchange | None:
 
 def _gap(member: Member, reason: str, how_to_get: str) -> Gap:
     subject = Subject(kind="cluster", name=member.name)  # one gap for each: of one subject only one would be kept
-    return Gap("reply", subject, f"{member.name}, the answer to {member.target}, {reason}", how_to_get)
+    return Gap("reply", subject, f"{member.name}, the reply to {member.target}, {reason}", how_to_get)
 
 
 def _decode(raw: bytes, shape: type[Shape]) -> Shape:

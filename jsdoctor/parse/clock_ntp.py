@@ -60,7 +60,7 @@ def ntp_time(exchanges: Iterable[Exchange]) -> tuple[NtpTime | None, list[Gap]]:
         try:
             answer = decode(exchange.body, NtpAnswer)
         except ReplyError as error:
-            gaps[exchange.target] = ntp_gap(exchange.target, f"its answer could not be read: {error}")
+            gaps[exchange.target] = ntp_gap(exchange.target, f"its reply could not be read: {error}")
             continue
         offset = _offset(answer, exchange)
         if reason := _flaw(answer, exchange, offset):
@@ -102,16 +102,14 @@ def _unix_ns(ntp_s: float, near_ns: int) -> int:
 def _flaw(answer: NtpAnswer, exchange: Exchange, offset: Offset) -> str:
     """Why an answer is not believed; empty for one that is. What may be spoofed is not looked at any further."""
     if answer.mode != _SERVER_MODE or answer.orig_timestamp != answer.sent:
-        return (
-            "its answer does not repeat the number that the question carried: it is spoofed, or not for this question"
-        )
+        return "its reply does not repeat the number that the question carried: it is spoofed, or not for this question"
     if answer.stratum == 0:
         return f"it refuses to serve time (kiss-o'-death {_code(answer.ref_id)})"
     if answer.leap == _NOT_SYNCHRONISED or answer.stratum > _WORST_STRATUM:
         return f"it says itself that it is not synchronised (leap {answer.leap}, stratum {answer.stratum})"
     held_ns = round((answer.tx_timestamp - answer.recv_timestamp) * 1e9)
     if not answer.recv_timestamp or held_ns < 0 or held_ns > exchange.round_trip_ns + RESOLUTION_NS:
-        return "the times in its answer cannot be: they leave no time for the way"
+        return "the times in its reply cannot be: they leave no time for the way"
     if offset.bound_ns > MAX_DISTANCE_NS:
         return f"it vouches for its time to no better than {span(offset.bound_ns)}"
     return ""

@@ -26,7 +26,7 @@ _REFUSALS = {
     ),
     10076: (
         "JetStream is not enabled on this server (error 10076)",
-        "add a jetstream block to the server's configuration; if it has one, its log says why JetStream went off",
+        "add a jetstream block to the server's configuration; if it has one, its log shows why JetStream went off",
     ),
 }
 
@@ -92,7 +92,7 @@ def _silent(name: str) -> Gap:
     return Gap(
         kind="server",
         subject=Subject(kind="server", name=name),
-        reason=f"server {name} is a member of the meta group and did not answer",
+        reason=f"server {name} is a member of the meta group and did not respond",
         how_to_get="start the server or repair its routes; until then only logins of accounts name the streams that"
         " live only there: give one beside this one (--context twice)",
     )
@@ -102,14 +102,14 @@ def _unnamed(count: int) -> Gap:
     return Gap(
         kind="server",
         subject=CLUSTER,
-        reason=f"{count} of the meta group's members did not answer, and no server that did knows their names",
+        reason=f"{count} of the meta group's members did not respond, and no server that did knows their names",
         how_to_get="start the servers that are down; remove those that will not come back"
         " (nats server cluster peer-remove)",
     )
 
 
 def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
-    """Gaps for a stream, or for consumers of it, whose leader is known and was not heard."""
+    """Gaps for a stream, or for consumers of it, whose leader is known and did not respond."""
     if stream.has_leader and not stream.from_leader:
         return [_unheard(stream.subject, stream.cluster, asked_all)]
     return [
@@ -144,7 +144,7 @@ def _unheard(subject: Subject, cluster: Cluster | None, asked_all: bool) -> Gap:
     return Gap(
         kind=subject.kind,
         subject=subject,
-        reason=f"its leader {leader} was not heard",
+        reason=f"its leader {leader} did not respond",
         how_to_get=wait if asked_all else ask,
     )
 
@@ -156,7 +156,7 @@ def unresponsive_gaps(assets: Sequence[UnresponsiveAsset]) -> Iterator[Gap]:
         yield Gap(
             kind="stream",
             subject=CLUSTER,
-            reason=f"{more} more streams and consumers exist but did not answer",
+            reason=f"{more} more streams and consumers exist but did not respond",
             how_to_get="bring back the servers that hold them",
         )
 

@@ -36,7 +36,7 @@ def open_reply(exchange: Exchange, identities: Identities) -> tuple[ServerIdenti
         return identities.by_address.get(base, ServerIdentity(name=base)), exchange.body
     envelope = decode(exchange.body, SystemEnvelope)
     if envelope.error:
-        raise ReplyError(f"{envelope.server.name or 'a server'} answered: {envelope.error.description}")
+        raise ReplyError(f"{envelope.server.name or 'a server'} replied: {envelope.error.description}")
     return envelope.server, envelope.data
 
 

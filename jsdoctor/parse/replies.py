@@ -33,7 +33,7 @@ class ApiRefusedError(ReplyError):
     """The server answered with an error of the JetStream API."""
 
     def __init__(self, error: ErrorReply) -> None:
-        super().__init__(f"the server answered: {error.description} (error {error.err_code or error.code})")
+        super().__init__(f"the server replied: {error.description} (error {error.err_code or error.code})")
         self.err_code = error.err_code
 
 

@@ -118,7 +118,7 @@ def _check_causes(page: PageReader, symptom: Symptom) -> None:
     mentioned = [(table, code) for table, codes in named.items() for code in codes]
     for table, code in mentioned:
         if code not in symptom.causes:
-            page.problem(code, f"[{table}] speaks of {code}, which is not among the causes")
+            page.problem(code, f"[{table}] names {code}, which is not among the causes")
 
 
 def _claims(page: PageReader, body: str, body_line: int) -> Iterator[Claim]:

@@ -157,7 +157,7 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
             risk = result.remedy.risk if result.remedy else ""
             page.verbatim(f"{lead(risk, command)}: ", command, _CUT_OFF, indent=4)
     if cause.next_step:
-        page.line(("Why and how to mend: " if cause.results else "To decide: ") + cause.next_step, indent=4)
+        page.line(("Why and how to fix: " if cause.results else "To decide: ") + cause.next_step, indent=4)
 
 
 def _write_gaps(page: Page, gaps: tuple[Gap, ...]) -> None:
@@ -191,7 +191,7 @@ def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> 
     page.line(f"{counted(len(diagnosis.causes), 'cause')}: {', '.join(counts)}.")
     confirmed = [cause.rule.code for cause in diagnosis.with_verdict(Verdict.CONFIRMED)]
     if confirmed:
-        page.line(("Next: ", "bold"), f"mend {' and '.join(confirmed)}, then run this again.")
+        page.line(("Next: ", "bold"), f"fix {' and '.join(confirmed)}, then run this again.")
     if diagnosis.next_step is not None:
         decides = f" (decides {', '.join(diagnosis.next_step.decides)})" if diagnosis.next_step.decides else ""
         opening = "What decides most of the rest: " if confirmed else "Next: "
@@ -201,7 +201,7 @@ def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> 
     page.line(f"Causes and what runbooks claim: jsdoctor explain {diagnosis.question.symptom.slug}")
     if not consultation.offline and not diagnosis.with_verdict(Verdict.CONFIRMED):
         page.blank()
-        page.line("No cause is confirmed. Who asks the maintainers of NATS is asked for:")
+        page.line("No cause is confirmed. A report to the maintainers of NATS needs:")
         for one in FOR_THE_MAINTAINERS:
             page.line(f"- {one}", indent=2)
 

@@ -76,6 +76,6 @@ def _api_error(error: ApiErrorCode, book: SymptomBook, rules: Sequence[Rule]) ->
         yield f"Which cause is yours: `jsdoctor diagnose --code {error.code}`"
     if speaking:
         yield ""
-        yield "Rules that speak of it:"
+        yield "Rules about it:"
         yield ""
         yield from (f"- {rule.code} {rule.slug}: {rule.title}" for rule in speaking)

@@ -60,7 +60,7 @@ def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str
     gaps = {"true": float(asked[True]), "false": float(asked[False])}
     yield (
         "jsdoctor_gaps",
-        "Evidence not seen; requested: it was asked for and could not be had.",
+        "Evidence not seen; requested: it was requested and could not be collected.",
         _by("requested", gaps),
     )
 

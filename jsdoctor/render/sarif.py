@@ -26,7 +26,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 FINGERPRINT = "jsdoctor/v1"
 _LEVELS = {Severity.CRITICAL: "error", Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _NOTICES = {
-    "gap": "Evidence that was asked for and could not be had",
+    "gap": "Evidence that was requested and could not be collected",
     "not-offered": "Evidence that this kind of access never offers",
     "not-evaluated": "Rules that could not be judged",
     "check-failed": "A check that failed itself, a defect of the rule",

@@ -23,7 +23,7 @@ def _lines(one: TrafficSummary) -> Iterator[str]:
     yield f"{one.packets:,} packets in {duration(one.duration_ns)}; connections: {connections}"
     parts = [f"published {one.published:,}", f"delivered by consumers {one.delivered:,}"]
     for count, what in (
-        *((one.refused, "refused"), (one.no_responders, "without responders"), (one.unanswered, "not answered")),
+        *((one.refused, "refused"), (one.no_responders, "without responders"), (one.unanswered, "without a reply")),
         *((one.duplicates, "duplicates"), (one.errors, "protocol errors")),
     ):
         if count:

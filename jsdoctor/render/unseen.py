@@ -68,7 +68,7 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
     offered = [gap for gap in report.gaps if not gap.requested and (gap.reason, gap.how_to_get) not in told]
     if offered and options.verbose:
         page.blank()
-        page.line(("Not asked for, or not offered by this kind of access", "bold"))
+        page.line(("Not requested, or not offered by this kind of access", "bold"))
         _write_gap_groups(page, offered, options)
 
 

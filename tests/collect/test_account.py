@@ -192,7 +192,7 @@ def test_a_server_without_jetstream(start_server: StartServer) -> None:
     server = start_server("")
     samples = look(f"nats://127.0.0.1:{server.port}")
     (gap,) = gaps(samples)
-    assert gap.reason == "no JetStream answers at $JS.API"
+    assert gap.reason == "no JetStream responds at $JS.API"
     assert "--js-domain" in gap.how_to_get
 
 
@@ -262,7 +262,7 @@ def test_a_server_that_falls_silent_costs_one_timeout_per_round(cluster_factory:
     late = {gap.subject for gap in silent.gaps if gap.reason.startswith("no answer to $JS.API.CONSUMER.LIST.S")}
     assert after.exchanges == []
     listed = {gap.subject for gap in after.gaps if "$JS.API.STREAM.LIST" in gap.reason}
-    (rest,) = [gap for gap in silent.gaps if "were not asked for" in gap.reason]
+    (rest,) = [gap for gap in silent.gaps if "were not requested" in gap.reason]
     assert listed == {Subject(kind="account", name="APP")}
     # The rest was given up when nothing had been answered for a timeout: three rounds of at most sixteen went out.
     assert 16 <= len(late) < 100

@@ -460,8 +460,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         "a label twice",
     ),
     "metadata no JSON": (lambda: _with(lambda a: a.put(METADATA, b"?")), "cannot be read"),
-    "of the year one": (lambda: _with(_of_the_year_one), "nothing in it tells when"),
-    "no time at all": (lambda: _with(_timeless), "nothing in it tells when"),
+    "of the year one": (lambda: _with(_of_the_year_one), "nothing in it shows when"),
+    "no time at all": (lambda: _with(_timeless), "nothing in it shows when"),
 }
 
 

@@ -93,7 +93,7 @@ def test_phases_are_told(shared_cluster: ClusterFactory) -> None:
     phases: list[str] = []
     look(cluster.url("app"), cluster.monitor_urls, CollectionPlan(interval_s=3), progress=phases.append)
     assert phases[0] == "finding out what this login may see"
-    assert "sample 1 of 2: asking for streams" in phases
+    assert "sample 1 of 2: requesting streams" in phases
     assert "sample 2 of 2: asking the monitoring port" in phases
     assert any(phase.startswith("waiting ") for phase in phases)
     phases.clear()

@@ -131,7 +131,7 @@ def test_when_no_port_answers_one_look_is_enough(closed_port: int) -> None:
 def test_a_port_that_stays_silent(silent_port: int) -> None:
     samples = look(None, [f"http://127.0.0.1:{silent_port}"], type(PLAN)(timeout_s=0.5))
     (gap,) = gaps(samples)
-    assert "no answer within 0.5 s" in gap.reason
+    assert "no response within 0.5 s" in gap.reason
     assert "--timeout" in gap.how_to_get
 
 

@@ -63,8 +63,8 @@ def test_true_time_is_within_the_bound(ahead_s: float) -> None:
         ("backwards", "they leave no time for the way"),
         ("vague", "vouches for its time to no better than 3s"),
         ("late", "not for this question"),
-        ("silent", "no answer within 0.5 s"),
-        ("short", "no answer within 0.5 s"),
+        ("silent", "no response within 0.5 s"),
+        ("short", "no response within 0.5 s"),
     ],
 )
 def test_what_cannot_be_believed_is_a_gap_with_the_reason(mode: str, reason: str) -> None:
@@ -88,7 +88,7 @@ def test_nobody_listens_and_nobody_is_called_so() -> None:
     found, gaps, haul = ask(f"127.0.0.1:{port}", "nobody.invalid")
     assert found is None
     assert haul.exchanges == []
-    assert ["refused" in gaps[0].reason, "cannot be asked" in gaps[1].reason] == [True, True], gaps
+    assert ["refused" in gaps[0].reason, "cannot be queried" in gaps[1].reason] == [True, True], gaps
 
 
 def test_a_majority_outvotes_a_liar_and_names_it() -> None:

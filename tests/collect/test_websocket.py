@@ -29,7 +29,7 @@ def test_plain(start_server: StartServer, attempt: Attempt, refused: Refused) ->
     assert attempt(server=f"ws://bob:{SECRET}@{url}")["auth_required"] is True
     assert "wrong user or password" in refused(server=f"ws://bob:{SECRET}x@{url}").message
     assert "requires a login" in refused(server=f"ws://{url}").message
-    assert "an HTTP server answers there" in refused(server=url, timeout=2.0).message
+    assert "an HTTP server responds there" in refused(server=url, timeout=2.0).message
     assert "HTTP server" in refused(server=f"ws://127.0.0.1:{server.ports['monitoring']}").message
     assert "TLS was demanded" in refused(server=f"ws://{url}", tlsfirst=True).message
 

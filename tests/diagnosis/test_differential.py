@@ -28,7 +28,7 @@ def edited(*edits: dict[str, Any]) -> EvidenceSet:
 
 
 def nothing() -> EvidenceSet:
-    gap = Gap("access", CLUSTER, "nothing answered", "see that it runs", requested=False)
+    gap = Gap("access", CLUSTER, "no server responded", "see that it runs", requested=False)
     return EvidenceSet({Gaps: Gaps(())}, {kind: gap for kind in KINDS if kind is not Gaps})
 
 

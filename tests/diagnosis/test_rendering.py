@@ -51,7 +51,7 @@ def test_what_is_confirmed_comes_first_with_its_fix() -> None:
     assert "nats consumer edit ORDERS billing --max-pending=" in shown[confirmed:ruled_out]
     assert "jsdoctor explain JSD403" in shown[confirmed:ruled_out]
     assert "16 causes: 1 confirmed, 15 ruled out." in shown
-    assert "Next: mend JSD403, then run this again." in shown
+    assert "Next: fix JSD403, then run this again." in shown
     assert "maintainers" not in shown
 
 

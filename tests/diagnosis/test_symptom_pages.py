@@ -123,12 +123,12 @@ def test_a_page_is_read() -> None:
         ('causes = ["JSD403"]', "causes = []", "'causes' needs"),
         ('causes = ["JSD403"]', 'causes = ["JSD403", "JSD405"]', "does not say how JSD405"),
         ('causes = ["JSD403"]', 'causes = ["JSD403", "JSD403"]', "twice"),
-        ('JSD403 = "No place is left."', 'JSD404 = "x"', "speaks of JSD404"),
+        ('JSD403 = "No place is left."', 'JSD404 = "x"', "names JSD404"),
         ("pattern = 'too slow'", "pattern = '('", "not a pattern"),
         ("pattern = 'too slow'", "pattern = 'x*'", "empty text"),
         ('examples = ["nats: too slow"]', 'examples = ["fast"]', "not found in its example"),
         ('examples = ["nats: too slow"]', "examples = []", "needs a text"),
-        ("[because]", '[ruled_out_with]\nJSD405 = ["logs"]\n[because]', "[ruled_out_with] speaks of JSD405"),
+        ("[because]", '[ruled_out_with]\nJSD405 = ["logs"]\n[because]', "[ruled_out_with] names JSD405"),
         ("[because]", '[ruled_out_with]\nJSD403 = "logs"\n[because]', "must be lists"),
         ("codes = [10003]", 'codes = ["x"]', "'match'"),
         ("codes = [10003]", "codes = [10003]\nmore = 1", "'match'"),
@@ -150,7 +150,7 @@ def test_mistakes_in_a_page_are_said(old: str, new: str, said: str) -> None:
         ("codes = [10003]", 'signatures = ["nowhere"]', "no signature is named 'nowhere'"),
         ('next = ["consumer-stalled"]', 'next = ["nowhere"]', "no other symptom is named 'nowhere'"),
         ('slug = "it-is-slow"', 'slug = "it-is-quick"', "named after its slug"),
-        ("[because]", '[ruled_out_with]\nJSD403 = ["luck"]\n[because]', "no way to evidence is named 'luck'"),
+        ("[because]", '[ruled_out_with]\nJSD403 = ["luck"]\n[because]', "no evidence source is named 'luck'"),
     ],
 )
 def test_what_does_not_fit_the_rules_is_said(old: str, new: str, said: str) -> None:

@@ -2,8 +2,9 @@
 
 python -m tests.docs.prose         (or: make prose)
 
-Prose is README, CHANGELOG, CONTRIBUTING, docs/, the rule and symptom pages with texts in front matter, and help texts.
-Code blocks, code spans, link targets and examples of log lines are left out.
+Prose is README, CHANGELOG, CONTRIBUTING, docs/, the rule and symptom pages with texts in front matter, help texts, and
+the messages in jsdoctor/. Code blocks, code spans, link targets, examples of log lines, docstrings and comments are
+left out.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jsdoctor.cli.app import app
+from tests.docs.messages import messages
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ROOT / "docs" / "words.toml"
 EXEMPT = {"docs/style.md", "docs/peers.md", "docs/proof.md"}
 """The word list, and generated pages: of one, docs/peers.toml is checked; the other lists names of tests."""
+UNCHECKED = ("jsdoctor/remedy/", "jsdoctor/app/fix/", "jsdoctor/cli/fix/")
+"""Messages that do not keep to the list yet."""
 # Texts for people in front matter and in docs/peers.toml; all other values are names, patterns and lines of logs.
 TEXT_KEYS = {"title", "means", "help", "because", "note", "about", "differ", "not_built", "text"}
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -160,6 +164,11 @@ def passages() -> Iterator[Passage]:
     for file in files():
         yield from page(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
     yield from help_texts()
+    for file in sorted((ROOT / "jsdoctor").rglob("*.py")):
+        if file.relative_to(ROOT).as_posix().startswith(UNCHECKED):
+            continue
+        for line, text in messages(file):
+            yield Passage(file.relative_to(ROOT).as_posix(), line, text)
 
 
 def main() -> int:

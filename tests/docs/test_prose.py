@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.messages import messages
 from tests.docs.prose import ROOT, Passage, Word, complaints, files, help_texts, page, passages, sentences, words
 
 LISTED = words() + sentences()
@@ -76,6 +77,18 @@ def test_help_texts_of_every_command_are_prose() -> None:
     }
     assert all(text.text for text in texts)
     assert next(complaints(Passage("jsdoctor check --x", 0, "The gravest"), LISTED)).startswith("jsdoctor check --x: ")
+
+
+def test_messages_in_code_are_prose_and_docstrings_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    code = [
+        '"""A spell."""',
+        "def one(name):",
+        '    """Made anew."""',
+        '    return f"{name} tells {name}, and " "hears", "spell"',
+    ]
+    file.write_text("\n".join(code))
+    assert list(messages(file)) == [(4, "… tells …, and hears")]
 
 
 def test_every_page_is_read() -> None:

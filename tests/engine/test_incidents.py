@@ -115,7 +115,7 @@ def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -
     results = [found("JSD702", stream("SOLO"), "no server answers"), found("JSD703", server("n3"), "not heard")]
     [incident] = incidents(results, seen(silent=silent), NOW)
     assert incident.causes[0].rule.code == "JSD703"
-    assert incident.consequences[0].evidence == "no server answers for it, and n3 is away"
+    assert incident.consequences[0].evidence == "no server responds for it, and n3 is away"
     assert incident.impact is Impact.PUBLISHERS_REFUSED
     assert incident.severity is Severity.CRITICAL
 

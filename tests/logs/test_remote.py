@@ -51,5 +51,5 @@ def test_a_store_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(remote, "ANSWER_S", 1.0)
     started = time.monotonic()
     (file,) = discover([f"s3://bucket/logs?endpoint_override=127.0.0.1:{silent_store}&scheme=http"]).files
-    assert "no answer within 1s" in file.problem
+    assert "no response within 1s" in file.problem
     assert time.monotonic() - started < 20

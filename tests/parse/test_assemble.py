@@ -261,7 +261,7 @@ def test_members_that_no_server_names_are_counted() -> None:
 
     found = evidence(system("2.10.26", edit, without="n3"))
     told = [gap.reason for gap in found.gaps if gap.kind == "server"]
-    assert told == ["1 of the meta group's members did not answer, and no server that did knows their names"]
+    assert told == ["1 of the meta group's members did not respond, and no server that did knows their names"]
 
 
 def test_a_server_that_names_itself_leader_without_peers_does_not_beat_the_leader() -> None:
@@ -337,7 +337,7 @@ def test_very_many_streams_that_do_not_answer_are_counted() -> None:
     of_streams = [gap for gap in found.gaps if gap.kind == "stream"]
     assert len(of_streams) == MOST_UNRESPONSIVE + 1
     assert [gap.reason for gap in of_streams if gap.subject.kind == "cluster"] == [
-        "7 more streams and consumers exist but did not answer"
+        "7 more streams and consumers exist but did not respond"
     ]
     failed = [
         r.finding for r in run_all(found).results if r.rule.code == "JSD702" and r.finding.outcome is Outcome.FAIL

@@ -177,4 +177,4 @@ def test_a_backoff_is_read(tmp_path: Path) -> None:
     )
     [verdict] = judged(page, select=("JSD405",)).verdicts
     assert verdict.outcome is Outcome.NOT_EVALUATED
-    assert "nobody asks for 999,990 messages" in verdict.reason
+    assert "no client requests 999,990 messages" in verdict.reason

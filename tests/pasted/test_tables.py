@@ -143,7 +143,7 @@ def test_the_meta_group_of_a_report_is_judged(version: str) -> None:
     assert faults(report) == set()
     assert passed(report) == {"JSD701"}, "a majority is heard"
     (n3,) = [one.finding for one in report.results if one.rule.code == "JSD703"]
-    assert (n3.subject.name, n3.outcome, n3.message) == ("n3", Outcome.NOT_EVALUATED, "not heard in the only look")
+    assert (n3.subject.name, n3.outcome, n3.message) == ("n3", Outcome.NOT_EVALUATED, "no contact in the only sample")
 
 
 def test_the_warning_below_a_report_is_read() -> None:

@@ -143,7 +143,7 @@ def test_profiles_put_time_between_two_looks(verdicts: dict[str, Verdicts]) -> N
     for code in ("JSD205", "JSD206", "JSD704"):
         assert apart[code]["outcome"] == "pass"
         assert close[code]["outcome"] == "not_evaluated"
-        assert "two looks" in close[code]["reason"]
+        assert "two samples" in close[code]["reason"]
 
 
 def _table(judged: Verdicts) -> str:

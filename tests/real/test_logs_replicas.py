@@ -317,7 +317,7 @@ def test_leader_of_an_older_backup(cluster_factory: ClusterFactory, tmp_path: Pa
         parted.cluster.start(name, wait=False)
     wait_until(lambda: times(parted.cluster, LEADS) > before, "one of two to lead", timeout=60)
     parted.cluster.start(parted.follower, wait=False)
-    assert set(parted.told("requested sequence ", "a follower asked for messages beyond")) == {"APP/P207"}
+    assert set(parted.told("requested sequence ", "a follower requested messages beyond")) == {"APP/P207"}
 
 
 @pytest.mark.parametrize("version", ON_2_10)

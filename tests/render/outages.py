@@ -27,18 +27,18 @@ def outage(findings: int) -> Report:
 
 def _found() -> Iterator[Result]:
     n3 = reports.server("n3")
-    yield _fails("JSD703", n3, "n3 has not been heard for 31s: the meta group, 40 streams and 12 consumers run")
+    yield _fails("JSD703", n3, "n3 has not been seen for 31s: the meta group, 40 streams and 12 consumers run")
     yield _fails("JSD702", reports.stream("SOLO"), "it has no leader and cannot be published to or read", "n3")
     yield _fails("JSD706", Subject(kind="cluster", name="east"), "the meta group has 4 members, one of them is away")
-    yield _fails("JSD901", n3, "it did not answer within 5s")
-    yield _fails("JSD405", reports.consumer("shipping"), "nobody asks for messages: 2,614 messages waiting")
+    yield _fails("JSD901", n3, "it did not respond within 5s")
+    yield _fails("JSD405", reports.consumer("shipping"), "no client requests messages: 2,614 messages waiting")
     yield _fails("JSD601", reports.stream("LOGS"), "no limit", max_bytes=1 << 30)
     yield _fails("JSD204", reports.stream("ORDERS"), "it ended at 9,400 and ends at 9,100 now: 300 messages are gone")
     for number in range(60):
         subject = reports.stream(f"SOLO-{number}")
         yield _fails("JSD702", subject, "it has no leader and cannot be published to or read", "n3")
     for number in range(40):
-        waiting = f"nobody asks for messages: {number + 5:,} messages waiting"
+        waiting = f"no client requests messages: {number + 5:,} messages waiting"
         yield _fails("JSD405", reports.consumer(f"worker-{number}", "JOBS"), waiting)
     for number in range(40):
         yield _fails("JSD602", reports.stream(f"EVENTS-{number}"), "98 % of max_msgs are used", max_msgs=2000)

@@ -161,7 +161,7 @@ def unseen(name: str, reason: str, how_to_get: str, requested: bool = True) -> G
 
 def silent_gap(name: str) -> tuple[Gap, Result]:
     """A gap, and what JSD901 says of it."""
-    gap = unseen(name, "its leader did not answer within 5s", "nats stream info " + name)
+    gap = unseen(name, "its leader did not respond within 5s", "nats stream info " + name)
     return gap, Result(GAP, Finding(subject=gap.subject, message=f"not seen: {gap.reason}"))
 
 

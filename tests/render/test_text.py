@@ -91,7 +91,7 @@ def test_commands_stay_in_one_piece(width: int) -> None:
 
 def test_a_long_advice_that_is_a_command_stays_in_one_piece() -> None:
     command = "nats stream info PAYMENTS --context operations --server nats://n1.example:4222"
-    gap = reports.unseen("PAYMENTS", "its leader did not answer within 5s", command)
+    gap = reports.unseen("PAYMENTS", "its leader did not respond within 5s", command)
     assert f"→ {command}\n" in text(reports.report(gaps=[gap]), width=60)
 
 
@@ -132,7 +132,7 @@ def test_ten_thousand_findings_of_one_rule_are_a_few_lines() -> None:
 
 
 def test_thousands_of_gaps_and_reasons_are_a_few_lines() -> None:
-    alike = [reports.unseen(f"S{n}", "its leader did not answer", "") for n in range(5000)]
+    alike = [reports.unseen(f"S{n}", "its leader did not respond", "") for n in range(5000)]
     unlike = [reports.unseen(f"T{n}", f"reason {n}", "") for n in range(5000)]
     undecided = [reports.undecided(reports.LAG, reports.consumer(f"c{n}"), f"reason {n}") for n in range(5000)]
     written = text(reports.report(results=undecided, gaps=[*alike, *unlike]), verbose=1)

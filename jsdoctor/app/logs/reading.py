@@ -98,7 +98,7 @@ def _gap(file: LogFile) -> Gap:
         kind="log",
         subject=Subject(kind="file", name=file.path),
         reason=f"{what}{file.problem}",
-        how_to_get="mend the file or fetch it again, then run again",
+        how_to_get="fix the file or fetch it again, then run again",
         requested=file.named,
     )
 

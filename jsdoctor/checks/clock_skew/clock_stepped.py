@@ -23,7 +23,7 @@ def clock_stepped_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
         return
     for file in logs.files:
         if file.interleaved:
-            why = "lines of several servers are mixed in this file, so the order of their times tells nothing"
+            why = "lines of several servers are mixed in this file, so the order of their times shows nothing"
             yield unknown(Subject(kind="file", name=file.path), why, "name the log of each server by itself")
     for server in logs.servers:
         steps = [step for step in logs.clock_steps if step.server == server.name and not _summer_time(step)]

@@ -108,4 +108,4 @@ def _unread(clusters: dict[str, list[ServerClock]], snapshots: SnapshotSeries | 
         yield unknown(Subject(kind="server", name=name), "its clock could not be read with this login", _SEE_ALL)
     for cluster, members in sorted(clusters.items()):
         if cluster and len(members) == 1 and not known - seen - {""}:
-            yield unknown(members[0].subject, f"no other server of cluster {cluster} told its time", _SEE_ALL)
+            yield unknown(members[0].subject, f"no other server of cluster {cluster} reported its time", _SEE_ALL)

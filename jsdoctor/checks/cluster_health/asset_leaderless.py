@@ -45,7 +45,7 @@ def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
     if (more := len(snapshots.last.silent) - MOST_UNRESPONSIVE) > 0:
         yield Finding(
             subject=CLUSTER,
-            message=f"{more} more streams and consumers exist and no server answers for them",
+            message=f"{more} more streams and consumers exist and no server responds for them",
             measured=more,
             unit="count",
             evidence=(Observation("$JS.API", "missing", more),),
@@ -56,7 +56,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
     subject = asset.subject
     if asset.has_leader and not asset.from_leader:
         leader = asset.cluster.leader if asset.cluster else ""
-        return unknown(subject, f"its leader {leader} was not heard", "see the gaps of this run")
+        return unknown(subject, f"its leader {leader} did not respond", "see the gaps of this run")
     if asset.has_leader:
         return lost_majority(asset, history, silence_ns) or _late(asset, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
@@ -79,7 +79,9 @@ def _late(asset: Asset, silence_ns: int) -> Finding | None:
     if not late or heard - late + 1 >= quorum(len(peers) + 1):
         return None
     return unknown(
-        asset.subject, f"its leader has not heard {late} of {len(peers)} other members for some seconds", _AGAIN
+        asset.subject,
+        f"its leader has not received responses of {late} of {len(peers)} other members for some seconds",
+        _AGAIN,
     )
 
 
@@ -105,7 +107,7 @@ def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
     return Finding(
         subject=asset.subject,
         severity=severity,
-        message=f"it exists and no server answers for it: {asset.reason}",
+        message=f"it exists and no server responds for it: {asset.reason}",
         evidence=(Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),),
         remedy=_UNANSWERED,
     )
@@ -154,11 +156,11 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
         if trouble.unresolved and _led_elsewhere(logs, trouble):
             severity, then = Severity.WARNING, "another server led it meanwhile: this one was cut off from the majority"
         elif trouble.unresolved and len(logs.servers) == 1 and _meta_again(logs, trouble):
-            severity, then = Severity.WARNING, "a new leader may have said so in a log that was not read"
+            severity, then = Severity.WARNING, "its new leader may be in a log that was not read"
         yield detailed_finding(trouble, "no quorum", then, severity)
     for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
         then = "their streams or servers had no leader or were too busy; lists and reports missed them"
-        yield detailed_finding(burst, "some leaders did not answer when assets were listed", then, Severity.INFO)
+        yield detailed_finding(burst, "some leaders did not respond when assets were listed", then, Severity.INFO)
     if not found:
         yield passed(CLUSTER)
 

@@ -64,7 +64,7 @@ def _finding(site: Domain, subject: Subject, clashing: Sequence[Domain], members
         subject=subject,
         severity=None if with_hub else Severity.WARNING,
         message=(
-            f"{', '.join(site.servers)} {named} and shares the system account with {others}: both answer every"
+            f"{', '.join(site.servers)} {named} and shares the system account with {others}: both respond to every"
             " request to the JetStream API, so streams are created, listed, changed and deleted at the wrong one"
             if with_hub
             else f"{', '.join(site.servers)} {named}, as {others}: requests to that domain, and mirrors and sources"

@@ -40,7 +40,7 @@ def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding
                 subject=server.subject,
                 message=f"{missing.total():,} of {wanted.total():,} leaf node remotes of its configuration are not"
                 f" connected (account {accounts}): its clients work on their own, and nothing goes to the hub or comes"
-                " from it; mirrors and sources across the link stand still",
+                " from it; mirrors and sources across the link stall",
                 measured=missing.total(),
                 threshold=0,
                 unit="count",

@@ -168,7 +168,7 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         if group.busiest_changes > allowed and group.first and not group.first.timed:
             yield unknown(
                 group.subject,
-                f"{counted(group.changes, 'election')} in lines without times, so nothing tells how fast they followed",
+                f"{counted(group.changes, 'election')} in lines without times, so their rate is not known",
                 "give the log with its times (logtime: true), or the output of `kubectl logs --timestamps`",
             )
         elif group.busiest_changes > allowed:
@@ -198,7 +198,7 @@ def _flapping_logged(group: Leadership, allowed: int) -> Finding:
     if group.kind != "meta":
         # A consumer or stream that is made anew under its old name elects a leader each time, and no line tells.
         what, sure = ("no leader, nothing is stored or delivered", group.kind == "stream" and len(group.leaders) > 1)
-    doubt = "" if sure else "; or it was deleted and created again so often, which no line tells"
+    doubt = "" if sure else "; or it was deleted and created again so often, which no line shows"
     return Finding(
         subject=group.subject,
         severity=None if sure else Severity.INFO,

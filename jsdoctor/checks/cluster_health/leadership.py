@@ -94,7 +94,7 @@ class LeaderAbsence:
         if self._too_few():
             reached = len(self.answering) or "too few"
             return f"of its members {reached} can be reached, {self.needed} are needed to elect one"
-        return f"its members have not heard from a leader for {silence(max(self._quiet_ns(), silence_ns))}"
+        return f"its members have had no contact with a leader for {silence(max(self._quiet_ns(), silence_ns))}"
 
 
 def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Finding | None:
@@ -108,7 +108,7 @@ def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Fi
         return None
     return Finding(
         subject=asset.subject,
-        message=f"its leader hears only {heard - 1} of {len(peers)} other members: nothing can be stored any more",
+        message=f"its leader reaches only {heard - 1} of {len(peers)} other members: nothing can be stored any more",
         measured=heard,
         threshold=quorum(len(peers) + 1),
         unit="count",

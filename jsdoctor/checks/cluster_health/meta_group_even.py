@@ -25,7 +25,7 @@ def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
         spare = group.size - len(silent) - quorum(group.size)
         reason = _size_problem(group.size) or (_spare_problem(group) if silent and spare <= 0 else "")
         if silent and reason:
-            reason += f"; not heard from: {', '.join(sorted(label(peer) for peer in silent))}"
+            reason += f"; no contact with: {', '.join(sorted(label(peer) for peer in silent))}"
         if not reason or not group.size:
             yield passed(group.subject)
             continue

@@ -44,7 +44,7 @@ def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -
             )
         elif leader_of(group.last) is None and servers.complete:
             name = next(iter(named[-1]))
-            yield unknown(group.subject, f"{name} is named as meta leader and did not answer", _AGAIN)
+            yield unknown(group.subject, f"{name} is named as meta leader and did not respond", _AGAIN)
         else:
             yield _with_leader(group, silence_ns)
 
@@ -57,7 +57,7 @@ def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str,
 
 def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> Finding:
     if all(_uptime_ns(server) < start_ns for server in group.last):
-        return unknown(group.subject, "no meta leader yet: every server that answered has just started", _AGAIN)
+        return unknown(group.subject, "no meta leader yet: every server that responded has just started", _AGAIN)
     return Finding(
         subject=group.subject,
         message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
@@ -92,11 +92,13 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
         late = sum(is_late(peer, silence_ns) for peer in group.peers)
         if heard - late >= quorum(group.size):
             return passed(group.subject)
-        return unknown(group.subject, f"the meta leader has not heard {late} of its members for some seconds", _AGAIN)
+        return unknown(
+            group.subject, f"the meta leader has had no contact with {late} of its members for some seconds", _AGAIN
+        )
     return Finding(
         subject=group.subject,
-        message=f"the meta leader hears only {heard - 1} of {group.size - 1} other members: without a majority nothing"
-        " can be created or changed, and it is about to step down",
+        message=f"the meta leader reaches only {heard - 1} of {group.size - 1} other members: without a majority"
+        " nothing can be created or changed, and it is about to step down",
         measured=heard,
         threshold=quorum(group.size),
         unit="count",
@@ -112,7 +114,7 @@ def _uptime_ns(server: Server) -> int:
 
 
 _THEN = "meanwhile no stream or consumer could be created, changed, deleted, listed or moved"
-_RESCUED = "told to do with a lower quorum (unsafe): what the absent servers knew may be lost; bring them back"
+_RESCUED = "set to a lower quorum (unsafe): what the absent servers stored may be lost; bring them back"
 
 
 @check("cluster_health.meta_leader_lost_logged")
@@ -128,7 +130,7 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
             continue
         cut_off = trouble.unresolved and _others_go_on(logs, trouble)
         severity = Severity.ERROR if cut_off else trouble.severity()
-        where = f"{trouble.servers} lost sight of the meta leader" if cut_off else "no meta leader"
+        where = f"{trouble.servers} lost contact with the meta leader" if cut_off else "no meta leader"
         yield detailed_finding(trouble, where, _THEN, severity)
     yield from findings_by_subject(
         log_incidents(logs, "meta-rescue-applied", subjects=cluster_of),

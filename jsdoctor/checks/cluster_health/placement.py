@@ -21,7 +21,7 @@ _FAILED = {
     "peer-not-replaced": "no server could take the place of a removed peer: it runs with fewer replicas",
     "peer-removal-refused": "a peer was not removed because no server could take its place",
 }
-_THEN = "add storage or servers, raise max_ha_assets, or ask for less (max_bytes, replicas, tags)"
+_THEN = "add storage or servers, raise max_ha_assets, or request less (max_bytes, replicas, tags)"
 
 
 @check("cluster_health.placement_logged")

@@ -114,7 +114,9 @@ def _others(found: PeerReachability, silence_ns: int) -> Iterator[Finding]:
         else:
             yield passed(Subject(kind="server", name=name))
     for name in sorted(found.undecided):
-        yield unknown(Subject(kind="server", name=name), "not heard in the only look", "run with --samples 2 or more")
+        yield unknown(
+            Subject(kind="server", name=name), "no contact in the only sample", "run with --samples 2 or more"
+        )
 
 
 def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
@@ -123,7 +125,7 @@ def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
         subject=Subject(kind="server", name=name),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=f"{name} has not been heard for {silence(late_ns)}, and members answer every second:"
+        message=f"{name} has not been seen for {silence(late_ns)}, and members respond every second:"
         f" a fault from {silence(silence_ns)} on",
         measured=late_ns,
         threshold=silence_ns,
@@ -140,11 +142,13 @@ def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server
     since = f"for {silence(longest)}" if longest else "since their leaders took over"
     off = answered is not None and answered.jetstream is not None and answered.jetstream.disabled
     if off:
-        state = f"{who} answers, but its JetStream is off"
+        state = f"{who} responds, but its JetStream is off"
     elif _takes_part(answered):
-        state = f"{who} answers us, and no leader has heard it {since}, as if the network between them were cut"
+        state = (
+            f"{who} responds to jsdoctor, and no leader has seen it {since}, as if the network between them were cut"
+        )
     else:
-        state = f"{who} has not been heard {since}"
+        state = f"{who} has not been seen {since}"
     return Finding(
         subject=Subject(kind="server", name=name),
         severity=None if flagged or longest >= long_ns else Severity.WARNING,
@@ -171,7 +175,7 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
     since = f"for {silence(longest)}" if longest else "since its leader took over"
     return Finding(
         subject=subject,
-        message=f"its replica on {names} has not been heard {since}, though that server is up: the replica stopped",
+        message=f"its replica on {names} has not been seen {since}, though that server is up: the replica stopped",
         measured=longest or None,
         unit="duration" if longest else None,
         evidence=_evidence(missing),

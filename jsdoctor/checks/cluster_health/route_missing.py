@@ -31,9 +31,9 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
             between = "; ".join(f"{one} and {other}" for one, other in pairs)
             yield Finding(
                 subject=group.subject,
-                message=f"running servers have no route to each other: {between}. They do not hear each other, also not"
-                " through a third server: clients of one get nothing that is published at the other, and groups with"
-                " members on both lose or change their leaders",
+                message=f"running servers have no route to each other: {between}. They do not reach each other, not"
+                " even through a third server: clients of one get nothing that is published at the other, and groups"
+                " with members on both lose or change their leaders",
                 measured=len(pairs),
                 threshold=0,
                 unit="count",

@@ -96,7 +96,7 @@ SETTINGS = (
         "jetstream.config.domain",
         _of_jetstream(lambda config: config.domain),
         Severity.WARNING,
-        "requests that name the domain are answered by some servers and not by others",
+        "requests that name the domain get a response from some servers and not from others",
     ),
     ComparedSetting(
         "sync_always",

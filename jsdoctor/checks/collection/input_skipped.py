@@ -69,7 +69,7 @@ def _doubtful(file: LogFile) -> Finding:
     words = []
     if file.interleaved:
         words.append(
-            "lines of several servers mix in it and cannot be told apart: its clock and its processes were not judged"
+            "lines of several servers mix in it and cannot be separated: its clock and its processes were not judged"
         )
     if file.long_lines:
         words.append(f"{counted(file.long_lines, 'line')} longer than 16 KiB, of which only the beginning was searched")

@@ -20,7 +20,7 @@ def suppression_stale(suppressions: Suppressions) -> Iterator[Finding]:
         elif use.matched:
             yield passed(subject)
         elif use.judged:
-            yield _finding(use, Severity.INFO, "it waives nothing that was found: take it out, or mend its pattern")
+            yield _finding(use, Severity.INFO, "it waives nothing that was found: remove it, or fix its pattern")
         else:
             yield unknown(
                 subject,

@@ -57,7 +57,7 @@ def _misplaced_start(stream: Stream, consumer: Consumer) -> str | None:
     if asked > real:
         return (
             f"asks to start at message {asked:,} but the server starts it at {real:,}: "
-            "it gets messages that it did not ask for"
+            "it gets messages that it did not request"
         )
     # Sequence 1 is how people say "from the beginning". A start above the stream's first comes from a reset.
     if 1 < asked < real <= state.first_seq:
@@ -121,7 +121,7 @@ def _forgetting_finding(consumer: Consumer) -> Finding:
         severity=Severity.INFO,
         message=(
             f"without a client for {span(config.inactive_threshold_ns)} this durable is deleted, and deliver policy "
-            f"{config.deliver_policy!r} then starts it anew at the end: messages published meanwhile are skipped"
+            f"{config.deliver_policy!r} then starts it again at the end: messages published meanwhile are skipped"
         ),
         evidence=(
             consumer.observed("config.deliver_policy", config.deliver_policy),
@@ -142,14 +142,14 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
         if unsure := indeterminate(consumer, "deliver_policy", "opt_start_seq", "opt_start_time"):
             yield unsure
         elif consumer.fate is Fate.REPLACED:
-            says = "the plan replaces this consumer: it is deleted with its place and starts anew"
+            says = "the plan replaces this consumer: it is deleted with its position and starts again"
             yield _finding(consumer, f"{says}, by deliver policy {consumer.config.deliver_policy!r}", None)
         elif stream is not None and there is None and (start := _start(consumer, stream)):
             yield _finding(consumer, *start)
         elif _forgets_its_place_declared(consumer):
             threshold = span(consumer.config.inactive_threshold_ns)
             says = f"without a client for {threshold} this durable is deleted, and deliver policy"
-            more = f"{consumer.config.deliver_policy!r} then starts it anew at the end: what came meanwhile is skipped"
+            more = f"{consumer.config.deliver_policy!r} then starts it again at the end: what came meanwhile is skipped"
             yield _finding(consumer, f"{says} {more}", Severity.INFO)
         else:
             yield passed(consumer.subject)

@@ -38,7 +38,7 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
         elif elsewhere:
             yield unknown(
                 consumer.subject,
-                f"its stream {elsewhere}, so what subjects it stores cannot be told from its configuration",
+                f"its stream {elsewhere}, so its configuration does not show what subjects it stores",
                 f"compare with: nats stream subjects {stream.name}",
             )
         else:
@@ -105,7 +105,7 @@ def _judged(consumer: DeclaredConsumer, filters: tuple[str, ...], stream: Stream
     if not idle:
         return passed(consumer.subject)
     if stream.subject_transform or stream.mirror or stream.sources:
-        says = "its stream takes messages from elsewhere or rewrites subjects: what it stores cannot be told"
+        says = "its stream takes messages from elsewhere or rewrites subjects: what it stores is not known"
         return unknown(consumer.subject, says, f"once it is deployed: nats stream subjects {stream.name}")
     return Finding(
         subject=consumer.subject,

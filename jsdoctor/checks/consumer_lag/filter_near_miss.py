@@ -69,7 +69,7 @@ def _unseen(stream: Stream, consumer: Consumer, subjects: NearSubjects | None) -
         else "nothing ever matched its filter"
     )
     if number := many.get(stream.key):
-        return f"{what}, and the stream has {number:,} subjects, too many to ask for", compare
+        return f"{what}, and the stream has {number:,} subjects, too many to request", compare
     return (
         f"{what}, and the subjects of the stream were not seen",
         f"add a login of account {stream.account}, or {compare}",

@@ -31,7 +31,7 @@ def _lag_cause(history: ConsumerHistory) -> str:
     if config.is_push and not last.push_bound:
         return "no subscriber is bound to it (JSD405)"
     if not config.is_push and not moved(history) and not any(reading.num_waiting for reading in history.readings):
-        return "nobody asked it for messages (JSD405)"
+        return "no client requested messages (JSD405)"
     if config.replay_policy == "original" or config.rate_limit_bps > 0:
         return "its configuration delivers slowly (replay policy or rate limit)"
     if share >= _REPEATS:

@@ -43,7 +43,7 @@ def _short_lived(stream: Stream, consumer: Consumer, shortest: int) -> Finding:
     return Finding(
         subject=consumer.subject,
         message=(
-            f"this durable and its position are deleted{then} once no client has asked for messages for "
+            f"this durable and its position are deleted{then} once no client has requested messages for "
             f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now")
         ),
         measured=config.inactive_threshold_ns,

@@ -32,7 +32,7 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
         elif times:
             yield unknown(
                 stream.subject,
-                f"an ordered consumer was made anew {times:,} times between the looks: too few to tell a fault",
+                f"an ordered consumer was recreated {times:,} times between the samples: too few to tell a fault",
                 "run with --samples 6",
             )
         else:

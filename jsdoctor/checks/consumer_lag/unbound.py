@@ -69,7 +69,7 @@ def unbound(
             else:
                 yield _between_fetches(consumer, quiet, long_ns)
         else:
-            reason = f"nobody asks for {counted(consumer.num_pending, 'message')}, but for how long is not known"
+            reason = f"no client requests {counted(consumer.num_pending, 'message')}, but for how long is not known"
             yield unknown(consumer.subject, reason, f"run with --interval {long_ns // 1_000_000_000 + 1}s")
 
 
@@ -142,7 +142,7 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
         severity=Severity.INFO,
         confidence=Confidence.LOW,
         message=(
-            f"nobody asks for messages and {since}: {counted(consumer.num_pending, 'message')} waiting{held}; "
+            f"no client requests messages and {since}: {counted(consumer.num_pending, 'message')} waiting{held}; "
             f"that is normal for a client that starts or works until {moment}"
         ),
         measured=quiet,
@@ -165,7 +165,7 @@ def _since_when_is_not_shown(consumer: Consumer, quiet: int) -> Finding:
         severity=Severity.INFO,
         confidence=Confidence.LOW,
         message=(
-            f"nobody asks for messages and the last sign of a client is {span(quiet)} old:"
+            f"no client requests messages and the last sign of a client is {span(quiet)} old:"
             f" {counted(consumer.num_pending, 'message')} waiting; since when they wait is not shown"
         ),
         measured=quiet,
@@ -183,7 +183,7 @@ def _between_fetches(consumer: Consumer, quiet: int, long_ns: int) -> Finding:
     moment = until(consumer, long_ns, quiet)
     return unknown(
         consumer.subject,
-        f"nobody asks for {counted(consumer.num_pending, 'message')}, and the last sign of a client is {span(quiet)}"
+        f"no client requests {counted(consumer.num_pending, 'message')}, and the last sign of a client is {span(quiet)}"
         f" old: a client between two fetches looks the same until {moment}",
         f"look again after {moment}: a client that works has fetched by then",
     )
@@ -198,7 +198,7 @@ def _severity(seen: _Quiet, push: bool, piles_up: bool) -> Severity | None:
 def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
     push = consumer.config.is_push
     never = consumer.delivered.consumer_seq == 0
-    who = "no subscriber is bound" if push else "nobody asks for messages"
+    who = "no subscriber is bound" if push else "no client requests messages"
     since = "nothing was ever delivered" if never else f"nothing was delivered for {span(seen.quiet_ns)}"
     piles_up = stream.config.retention in ("workqueue", "interest")
     clients: Observation = (

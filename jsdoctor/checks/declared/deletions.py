@@ -70,7 +70,7 @@ def of_filters(config: ConsumerConfig, current: Consumer, stream: Stream) -> Del
     if kept or all(any(subject_contains(wide, subject) for wide in wanted) for subject in left_out):
         return None
     disjoint = not others and not any(overlaps_any(subject, new) for subject in old)
-    says = f"its filters leave out {left_out[0]!r}, and an interest stream keeps no message that nobody asks for"
+    says = f"its filters leave out {left_out[0]!r}, and an interest stream keeps no message that no consumer wants"
     number = f"{held:,}" if disjoint else f"up to {held:,}"
     return Deletion("filter_subject", f"{says}: {number} are deleted", held, exact=disjoint)
 

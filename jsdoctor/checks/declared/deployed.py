@@ -54,7 +54,7 @@ class Deployed:
             )
         if name in self._silent or (found and not found[0].from_leader):
             return unknown(
-                asset.subject, f"stream {name} is there, and its leader did not tell of it", "run again, see the gaps"
+                asset.subject, f"stream {name} is there, and its leader did not report it", "run again, see the gaps"
             )
         return None
 

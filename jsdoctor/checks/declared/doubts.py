@@ -18,7 +18,7 @@ def indeterminate(asset: DeclaredStream | DeclaredConsumer, *fields: str) -> Fin
     """Why these fields of it cannot be judged; None when they can."""
     if refused_by_tool(asset):
         code = "JSD614" if isinstance(asset, DeclaredStream) else "JSD418"
-        return unknown(asset.subject, f"its manifest has mistakes, see {code}", "mend them, and run again")
+        return unknown(asset.subject, f"its manifest has mistakes, see {code}", "fix them, and run again")
     if open_ := sorted(asset.unknown & set(fields)):
         return unknown(
             asset.subject, f"{open_[0]} is not known before the plan is applied", "apply it, then check the deployment"

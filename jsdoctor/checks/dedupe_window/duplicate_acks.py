@@ -42,7 +42,7 @@ def _finding(burst: Burst, params: Params) -> Finding:
         subject=burst.subject,
         severity=None if often or unproven else Severity.INFO,
         message=f"messages were published again that were there already, {burst.story}"
-        + ("; some were answered with sequence 0, which is no proof that anything is stored" if unproven else "")
+        + ("; some got sequence 0 as reply, which is no proof that anything is stored" if unproven else "")
         + "; find why the first acknowledgement was late or lost, or whether an id is reused",
         measured=burst.most,
         threshold=params.integer("burst"),

@@ -120,7 +120,7 @@ class LogIncident:
         left_us = newest.log_end.us - newest.last.us if newest.log_end else 0
         if left_us > PAUSE_US and newest.last.timed:
             return "it is not logged any more"
-        return f"the log ends {span(left_us * 1000)} later" if newest.last.timed else "no line tells whether it ended"
+        return f"the log ends {span(left_us * 1000)} later" if newest.last.timed else "no line shows whether it ended"
 
     @property
     def story(self) -> str:
@@ -135,7 +135,7 @@ class LogIncident:
         if len(self.spells) > 1:
             longest = f", the longest {span(self.longest_ns // 1_000_000 * 1_000_000)}" if self.longest_ns else ""
             newest = max(self.spells, key=lambda spell: spell.last.us)
-            over = "all are over" if newest.resolved else f"no line tells how the last one ended: {self._silence}"
+            over = "all are over" if newest.resolved else f"no line shows how the last one ended: {self._silence}"
             spells = counted(len(self.spells), "spell")
             return f"{spells} on {self.servers}{when(self.first, self.last)}{longest}; {over}"
         return f"logged {times(self.lines)} by {self.servers}{when(self.first, self.last)}; {over}{length}"
@@ -146,11 +146,11 @@ class LogIncident:
         newest = max(self.unresolved, key=lambda spell: spell.last.us)
         since, end = min(spell.began for spell in self.unresolved), newest.log_end or newest.last
         before = len(self.spells) - len(self.unresolved)
-        earlier = f", after {counted(before, 'earlier spell')}" if before else ""
+        earlier = f", after {counted(before, 'earlier interval')}" if before else ""
         logged = times(sum(spell.count for spell in self.unresolved))
         where = listed(spell.logged_by for spell in self.unresolved)
         if not since.timed:
-            over = "no later line says that it ended, and without times nothing tells how long it lasted"
+            over = "no later line shows that it ended, and without times it is not known how long it lasted"
             return f"logged {logged} by {where}{earlier}; {over}"
         if self.blind:
             over = f"the log (to {end}) has no lines of level INF, so nothing in it could tell when it ended"

@@ -25,7 +25,7 @@ def network_trouble(view: View) -> str:
     if late:
         found.append(f"{counted(late, 'segment')} reordered")
     if zero_ns := sum(flow.zero_window_ns for flow in view.tcp.flows):
-        found.append(f"a reader that stood still for {rounded(zero_ns)}")
+        found.append(f"a reader that stalled for {rounded(zero_ns)}")
     if found:
         return f"on this connection: {', '.join(found)}"
     return "the network is innocent: nothing was lost, late or held back on this connection"

@@ -67,11 +67,9 @@ def _how(one: Attempts) -> str:
     if one.refused:
         parts.append(f"{one.refused:,} were refused (RST): nothing listens there, or a firewall rejects them")
     if one.unanswered:
-        parts.append(
-            f"{one.unanswered:,} were not answered: the host is away, a firewall drops them, or a queue is full"
-        )
+        parts.append(f"{one.unanswered:,} got no response: the host is down, a firewall drops them, or a queue is full")
     if one.unfinished:
-        parts.append(f"{one.unfinished:,} were answered and not finished by the client")
+        parts.append(f"{one.unfinished:,} got a response and were not finished by the client")
     return "; ".join(parts)
 
 

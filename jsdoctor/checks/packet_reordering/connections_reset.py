@@ -73,7 +73,7 @@ def _words(view: View, cut: _Cut) -> str:
     parts = []
     if cut.unanswered:
         noun = "publish" if cut.unanswered == 1 else "publishes"
-        parts.append(f"{cut.unanswered:,} {noun} to JetStream had no answer yet")
+        parts.append(f"{cut.unanswered:,} {noun} to JetStream had no reply yet")
     if cut.from_between:
         parts.append(
             f"its TTL differs by {cut.direction.flow.cut_hops} from that of the data: a device between the two sent it"

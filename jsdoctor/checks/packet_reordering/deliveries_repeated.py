@@ -25,5 +25,5 @@ def _words(traffic: ConsumerTraffic) -> str:
         found.append(f"clients sent {traffic.naks:,} NAKs")
     if traffic.redelivery_ns.count:
         waited = rounded(traffic.redelivery_ns.quantile_ns(0.5))
-        found.append(f"{traffic.redelivery_ns.count:,} came because no answer was seen, usually after {waited}")
+        found.append(f"{traffic.redelivery_ns.count:,} came because no response was seen, usually after {waited}")
     return "; ".join(found)

@@ -29,12 +29,12 @@ def flow_control_unanswered(packets: PacketEvidence, params: Params) -> Iterator
 def _finding(view: View, waited_ns: int, params: Params) -> Finding:
     flow = view.nats.flow_control
     never = f", {flow.open:,} never" if flow.open else ""
-    stalled = f"; {flow.stalled:,} heartbeats said that deliveries wait for the answer" if flow.stalled else ""
+    stalled = f"; {flow.stalled:,} heartbeats reported that deliveries wait for the response" if flow.stalled else ""
     return Finding(
         subject=view.subject,
         message=(
-            f"the client answered {flow.answered:,} of {flow.requests:,} flow control requests{never}; one waited for"
-            f" {rounded(waited_ns)}, and until the answer nothing more is delivered{stalled}{view.who}"
+            f"the client responded to {flow.answered:,} of {flow.requests:,} flow control requests{never}; one"
+            f" waited for {rounded(waited_ns)}, and until the response nothing more is delivered{stalled}{view.who}"
         ),
         measured=waited_ns,
         threshold=params.integer("warn"),

@@ -13,7 +13,7 @@ from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 _MEANING = {
-    "stale connection": "the other side answered no ping: it hangs, or the network swallows what is sent",
+    "stale connection": "the other side responded to no PING: it hangs, or the network swallows what is sent",
     "maximum payload violation": "a message is larger than max_payload, and the server closes the connection for it",
     "authorization violation": "the login is wrong or may not connect here",
     "authentication timeout": "the login came too late: a slow network or a slow server",
@@ -42,7 +42,7 @@ def _finding(view: View, *, silent: bool, params: Params) -> Finding:
     talk = view.nats
     parts = [_said(view, error) for error in talk.errors]
     if silent:
-        parts.append(f"a PING was not answered for {rounded(talk.longest_ping_wait_ns)}")
+        parts.append(f"a PING got no response for {rounded(talk.longest_ping_wait_ns)}")
     return Finding(
         subject=view.subject,
         message=f"{'; '.join(parts)}{view.who}",
@@ -65,4 +65,4 @@ def _said(view: View, error: ProtocolError) -> str:
         speaker, hearer = hearer, speaker
     often = f" {error.count:,} times" if error.count > 1 else ""
     meaning = next((words for text, words in _MEANING.items() if text in error.text.lower()), "")
-    return f"{speaker} told {hearer}{often} '{error.text}'" + (f": {meaning}" if meaning else "")
+    return f"{speaker} sent {hearer}{often} '{error.text}'" + (f": {meaning}" if meaning else "")

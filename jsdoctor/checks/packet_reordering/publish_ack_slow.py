@@ -72,11 +72,11 @@ def _words(view: View, late: int, never: int, over: int, params: Params) -> str:
     parts = []
     if late:
         parts.append(
-            f"{late:,} of {answers.count:,} publishes were answered after {rounded(params.integer('slow'))} or more:"
-            f" at most {rounded(answers.largest_ns)}"
+            f"{late:,} of {answers.count:,} publishes were acknowledged after {rounded(params.integer('slow'))} or"
+            f" more: at most {rounded(answers.largest_ns)}"
         )
     if never:
-        parts.append(f"{never:,} {'was' if never == 1 else 'were'} never answered")
+        parts.append(f"{never:,} {'was' if never == 1 else 'were'} never acknowledged")
     if over:
         parts.append(f"clients that wait {rounded(params.integer('timeout'))} give up and publish again")
     return "; ".join(parts)

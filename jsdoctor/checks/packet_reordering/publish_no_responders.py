@@ -35,7 +35,7 @@ def _finding(view: View, params: Params) -> Finding:
         subject=view.subject,
         severity=None if often else Severity.INFO,
         message=(
-            f"{share.events:,} of {share.of:,} messages that want an answer ({percent(share.ratio)}) were answered with"
+            f"{share.events:,} of {share.of:,} messages that request a reply ({percent(share.ratio)}) got the status"
             f" 503 'no responders': neither a stream nor a service takes {subjects}{view.who}"
         ),
         measured=share.ratio,

@@ -61,12 +61,14 @@ def _cause(view: View, publishing: Publishing) -> str:
     """What came between the first copy and the second, and what the server made of it."""
     parts = []
     if publishing.retries_answered == publishing.retries:
-        parts.append("the first copy had been acknowledged here before: the answer was lost later, or the id is reused")
+        parts.append(
+            "the first copy had been acknowledged here before: the acknowledgement was lost later, or the id is reused"
+        )
     elif publishing.retries_answered:
         parts.append(f"of {publishing.retries_answered:,} the first copy had been acknowledged here before")
     if publishing.retries_elsewhere:
         parts.append(f"{publishing.retries_elsewhere:,} came over another connection, after a reconnect")
     parts.append(network_trouble(view))
     if publishing.duplicates:
-        parts.append(f"the server answered {publishing.duplicates:,} as duplicates, so they are stored once")
+        parts.append(f"the server acknowledged {publishing.duplicates:,} as duplicates, so they are stored once")
     return "".join(f"; {part}" for part in parts if part)

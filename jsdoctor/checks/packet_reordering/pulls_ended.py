@@ -19,7 +19,7 @@ _MEANING = {
     "exceeded maxwaiting": "more pulls wait than max_waiting of the consumer allows",
     "exceeded maxrequestbatch": "the batch is larger than max_batch of the consumer allows",
     "exceeded maxrequestexpires": "the pull waits longer than max_expires of the consumer allows",
-    "exceeded maxrequestmaxbytes": "the pull asks for more bytes than max_bytes of the consumer allows",
+    "exceeded maxrequestmaxbytes": "the pull requests more bytes than max_bytes of the consumer allows",
     "consumer deleted": "somebody deleted the consumer, or it was inactive too long",
     "consumer is push based": "a push consumer cannot be pulled from",
     "leadership change": "the consumer has a new leader; clients pull again",

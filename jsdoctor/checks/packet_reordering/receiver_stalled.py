@@ -40,7 +40,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
         message=(
             f"{direction.sender} did not read for {rounded(flow.zero_window_ns)} in all, at most"
             f" {rounded(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
-            f" told {direction.receiver} to stop{_then(direction, severity)}"
+            f" stopped {direction.receiver}{_then(direction, severity)}"
         ),
         measured=flow.zero_window_ns,
         threshold=warn_ns,

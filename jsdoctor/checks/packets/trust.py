@@ -29,7 +29,9 @@ def dropped(capture: Capture) -> Share:
 def why_not(view: View) -> str:
     """Why nothing can be said of the network from this capture; empty when something can."""
     if view.tcp.captured_twice:
-        return "its packets were captured twice, so that copies cannot be told from packets that were sent again"
+        return (
+            "its packets were captured twice, so that copies cannot be distinguished from packets that were sent again"
+        )
     lost = max(dropped(view.capture).ratio, *(missed(flow).ratio for flow in view.tcp.flows))
     if lost >= _USELESS:
         return f"the capture itself lost {lost:.0%} of it"

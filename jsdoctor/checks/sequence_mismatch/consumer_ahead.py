@@ -77,7 +77,7 @@ def _waits_for_the_future(consumer: Consumer, last_seq: int) -> bool:
 
 
 _AHEAD = ("consumer-delivered-ahead", "consumer-acked-ahead", "consumer-floor-ahead")
-_LOST = "the stream lost its end or was made anew; find out why it did, the consumer is only the witness"
+_LOST = "the stream lost its end or was recreated; find out why it did, the consumer is only the witness"
 
 
 @check("sequence_mismatch.consumer_ahead_logged")

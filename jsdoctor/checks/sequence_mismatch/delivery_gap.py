@@ -52,7 +52,7 @@ def _finding(burst: Burst, resets: int, params: Params) -> Finding:
     elif count[_MISMATCH]:
         what = "sequence mismatch: messages that the server sent did not arrive"
     else:
-        what = "ordered consumers missed messages and made themselves anew"
+        what = "ordered consumers missed messages and recreated themselves"
     often = count[_MISMATCH] >= params.integer("repeats") or resets >= params.integer("resets")
     return Finding(
         subject=burst.subject,
@@ -108,7 +108,7 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
         evidence=(
             Observation(capture, "deliveries", consumer.deliveries),
             Observation(capture, "consumer sequences missing", missing),
-            Observation(capture, "began anew", consumer.restarts),
+            Observation(capture, "began again", consumer.restarts),
             Observation(capture, "heartbeats ahead", ahead),
         ),
         first_seen=moment(consumer.first_ns),
@@ -126,5 +126,5 @@ def _message(consumer: ConsumerTraffic, missing: int, ahead: int) -> str:
     if ahead:
         parts.append(f"{ahead:,} of {consumer.heartbeats:,} heartbeats name a later delivery than had come")
     if consumer.restarts:
-        parts.append(f"its sequence began anew {consumer.restarts:,} times: it was deleted and created again")
+        parts.append(f"its sequence began again {consumer.restarts:,} times: it was deleted and created again")
     return f"{'; '.join(parts)}; with explicit acknowledgements nothing is lost, without them what is missing is"

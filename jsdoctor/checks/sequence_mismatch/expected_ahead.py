@@ -42,7 +42,7 @@ def _finding(burst: Burst, params: Params) -> Finding:
         severity=None if often else Severity.INFO,
         message=(
             f"publishes refused, {burst.story}{some}, because they expect a sequence that the stream or the subject has"
-            " not reached: it was made anew, restored, purged or lost messages; they fail until the publisher reads"
+            " not reached: it was recreated, restored, purged or lost messages; they fail until the publisher reads"
             " the last sequence again"
         ),
         measured=whole,
@@ -81,7 +81,7 @@ def _finding_captured(subject: Subject, ahead: list[RefusedBy], params: Params) 
         severity=None if count >= params.integer("repeats") else Severity.INFO,
         message=(
             f"{count:,} {'publish was' if count == 1 else 'publishes were'} refused for expecting a sequence that"
-            f" the stream or the subject has not reached{numbers}: it was made anew, restored, purged or lost messages;"
+            f" the stream or the subject has not reached{numbers}: it was recreated, restored, purged or lost messages;"
             " they fail until the publisher reads the last sequence again"
         ),
         measured=count,

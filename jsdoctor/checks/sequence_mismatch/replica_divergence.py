@@ -137,7 +137,7 @@ def _judged(
 
 _FAULTS = {
     "replica-apply-mismatch": "what the leader sent did not fit the copy of a follower",
-    "catchup-past-leader": "a follower asked for messages beyond the leader's last: one of them lost its end",
+    "catchup-past-leader": "a follower requested messages beyond the leader's last: one of them lost its end",
     "raft-index-mismatch": "the Raft log on disk did not end where it should",
 }
 _THEN = "compare the copies (JSD207 on a live check), and look for unclean stops and full disks before it"

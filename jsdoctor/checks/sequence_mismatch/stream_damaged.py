@@ -97,7 +97,7 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
                 yield unknown(last.subject, reason, "run again with a longer --interval")
             elif (
                 furthest.created is None or last.created is None
-            ):  # a stream that was deleted and made anew ends lower as well
+            ):  # a stream that was deleted and recreated ends lower as well
                 yield unknown(last.subject, "nothing shows whether it is the stream of before", "look with a login")
             else:
                 yield _went_back(furthest, last)

@@ -106,7 +106,7 @@ def recreated(before: Stream, now: Stream, when: str) -> Finding:
     return Finding(
         subject=now.subject,
         message=(
-            f"the stream was deleted and made anew {when}: it ended at sequence "
+            f"the stream was deleted and recreated {when}: it ended at sequence "
             f"{before.state.last_seq:,} with {counted(len(before.consumers), 'consumer')}, now at "
             f"{now.state.last_seq:,} with {len(now.consumers)}; clients that remember sequences or wait on a consumer "
             "of before get nothing or errors"
@@ -200,8 +200,8 @@ def _recreated(logs: LogEvidence) -> Iterator[Finding]:
         yield Finding(
             subject=deleted.subject,
             message=(
-                f"the stream was deleted and created again{when(deleted.first, created.last)}, as advisories tell:"
-                " sequences began anew, its consumers went with it, and clients that remember either get errors or"
+                f"the stream was deleted and created again{when(deleted.first, created.last)}, as advisories show:"
+                " sequences began again, its consumers went with it, and clients that remember either get errors or"
                 " nothing"
             ),
             first_seen=zoned(deleted.first),

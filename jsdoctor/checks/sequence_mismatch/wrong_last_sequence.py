@@ -46,7 +46,7 @@ def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
     severity: Severity | None = Severity.INFO
     cause = "two writers at once, which is ordinary where they read again and try again"
     if any(one.signature == _BY_ID for one in burst.found):
-        severity, cause = None, "the id of the last message was not the expected one; JSD713 tells what that can do"
+        severity, cause = None, "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif stuck:
         severity = None
         cause = f"the last sequence stayed {min(stuck):,}: it tries again without reading where the stream is"
@@ -109,11 +109,11 @@ def _finding_captured(subject: Subject, found: list[RefusedBy], params: Params) 
     if stored:
         view = max(found, key=lambda one: one.refusal.after_stored).view
         cause = (
-            f"{stored:,} of these {'repeats' if stored == 1 else 'repeat'} a message that had been stored, or was not"
-            f" answered yet, so it is there already; {network_trouble(view)}".rstrip("; ")
+            f"{stored:,} of these {'repeats' if stored == 1 else 'repeat'} a message that had been stored, or got no"
+            f" reply yet, so it is there already; {network_trouble(view)}".rstrip("; ")
         )
     elif by_id:
-        cause = "the id of the last message was not the expected one; JSD713 tells what that can do"
+        cause = "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif again >= params.integer("repeats"):
         cause = f"one expectation was refused {again:,} times: it tries again without reading where the stream is"
     elif _often(found) >= params.integer("burst"):

@@ -58,7 +58,7 @@ def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observatio
         return Finding(
             subject=subject,
             severity=Severity.INFO if local else None,
-            message=f"it asks nobody who they are: {reach} may read, publish and delete every stream of that account",
+            message=f"it requires no login: {reach} may read, publish and delete every stream of that account",
             evidence=evidence,
         )
     if not tls and not local:
@@ -112,7 +112,7 @@ def _of_servers(servers: DeclaredServers) -> Finding:
         if servers.get("auth") is None and (unsure := unclear(servers, "auth")):
             return unsure
         reach = "every process of its machine" if local else "everybody who reaches its port"
-        says = f"it will ask nobody who they are: {reach} may read, publish and delete every stream of that account"
+        says = f"it will require no login: {reach} may read, publish and delete every stream of that account"
         if not servers.is_chart:
             return _found(servers, says, Severity.INFO if local else None, servers.shows("auth", "no login is set up"))
         more = "; the chart sets up no logins: put authorization or accounts into config.merge"
@@ -140,7 +140,7 @@ def _of_login(login: DeclaredLogin) -> Finding:
         return Finding(
             subject=login.subject,
             severity=Severity.INFO,
-            message=f"the login is sent to {servers} without TLS, unless the server asks for it",
+            message=f"the login is sent to {servers} without TLS, unless the server requests it",
             evidence=tuple(place.shows("no TLS") for _, place in login.clear_text),
             remedy=BY_HAND,
         )

@@ -29,7 +29,7 @@ def client_timeouts_logged(logs: LogEvidence, params: Params) -> Iterator[Findin
     for burst in bursts(logs, *_REQUESTS, subjects=client_of, calm=False):
         judged.add(burst.subject)
         grave = burst.most >= params.integer("min_timeouts")
-        message = f"publishes or requests to JetStream were not answered in time: {burst.story}"
+        message = f"publishes or requests to JetStream got no reply in time: {burst.story}"
         yield finding_of(burst, message, None if grave else Severity.INFO)
     for burst in bursts(logs, _ANY, subjects=client_of, calm=False):
         if burst.subject not in judged:

@@ -95,7 +95,7 @@ def _churning(server: Server, per_s: float, closed: Sequence[ClientConnection], 
         subject=server.subject,
         severity=Severity.ERROR if heavy else None,
         message=f"{rate} clients a second connect and leave again{_from(closed) if many else ''}: each of them costs a"
-        " login, and the cluster hears of each of their subscriptions",
+        " login, and the cluster learns each of their subscriptions",
         measured=round(per_s, 1),
         threshold=params.number("max_rate" if heavy else "warn_rate"),
         unit="per_second",

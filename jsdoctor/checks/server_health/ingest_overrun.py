@@ -20,8 +20,8 @@ def ingest_overrun_logged(logs: LogEvidence) -> Iterator[Finding]:
         seen.add(burst.subject)
         yield finding_of(
             burst,
-            f"messages were thrown away, they came faster than the stream stores them ({burst.values('reason')}):"
-            f" {burst.story}. One line can stand for 100,000 messages; publishers that want no answer were not told",
+            f"messages were discarded: they came faster than the stream stores them ({burst.values('reason')}):"
+            f" {burst.story}. One line can stand for 100,000 messages; only publishers that wait for a reply notice",
         )
     for burst in bursts(logs, "stream-lag-high"):
         if burst.subject not in seen:

@@ -55,7 +55,7 @@ def _words(holder: Server | Account, fill: ServerLimitUse, fail_at: float) -> st
     of = "server" if isinstance(holder, Server) else "account"
     text = f"{fill.value:,} of the {of}'s {fill.limit:,} bytes of {fill.what} are {fill.kind}"
     if fill.kind == "reserved":
-        return f"{text} by max_bytes of its streams: a stream that asks for more than the rest is refused"
+        return f"{text} by max_bytes of its streams: a stream that requests more than the rest is refused"
     code = "10023" if of == "server" else "10002"
     if fill.ratio >= fail_at:
         now = "publishes are" if fill.ratio >= 1 else "soon publishes will be"

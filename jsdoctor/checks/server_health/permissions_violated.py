@@ -15,8 +15,8 @@ _SIGNATURES = ("subject-not-permitted", "client-subject-not-permitted")
 _ACKNOWLEDGEMENTS = "$JS.ACK."
 _EFFECTS = (
     (_ACKNOWLEDGEMENTS, "acknowledgements are dropped, so what was processed is delivered again"),
-    ("$JS.FC.", "flow control is not answered, so push consumers stall"),
-    ("$JS.API.", "requests to JetStream are not answered, so clients report timeouts"),
+    ("$JS.FC.", "flow control gets no response, so push consumers stall"),
+    ("$JS.API.", "requests to JetStream get no reply, so clients report timeouts"),
     ("_INBOX.", "replies do not reach the client, so it reports timeouts"),
     ("$KV.", "values are not written"),
     ("$O.", "objects are not written"),

@@ -63,8 +63,8 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
             place = f"processes[{number}]"
             yield Finding(
                 subject=server.subject,
-                message=f"its processor limit stopped it in {throttled:,} of {periods:,} periods while we looked:"
-                " it answers late, and its Raft groups may hold elections",
+                message=f"its processor limit stopped it in {throttled:,} of {periods:,} periods between the samples:"
+                " it responds late, and its Raft groups may hold elections",
                 measured=throttled / periods,
                 threshold=share_allowed,
                 unit="ratio",

@@ -42,8 +42,8 @@ def _then(over: bool, blind: bool) -> str:
         return "a later reload or start succeeded"
     settings = "it goes on with its old settings; the next start uses the file as it is now"
     if blind:
-        return f"the log has no lines of level INF, which would tell of a later success; until then {settings}"
-    return f"no later line tells of a reload or start that succeeded: {settings}"
+        return f"the log has no lines of level INF, which would report a later success; until then {settings}"
+    return f"no later line reports a reload or start that succeeded: {settings}"
 
 
 def _reason(one: Occurrence) -> str:

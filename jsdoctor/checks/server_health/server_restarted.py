@@ -170,7 +170,7 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
         subject=Subject(kind="server", name=server),
         severity=severity,
         message=_words(broken, panics, loop, last)
-        + ("; perhaps only the file that tells of its end is missing" if doubtful else ""),
+        + ("; perhaps only the file that reports its end is missing" if doubtful else ""),
         measured=len(broken) or (loop.starts if loop else 0),
         threshold=0,
         unit="count",

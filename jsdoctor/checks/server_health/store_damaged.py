@@ -48,7 +48,7 @@ _MENDED = {
     "raft-entry-unreadable": "an entry in the log of a raft group cannot be read",
 }
 _INDEX = ("store-index-damaged", "store-index-unreadable", "store-totals-differ", "store-cache-inconsistent")
-_REBUILT = "its index did not fit its messages and was made anew from them"
+_REBUILT = "its index did not fit its messages and was rebuilt from them"
 
 
 def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:

@@ -39,7 +39,7 @@ def acked_then_dropped(
             continue
         risky = lets_in_too_large(config, payload, overhead)
         if risky is None:
-            yield unknown(stream.subject, "no server told its max_payload", "use a login of the system account")
+            yield unknown(stream.subject, "no server reported its max_payload", "use a login of the system account")
         elif not risky:
             yield passed(stream.subject)
         elif drops_now(seen_before.get((stream.account, stream.name))):

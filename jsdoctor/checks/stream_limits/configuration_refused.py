@@ -42,7 +42,7 @@ def configuration_refused_declared(
         if found := verdict(stream, refusals, dropped, release) or deployed.doubt(stream, stream.name):
             yield found
         elif deployed.seen and account is None:
-            says = "several accounts have streams: whether its subjects are taken in its own cannot be told"
+            says = "several accounts have streams: whether its subjects are taken in its own account is not known"
             yield unknown(stream.subject, says, "use a login of the account that it is for")
         else:
             yield passed(stream.subject)

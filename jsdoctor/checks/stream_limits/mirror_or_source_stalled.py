@@ -76,7 +76,7 @@ def mirror_or_source_stalled(
         elif _unheard(stream, history, deployment):
             yield unknown(
                 stream.subject,
-                "its leader has heard nothing of its origin yet, and does not say since when it leads",
+                "its leader has had no contact with its origin yet, and does not say since when it leads",
                 f"run with --interval {span(params.integer('warn_silence'))}",
             )
         elif late := _missing(list(origins_of(stream, history)), history, deployment):
@@ -100,12 +100,12 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
     if surplus(stream):
         text = (
             f"it holds {stream.state.messages:,} messages in {stream.state.last_seq - stream.state.first_seq + 1:,}"
-            " sequences: it went on with an origin that was made anew, and messages of both are mixed"
+            " sequences: it went on with an origin that was recreated, and messages of both are mixed"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "")
     elif history and (by := ahead(history, deployment)):
         text = (
-            f"it is {by:,} sequences past its origin, which was deleted and made anew or restored:"
+            f"it is {by:,} sequences past its origin, which was deleted and recreated or restored:"
             f" the next {counted(by, 'message')} of the origin will not be copied"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
@@ -129,13 +129,13 @@ def _of_origin(
     name, quiet_ns = origin.now.name, _quiet_ns(stream, origin, history, deployment)
     fail_ns = own_duration_ns(params, "max_silence", stream.config.metadata, "seen-critical")
     warn_ns, lag = min(params.integer("warn_silence"), fail_ns), params.integer("warn_lag")
-    heard = f"not heard for {span(quiet_ns)}" if origin.now.active_ns >= 0 else f"never heard in {span(quiet_ns)}"
+    heard = f"last seen {span(quiet_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(quiet_ns)}"
     if origin.failing:
         grave = origin.error_code == NO_SUCH_STREAM or quiet_ns >= warn_ns
         text = f"nothing is copied from {name}: {origin.error_text}"
         return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, quiet_ns, warn_ns, "duration")
     if not 0 <= origin.now.active_ns < _HEARD_NS and deployment.has_no(stream, name):
-        text = f"nothing is copied from {name}: no server that answered has a stream of that name"
+        text = f"nothing is copied from {name}: no server that responded has a stream of that name"
         return Stall(text, Severity.ERROR, name, quiet_ns, warn_ns, "duration")
     if quiet_ns >= warn_ns:
         late = quiet_ns >= fail_ns
@@ -166,7 +166,7 @@ def _cause(stream: Stream, deployment: Deployment) -> str:
         return "; the log of its server may tell why" if stream.config.mirror else ""
     known = ": before 2.12.8 a message whose id was seen before stops it"
     if stream.config.mirror:
-        return f"{known}; made anew it stops there again: restart its server, which lets it go on, and upgrade"
+        return f"{known}; recreated, it stops there again: restart its server, which lets it go on, and upgrade"
     return f"{known}; a duplicate window of 100ms lets it go on within seconds; then upgrade to 2.14"
 
 
@@ -223,11 +223,11 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
 _WHAT = {
     "mirror-setup-refused": "a mirror cannot begin to copy",
     "source-setup-refused": "it cannot begin to copy from a source",
-    "mirror-setup-unreadable": "a mirror got an answer that it does not understand",
-    "source-setup-unreadable": "a source gave an answer that is not understood",
+    "mirror-setup-unreadable": "a mirror got a reply that it does not understand",
+    "source-setup-unreadable": "a source gave a reply that is not understood",
     "mirror-message-refused": "it could not store a message of its origin",
     "source-message-refused": "it could not store a message of a source",
-    "source-recreated": "its source was deleted and made anew: it copies from its beginning",
+    "source-recreated": "its source was deleted and recreated: it copies from its beginning",
 }
 _AT_WORK = ("mirror-message-refused", "source-message-refused", "source-recreated")
 _SETTING_UP = tuple(name for name in _WHAT if name not in _AT_WORK)

@@ -41,8 +41,8 @@ def _finding(burst: Burst, severity: Severity | None) -> Finding:
     """Only some clients name the stream as what is missing; "no responders" alone may be about any service."""
     end = "Either no stream captures the subject, or the stream has no leader"
     if any(one.signature in _NO_STREAM for one in burst.found):
-        return finding_of(burst, f"no stream answered what it published: {burst.story}. {end}", severity)
-    message = f"nobody answered its requests, which is also how a missing stream looks: {burst.story}. {end}"
+        return finding_of(burst, f"no stream acknowledged what it published: {burst.story}. {end}", severity)
+    message = f"its requests got no reply, which is also how a missing stream looks: {burst.story}. {end}"
     return msgspec.structs.replace(
         finding_of(burst, message, severity),
         confidence=Confidence.LOW,

@@ -57,8 +57,8 @@ def _effect(stream: Stream) -> str:
     if stream.config.mirror:
         return "the mirror has stopped copying, though it reports no lag"
     if stream.config.no_ack:
-        return "new messages are thrown away and no publisher is told, because no_ack is set"
-    return "publishes fail now (error 10077), and publishers that do not wait for an answer lose messages unnoticed"
+        return "new messages are discarded and no publisher learns of it, because no_ack is set"
+    return "publishes fail now (error 10077), and publishers that do not wait for a reply lose messages unnoticed"
 
 
 _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-stream-full-subject")

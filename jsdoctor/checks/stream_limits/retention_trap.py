@@ -56,7 +56,7 @@ def _second_reader(stream: Stream, others: list[str]) -> Finding:
         severity=Severity.WARNING,
         message=(
             f"{', '.join(sorted(others))} reads this {stream.config.retention} stream as a mirror or source without "
-            "acknowledging: what is removed while that link is down never arrives there, or stays here for ever"
+            "acknowledging: what is removed while that link is down never arrives there, or stays here forever"
         ),
         evidence=(stream.observed("config.retention", stream.config.retention),),
     )
@@ -110,7 +110,7 @@ def _leftovers(stream: Stream, history: StreamHistory | None, settle_ns: int) ->
             f"{count:,} messages stay in this {stream.config.retention} stream and no consumer will get them: "
             + (ignored if uncovered else _cause(stream))
             if count
-            else f"{ignored}: what is published there stays in this work queue for ever"
+            else f"{ignored}: what is published there stays in this work queue forever"
         ),
         measured=count or None,
         threshold=0 if count else None,
@@ -185,7 +185,7 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
         elif idle := _uncovered(stream, consumers):
             yield _finding(
                 stream,
-                f"no consumer takes {', '.join(idle)}: what is published there stays in this work queue for ever",
+                f"no consumer takes {', '.join(idle)}: what is published there stays in this work queue forever",
                 Severity.WARNING,
             )
         elif limited := sorted(name for name, config in consumers.items() if config.max_deliver > 0):

@@ -66,7 +66,7 @@ def _peers(stream: Stream, on: Thresholds) -> Iterator[Breach]:
             yield Breach(text, "cluster.replicas.lag", peer.lag, measured=peer.lag, threshold=lag, unit="count")
         if seen_ns and peer.active_ns > seen_ns:
             text = (
-                f"replica {peer.name} was last heard {span(peer.active_ns)} ago, peer-seen-critical is {span(seen_ns)}"
+                f"replica {peer.name} was last seen {span(peer.active_ns)} ago, peer-seen-critical is {span(seen_ns)}"
             )
             yield _late(text, "cluster.replicas.active", peer.active_ns, seen_ns)
 
@@ -75,7 +75,7 @@ def _messages(stream: Stream, on: Thresholds) -> Iterator[Breach]:
     held = stream.state.messages
     for key, severity in (("msgs-critical", Severity.CRITICAL), ("msgs-warn", Severity.WARNING)):
         if (least := on.counts.get(key)) and held <= least:
-            text = f"{held:,} messages are stored, {key} asks for more than {least:,}"
+            text = f"{held:,} messages are stored, {key} requests more than {least:,}"
             yield Breach(text, "state.messages", held, severity, held, least, "count")
             return
 
@@ -122,9 +122,9 @@ def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
             text = f"{origin.name} is {origin.lag:,} messages ahead, lag-critical is {lag:,}"
             yield Breach(text, "lag", origin.lag, measured=origin.lag, threshold=lag, unit="count")
         if seen_ns and origin.active_ns < 0:
-            yield Breach(f"{origin.name} was never heard, seen-critical is {span(seen_ns)}", "active", origin.active_ns)
+            yield Breach(f"{origin.name} was never seen, seen-critical is {span(seen_ns)}", "active", origin.active_ns)
         elif seen_ns and origin.active_ns >= seen_ns:
-            text = f"{origin.name} was last heard {span(origin.active_ns)} ago, seen-critical is {span(seen_ns)}"
+            text = f"{origin.name} was last seen {span(origin.active_ns)} ago, seen-critical is {span(seen_ns)}"
             yield _late(text, "active", origin.active_ns, seen_ns)
 
 

@@ -23,7 +23,7 @@ from jsdoctor.model.wording import counted
 def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
     """Accept every finding that counts today. Raises `UsageProblem` for a file that is there already."""
     if path.exists() and not force:
-        raise UsageProblem(f"{path} is there already", "prune it, or give --force to accept everything anew")
+        raise UsageProblem(f"{path} is there already", "prune it, or give --force to accept everything again")
     report = _look(judge, wanted, None)
     accepted = [
         Accepted(result.fingerprint, result.rule.code, result.finding.subject.label, result.severity)

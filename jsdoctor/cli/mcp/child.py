@@ -44,7 +44,7 @@ async def run_command(arguments: Sequence[str], seconds: float, env: Mapping[str
     except TimeoutError:
         raise Problem(
             f"the call took longer than {seconds:g} s and was ended",
-            "ask for less (fewer files, a shorter time, fewer rules), or start the server with a longer --max-time",
+            "request less (fewer files, a shorter time, fewer rules), or start the server with a longer --max-time",
         ) from None
     finally:
         await _end(process)
@@ -57,7 +57,7 @@ async def _read(stream: asyncio.StreamReader | None) -> str:
     while stream is not None and (block := await stream.read(1 << 16)):
         content += block
         if len(content) > _MOST_OUTPUT:
-            raise Problem("the report is longer than 64 MiB", "ask for fewer rules or files")
+            raise Problem("the report is longer than 64 MiB", "request fewer rules or files")
     return content.decode(errors="replace")
 
 

@@ -72,7 +72,7 @@ def check_once(wanted: EvidenceRequest, judging: Judging) -> RoundResult:
         collected = collect(wanted, replace(judging, request=request), MESSAGES)
         if collected.saw_nothing:
             problem = collected.problem
-            return RoundResult(problem=problem.message if problem else "nothing answered")
+            return RoundResult(problem=problem.message if problem else "no server responded")
         report = collected.report()
     except Problem as problem:
         return RoundResult(problem=problem.message)

@@ -175,7 +175,7 @@ class _Loop:
             except Problem as problem:
                 self._notice = problem.message
                 return
-            self._notice = captured.summary or (captured.problem.message if captured.problem else "nothing answered")
+            self._notice = captured.summary or (captured.problem.message if captured.problem else "no server responded")
 
         self._notice = f"capturing {path}"
         threading.Thread(target=work, name="capture", daemon=True).start()

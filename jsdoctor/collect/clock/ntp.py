@@ -65,7 +65,7 @@ def _answer_into(
     except _NoAnswerError as error:
         found = ntp_gap(host.text, str(error))
     except (OSError, UnicodeError, ntplib.NTPException) as error:
-        found = ntp_gap(host.text, f"it cannot be asked: {error}")
+        found = ntp_gap(host.text, f"it cannot be queried: {error}")
 
     def give() -> None:
         if not future.done():
@@ -93,7 +93,7 @@ def _answer(host: NtpHost, wait_s: float) -> Exchange:
         other = other or bogus
     if other:
         return other
-    raise _NoAnswerError(refused or f"no answer within {wait_s:g} s")
+    raise _NoAnswerError(refused or f"no response within {wait_s:g} s")
 
 
 def _ask(udp: socket.socket, host: NtpHost, wait_s: float) -> tuple[Exchange | None, Exchange | None]:

@@ -23,7 +23,7 @@ async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
         async with asyncio.timeout_at(deadline):
             addresses = await _look_up(host, port)
     except TimeoutError:
-        raise socket.gaierror(socket.EAI_AGAIN, "no answer in time") from None
+        raise socket.gaierror(socket.EAI_AGAIN, "no response in time") from None
     last: OSError = OSError(f"{host} has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(addresses):
         # An address that swallows packets (IPv6 without a route) must leave time for those after it.

@@ -230,7 +230,7 @@ def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> Con
         return tls_refusal(error, attempt.server, attempt.tls)
     if isinstance(error, TimeoutError) and not said:
         return ConnectionRefusal(
-            Stage.LOGIN, "it greets, but does not answer our login in time", "--timeout 15s waits longer"
+            Stage.LOGIN, "it sends its INFO, but does not respond to the login in time", "--timeout 15s waits longer"
         )
     if isinstance(error, OSError):
         if not said and info.get("tls_verify") and not attempt.tls.own_certificate:

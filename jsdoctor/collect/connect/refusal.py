@@ -42,7 +42,7 @@ def tcp_refusal(error: OSError, server: ServerUrl, waited_s: float) -> Connectio
     where = "check host and port (--server, NATS_URL or the context's url)"
     if isinstance(error, socket.gaierror):
         temporary = error.errno == socket.EAI_AGAIN
-        reason = "the name server does not answer" if temporary else "no such host name"
+        reason = "the name server does not respond" if temporary else "no such host name"
         return ConnectionRefusal(
             Stage.NAME, f"{reason} ({server.host!r})", f"try: getent hosts {server.host}; then {where}"
         )

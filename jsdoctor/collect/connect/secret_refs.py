@@ -194,7 +194,7 @@ def _run(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"no answer within {_TOOL_TIMEOUT_S:g} s"
+        reason = error.strerror if isinstance(error, OSError) else f"no response within {_TOOL_TIMEOUT_S:g} s"
         raise UsageProblem(f"{origin}: {tool} could not be run: {reason}", _by_hand(tool)) from None
     if done.returncode != 0:
         complaint = " ".join(done.stderr.decode(errors="replace").split())

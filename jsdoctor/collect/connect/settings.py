@@ -148,7 +148,7 @@ def _refuse_unsupported(layers: Layers) -> None:
     proxy = layers.pick("socks_proxy")
     if proxy.value and proxy.value not in _NO_PROXY:
         raise UsageProblem(
-            f"{proxy.origin} asks for a SOCKS proxy, which jsdoctor cannot use",
+            f"{proxy.origin} requests a SOCKS proxy, which jsdoctor cannot use",
             "tunnel the port instead (ssh -L 4222:NATS_HOST:4222 GATEWAY), set NATS_SOCKS_PROXY=none and add"
             " --server nats://127.0.0.1:4222",
         )

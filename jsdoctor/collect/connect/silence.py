@@ -36,7 +36,7 @@ async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: f
     if _Behind.HTTP in behind:
         return ConnectionRefusal(
             Stage.GREETING,
-            "an HTTP server answers there, not a NATS client port",
+            "an HTTP server responds there, not a NATS client port",
             f"a monitoring port goes to --monitor http://HOST:{port}, a WebSocket port to --server ws://HOST:{port};"
             " the client port is 4222 unless configured otherwise",
         )
@@ -50,7 +50,7 @@ async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: f
     what = "it hung up without a word" if closed else "it accepts connections but says nothing"
     return ConnectionRefusal(
         Stage.GREETING,
-        f"{what}: no NATS server answers on that port",
+        f"{what}: no NATS server responds on that port",
         "check the port; a server that hangs or a proxy without a server behind it look like this too",
     )
 

@@ -66,8 +66,8 @@ def tls_refusal(error: OSError, server: ServerUrl, plan: TlsPlan) -> ConnectionR
     if any(sign in reason for sign in _PLAIN_ANSWER):
         return ConnectionRefusal(
             Stage.TLS,
-            "it answers the TLS handshake in plain text: it does not start with TLS",
-            "leave out --tlsfirst (tls_first in the context); TLS still starts as soon as the server asks for it",
+            "it responds to the TLS handshake in plain text: it does not start with TLS",
+            "leave out --tlsfirst (tls_first in the context); TLS still starts as soon as the server requests it",
         )
     if any(sign in reason for sign in _CERTIFICATE_ALERTS):
         if plan.own_certificate:

@@ -58,7 +58,7 @@ def websocket_refusal(error: Exception, server: ServerUrl, tls: TlsPlan, waited_
     if status := getattr(error, "status", None):
         return ConnectionRefusal(
             Stage.GREETING,
-            f"an HTTP server answers with status {status}, not with a WebSocket",
+            f"an HTTP server responds with status {status}, not with a WebSocket",
             "check the port and the path against the server's websocket block",
         )
     if isinstance(inner, TimeoutError):

@@ -73,15 +73,15 @@ async def _look_at_versions(connection: Connection, settings: ConnectionSettings
             async with connect(other) as visited:
                 servers[str(visited.server_info.get("server_name", ""))] = str(visited.server_info.get("version", ""))
         except ConnectProblem as problem:
-            why = f"the server at {address} could not be asked for its version: {problem.message}"
+            why = f"the server at {address} did not report its version: {problem.message}"
             raise _RefusedError(why, "make it reachable, or see what versions run with the system account") from None
     for name, version in sorted(servers.items()):
         if not _traces(version):
             why = f"server {name} runs {version or 'an unknown version'}, which would store the probe"
-            raise _RefusedError(why, f"ask where it can be asked without a trace: {_LOOK}")
+            raise _RefusedError(why, f"find out without a probe: {_LOOK}")
 
 
-_LOOK = "nats stream find --subject SUBJECT tells which stream captures a subject"
+_LOOK = "nats stream find --subject SUBJECT shows which stream captures a subject"
 
 
 def _traces(version: str) -> bool:

@@ -59,7 +59,7 @@ def _with_sizes(volume: Volume, path: str) -> Volume:
     thread.start()
     thread.join(_TIMEOUT_S)
     if not answers:
-        return _without_sizes(volume, f"it did not answer within {_TIMEOUT_S:g} s")
+        return _without_sizes(volume, f"it did not respond within {_TIMEOUT_S:g} s")
     stat = answers[0]
     if isinstance(stat, OSError):
         return _without_sizes(volume, str(stat.strerror or stat))

@@ -161,7 +161,7 @@ class AccountSource:
             haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
 
     async def _ask_assets(self, haul: CollectionResult, progress: Progress) -> None:
-        progress("asking for streams")
+        progress("requesting streams")
         streams = await self._ask_streams(haul)
         if streams is None:
             self.exhausted = True
@@ -172,7 +172,7 @@ class AccountSource:
         if at_rest and self._plan.consumers:
             haul.exchanges.append(_at_rest(at_rest))
         if asked := with_consumers - at_rest:
-            progress(f"asking for the consumers of {len(asked)} streams")
+            progress(f"requesting the consumers of {len(asked)} streams")
             await self._ask_consumers(haul, asked)
 
     async def _ask_streams(self, haul: CollectionResult) -> list[ListedStream] | None:

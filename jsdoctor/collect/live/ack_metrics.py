@@ -53,7 +53,7 @@ class AckListener:
         with contextlib.suppress(errors.Error, OSError):
             await self._subscription.unsubscribe()
         if words := self._denial():
-            reason = f"metrics of acknowledgements cannot be heard: {words}"
+            reason = f"metrics of acknowledgements cannot be received: {words}"
             how = f'add "{SUBJECT}" to subscribe.allow of the user\'s permissions, or use another login'
             haul.gaps.append(Gap("metrics", CLUSTER, reason, how))
             return

@@ -42,7 +42,7 @@ def too_many_claims(count: int) -> Gap:
     return Gap(
         kind="accounts",
         subject=CLUSTER,
-        reason=f"of {count:,} accounts with a JWT, {MOST_CLAIMS} were asked for their limits",
+        reason=f"of {count:,} accounts with a JWT, {MOST_CLAIMS} were queried for their limits",
         how_to_get="ask the others one by one: nats server request accounts --account KEY",
         requested=False,
     )

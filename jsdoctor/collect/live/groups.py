@@ -52,7 +52,7 @@ def too_many_accounts(count: int) -> Gap:
     return Gap(
         kind="raft",
         subject=CLUSTER,
-        reason=f"of {count:,} accounts with JetStream, the Raft groups of {MOST_RAFT_ACCOUNTS} were asked for",
-        how_to_get="ask the others one by one: nats server request raft --account NAME",
+        reason=f"of {count:,} accounts with JetStream, the Raft groups of {MOST_RAFT_ACCOUNTS} were requested",
+        how_to_get="request the others one by one: nats server request raft --account NAME",
         requested=False,
     )

@@ -34,9 +34,9 @@ class MonitorError(Exception):
 def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[str, str]:
     """Reason and next step when no HTTP response came."""
     if isinstance(error, httpx.TimeoutException | TimeoutError):
-        return f"no answer within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
+        return f"no response within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
     if isinstance(error, TooLongError):
-        return f"it answers with {error}", _WHERE
+        return f"it responds with {error}", _WHERE
     if isinstance(error, httpx.RemoteProtocolError | httpx.DecodingError):
         return "it does not speak HTTP", _WHERE
     cause = _root(error)

@@ -38,15 +38,15 @@ def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: floa
             return Gap(
                 kind="connection",
                 subject=CLUSTER,
-                reason="the connection was lost before everything was answered",
+                reason="the connection was lost before every reply had arrived",
                 how_to_get="run again; give several servers (--server nats://A,nats://B) so that another can take over",
             )
         case Why.NOBODY:
             return Gap(
                 kind=kind,
                 subject=subject,
-                reason=f"nobody answers {error.subject}",
-                how_to_get="see whether the servers that should answer are running",
+                reason=f"no server responds to {error.subject}",
+                how_to_get="see whether the servers that should respond are running",
             )
         case Why.LATE:
             return late(error.subject, kind, subject, timeout_s)
@@ -58,10 +58,10 @@ def late(asked: str, kind: str, subject: Subject, timeout_s: float) -> Gap:
     return Gap(
         kind=kind,
         subject=subject,
-        reason=f"no answer to {asked} within {timeout_s:g} s",
-        how_to_get="run again with --timeout 10s: servers take 4 s to say that a leader does not answer"
+        reason=f"no reply to {asked} within {timeout_s:g} s",
+        how_to_get="run again with --timeout 10s: servers take 4 s to report that a leader does not respond"
         if short
-        else "run again, with a longer --timeout; if it stays, the server that should answer is down or overloaded",
+        else "run again, with a longer --timeout; if it stays, the server that should respond is down or overloaded",
     )
 
 
@@ -70,8 +70,8 @@ def hanging(server: str) -> Gap:
     return Gap(
         kind="server",
         subject=Subject(kind="server", name=server),
-        reason=f"server {server} does not answer, though other servers have a route to it",
-        how_to_get="JSD718 tells whether the server that was asked has no route to it, JSD724 whether it has another"
+        reason=f"server {server} does not respond, though other servers have a route to it",
+        how_to_get="JSD718 shows whether the queried server has no route to it, JSD724 whether it has another"
         " system account; else see in its log and its load whether it hangs",
     )
 
@@ -81,7 +81,7 @@ def no_jetstream(prefix: str, account: str) -> Gap:
     return Gap(
         kind="access",
         subject=Subject(kind="account", name=account),
-        reason=f"no JetStream answers at {prefix}",
+        reason=f"no JetStream responds at {prefix}",
         how_to_get="enable JetStream on the servers and for this account; if it lives in another domain or account,"
         " give --js-domain or --js-api-prefix",
     )
@@ -102,7 +102,7 @@ def not_asked(streams: Collection[str], timeout_s: float) -> Gap:
     return Gap(
         kind="consumer",
         subject=CLUSTER,
-        reason=f"the consumers of {_some(streams)} were not asked for: nothing had been answered for {timeout_s:g} s",
+        reason=f"the consumers of {_some(streams)} were not requested: nothing had responded for {timeout_s:g} s",
         how_to_get="run again, with a longer --timeout; if it stays, the servers are down or overloaded",
     )
 

@@ -106,4 +106,4 @@ def _answered(uri: str, ask: Callable[[], _T]) -> _T:
     if problem:
         said = str(problem[0]).strip().partition("\n")[0][:_LONGEST]
         raise OSError(f"it cannot be opened ({said}): {needs}") from problem[0]
-    raise OSError(f"no answer within {ANSWER_S:.0f}s: {needs}")
+    raise OSError(f"no response within {ANSWER_S:.0f}s: {needs}")

@@ -170,7 +170,7 @@ class _Reading:
             stream_seq, consumer_seq, date_ns = int(tokens[place]), int(tokens[place + 1]), int(tokens[place + 2])
         except (IndexError, ValueError):
             raise UnreadableError(
-                f"messages come with the reply subject {reply[:80].decode(errors='replace')}, which tells no date",
+                f"messages come with the reply subject {reply[:80].decode(errors='replace')}, which has no date",
                 "connect to the account and domain that the stream belongs to, without imports between",
             ) from None
         self._count += 1

@@ -117,7 +117,7 @@ def take_direct(headers: Mapping[str, str], last_seq: int, taker: MessageRecorde
         stream_seq = int(headers["Nats-Sequence"])
         when, subject = headers["Nats-Time-Stamp"], headers["Nats-Subject"]
     except (KeyError, ValueError) as error:
-        raise ReplyError(f"DIRECT.GET answered without {error}") from error
+        raise ReplyError(f"DIRECT.GET replied without {error}") from error
     if stream_seq <= last_seq:
         taker.take(stream_seq, date_ns(when), subject, headers)
     return stream_seq

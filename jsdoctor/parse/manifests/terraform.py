@@ -90,7 +90,7 @@ def declared_in_configuration(
     found = list(_written(tree))
     known = [one for one in found if not one.unknown & _FROM_PLANS]
     problems = [
-        (f"{one.address}: only a plan tells its name or number: give terraform show -json PLAN", one.place)
+        (f"{one.address}: only a plan shows its name or number: give terraform show -json PLAN", one.place)
         for one in found
         if one.unknown & _FROM_PLANS
     ]

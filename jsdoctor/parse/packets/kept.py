@@ -52,6 +52,6 @@ def _gap(capture: Capture) -> Gap:
         kind="pcap",
         subject=Subject(kind="file", name=capture.name),
         reason=capture.problem,
-        how_to_get="copy the file again or capture anew; editcap (of Wireshark) converts other formats",
+        how_to_get="copy the file again or capture again; editcap (of Wireshark) converts other formats",
         requested=not (capture.packets and capture.problem.startswith(_CUT_SHORT)),
     )

@@ -31,7 +31,7 @@ NOT_GIVEN = tuple(
         ("connections", "connections", "add /connz of each server"),
         ("links", "gateways and leaf nodes", "add /gatewayz and /leafz of each server"),
         ("claims", "claims of an account", "look at the deployment with a login of the system account"),
-        ("samples", "second look, and a rate needs two", "look at the deployment: --context NAME or -s URL"),
+        ("samples", "second sample, and a rate needs two", "look at the deployment: --context NAME or -s URL"),
     )
 )
 

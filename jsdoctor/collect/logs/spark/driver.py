@@ -113,5 +113,5 @@ def explained(said: str) -> SparkProblem:
     telling = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), None)
     return SparkProblem(
         f"Spark could not do it: {telling or (lines[0] if lines else 'it does not say why')}",
-        "its own log says more; the same without Spark: --engine local",
+        "its own log shows more; the same without Spark: --engine local",
     )
