@@ -14,7 +14,8 @@ from jsdoctor.engine.select import find_rule, select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.rule_page import param_value
-from jsdoctor.remedy.actions import Action, load_actions
+from jsdoctor.remedy.family import Action
+from jsdoctor.remedy.registry import load_actions
 
 
 @cache

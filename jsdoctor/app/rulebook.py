@@ -16,7 +16,8 @@ from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
 from jsdoctor.model.policy import Policy
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.configuration import ConfigurationError
-from jsdoctor.remedy.actions import Action, load_actions
+from jsdoctor.remedy.family import Action
+from jsdoctor.remedy.registry import load_actions
 
 
 @dataclass(frozen=True, slots=True)

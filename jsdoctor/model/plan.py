@@ -81,7 +81,7 @@ class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a plan.
 
-    `action` is of the closed set in `jsdoctor.remedy.actions`, `operation` the registered way to do it. `base` is what
+    `action` is of the closed set in `jsdoctor.remedy.registry`, `operation` the registered way to do it. `base` is what
     the step was planned on, as the operation's `look` shows it; `tolerates` lists, by key of the configuration, the
     values that other steps of this plan may have left there. `values` is what else the operation needs. `requests` are
     what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` says that nothing can.

@@ -121,7 +121,7 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RemedyRef(msgspec.Struct, frozen=True):
-    """The remedy a rule names: an action of the closed set (`jsdoctor.remedy.actions`) and its risk."""
+    """The remedy a rule names: an action of the closed set (`jsdoctor.remedy.registry`) and its risk."""
 
     action: str
     risk: Risk

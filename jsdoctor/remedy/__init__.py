@@ -1,1 +1,1 @@
-"""Remedies: a closed set of actions, each turned into the commands that a person can type."""
+"""Remedies: a closed set of actions, the commands that a person can type, and the steps that jsdoctor takes itself."""

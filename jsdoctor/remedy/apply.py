@@ -23,6 +23,7 @@ from jsdoctor.remedy.operation import (
 )
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
 from jsdoctor.remedy.preconditions import unmet
+from jsdoctor.remedy.registry import load_judges
 from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
 from jsdoctor.remedy.undo import Undoer
 
@@ -157,7 +158,7 @@ class Applier:
             return StepOutcome(step, Ending.ALREADY, why)
         if standing is Standing.AS_PLANNED:
             if not begun:
-                if reason := unmet(step.preconditions, state):
+                if reason := unmet(step.preconditions, state, load_judges()):
                     raise StepRefusedError(reason)
                 self._journal.append(JournalEvent.BEGIN, step, before=before)
             reply = await self._send(operation, step, before, patience)

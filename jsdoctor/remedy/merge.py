@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.model.plan import Change, Request, Step, UnplannedFinding
+from jsdoctor.model.plan import Change, Step, UnplannedFinding
 from jsdoctor.remedy.settings import told
 
 
@@ -53,22 +53,9 @@ def _joined(known: Step, new: Step, changes: tuple[Change, ...]) -> Step:
         findings=tuple(dict.fromkeys((*known.findings, *new.findings))),
         proofs=tuple(dict.fromkeys((*known.proofs, *new.proofs))),
         changes=changes,
-        requests=taken.requests if changes == taken.changes else _with(taken.requests, changes),
         needs=tuple(dict.fromkeys((*known.needs, *new.needs))),
         patience_s=max(known.patience_s, new.patience_s),
     )
-
-
-def _with(requests: tuple[Request, ...], changes: Sequence[Change]) -> tuple[Request, ...]:
-    """The same requests with the merged values where the configuration is sent."""
-
-    def changed(request: Request) -> Request:
-        payload = dict(request.payload or {})
-        inner = dict(payload["config"]) if "config" in payload else payload
-        inner.update({change.key: change.after for change in changes})
-        return Request(request.subject, {**payload, "config": inner} if "config" in payload else inner)
-
-    return tuple(changed(request) for request in requests)
 
 
 def _contradiction(known: Step, new: Step) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.finding import Offer, Outcome, Subject
 from jsdoctor.model.report import Result
-from jsdoctor.remedy.actions import Action
+from jsdoctor.remedy.family import Action
 
 _ASSETS = ("stream", "consumer")
 

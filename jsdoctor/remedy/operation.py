@@ -1,34 +1,32 @@
-"""What an operation is: how a step looks at its asset, writes, sees that the effect is there, and takes it back.
+"""What an operation is: how a step describes and writes its change, sees that the effect is there, and undoes it.
 
-Every operation is registered under the name that steps carry in `operation`. All of it must be safe to repeat: a
-process that was killed at any point is followed by another that looks again and goes on.
+An operation builds the requests of a step once: a plan shows them, `write` sends them, and the `nats` commands beside
+them say the same. All of it must be safe to repeat: a process that was killed at any point is followed by another that
+looks again and goes on.
 
-    class DeleteMessage(Operation):
-        name = "message.delete"
+    class ConsumerReset(Operation):
+        name = "consumer.reset"
+        def requests(self, step, state): ...
+        def commands(self, step): ...
         async def look(self, step, api): ...
         def standing(self, step, state): ...
-        async def write(self, run, before): ...
         def awaited(self, step, before, state): ...
 
-    register(DeleteMessage())
+Families (`jsdoctor.remedy.families`) declare their operations; `jsdoctor.remedy.registry` lists the families.
 """
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
-from jsdoctor.model.plan import Json, Step
+from jsdoctor.model.plan import Json, Request, Step
 from jsdoctor.remedy.moment import same_moment
-
-if TYPE_CHECKING:
-    from nats.aio.client import Client
 
 
 class ApiError(Exception):
@@ -55,30 +53,57 @@ class StepRefusedError(Exception):
     """The step must not be taken now, or cannot be taken back: the reason is the text. Nothing was written by this."""
 
 
+class InboxMessage(msgspec.Struct, frozen=True):
+    """A message as it came to an inbox."""
+
+    data: bytes = b""
+    reply: str = ""
+    headers: Mapping[str, str] = {}
+
+
+class Inbox(Protocol):
+    """A subscription to a subject of its own."""
+
+    @property
+    def subject(self) -> str:
+        """Where messages for it go."""
+
+    async def next(self, timeout_s: float) -> InboxMessage | None:
+        """The next message; None where none comes in time. Raises LostError."""
+
+    async def close(self) -> None:
+        """End the subscription, also where the connection is gone."""
+
+
 class Api(Protocol):
     """Requests through the connection of this run. The prefix of the JetStream API is put before `subject`.
 
-    `ask` raises ApiError, DeniedError, SilentError or LostError; so does `request`, which takes a whole subject and
-    returns the reply's JSON whatever is in it. `client` is for what is no request (flow of a snapshot's chunks).
+    `ask` raises ApiError, DeniedError, NoResponseError or LostError; so does `request`, which takes a whole subject and
+    returns the reply's JSON whatever is in it.
     """
-
-    @property
-    def client(self) -> Client:
-        """The client of nats-py."""
-
-    @property
-    def prefix(self) -> str:
-        """Of the JetStream API, without a final dot."""
 
     @property
     def timeout_s(self) -> float:
         """Longest wait for one answer."""
+
+    @property
+    def server_version(self) -> tuple[int, int]:
+        """Major and minor version of the server of this connection."""
 
     async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
         """A request of the JetStream API that must succeed."""
 
     async def request(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
         """A request to any subject."""
+
+    async def publish(self, subject: str, payload: bytes, reply: str = "") -> None:
+        """A message that nobody confirms. Raises LostError."""
+
+    async def store(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> Json:
+        """A message to a stream, and the stream's reply. Raises NoResponseError."""
+
+    async def inbox(self) -> Inbox:
+        """A new inbox. Raises LostError."""
 
 
 class JournalNote(msgspec.Struct, frozen=True):
@@ -108,6 +133,13 @@ class StepContext(msgspec.Struct, frozen=True):
     say: Callable[[str], None] = lambda _: None
     on_request: bool = False
 
+    async def send(self, requests: Sequence[Request]) -> Json:
+        """Requests of the JetStream API, each when the one before it has succeeded; the last reply."""
+        reply: Json = {}
+        for request in requests:
+            reply = await self.api.ask(request.subject, request.payload)
+        return reply
+
 
 class Standing(Enum):
     """How an asset stands to a step that is about to be taken."""
@@ -124,6 +156,24 @@ class Operation(ABC):
     reversible: ClassVar[bool] = True
     recreates: ClassVar[bool] = False
     """Whether it deletes its asset and creates it again, so that the time of creation changes."""
+
+    @abstractmethod
+    def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
+        """What `write` sends to an asset in that state, in its order, as far as it is known before. Pure."""
+
+    def undo_requests(self, step: Step, before: Json, state: Json) -> tuple[Request, ...]:
+        """What `undo` sends to an asset in that state, as far as it is known before. Pure."""
+        del step, before, state
+        return ()
+
+    @abstractmethod
+    def commands(self, step: Step) -> tuple[str, ...]:
+        """Commands for a person that do what `requests` do, and those to look first. Pure."""
+
+    def expected(self, step: Step, state: Json) -> Json:
+        """The state after the step, as far as later steps on the same asset are concerned."""
+        del step
+        return state
 
     @abstractmethod
     async def look(self, step: Step, api: Api) -> Json:
@@ -160,9 +210,9 @@ class Operation(ABC):
         kind = step.subject.kind
         return f"the {kind} was deleted and created again: it was created at {now}, not at {planned}"
 
-    @abstractmethod
     async def write(self, run: StepContext, before: Json) -> Json:
-        """Do it; the reply goes into the journal. `before` is what `look` showed last, which nobody changed since."""
+        """Send the requests; the last reply goes into the journal. `before` is what `look` showed last."""
+        return await run.send(self.requests(run.step, before))
 
     @abstractmethod
     def awaited(self, step: Step, before: Json, state: Json) -> str:
@@ -182,28 +232,3 @@ class Operation(ABC):
         """What differs from `before` after `undo`, in words; empty when nothing does."""
         del step, before, state
         return ""
-
-
-_MODULES = (
-    "config",
-    "leader",
-    "consumer",
-    "backup",
-    "messages",
-    "dead_letters",
-    "position",
-    "peers",
-)
-_registry: dict[str, Operation] = {}
-
-
-def register(operation: Operation) -> None:
-    """Make an operation known under its name."""
-    _registry[operation.name] = operation
-
-
-def load_operations() -> dict[str, Operation]:
-    """All operations by name."""
-    for module in _MODULES:
-        importlib.import_module(f"jsdoctor.remedy.operations.{module}")
-    return dict(_registry)

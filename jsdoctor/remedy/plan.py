@@ -14,11 +14,12 @@ from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.remedy.actions import Action
+from jsdoctor.remedy.family import Action
 from jsdoctor.remedy.merge import merged
 from jsdoctor.remedy.ordering import Rank, ordered, rank_of, ranks, waiting_for_leaders, waiting_for_servers
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import created_at
+from jsdoctor.remedy.registry import described
 
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")
@@ -83,7 +84,8 @@ def draft(
     steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
     able, unable = waiting_for_leaders(steps, rank, incidents, evidence)
     able = waiting_for_servers(able, rank, incidents)
-    return Drafted(_numbered(_tolerant(_identified(ordered(able, rank), evidence))), (*refused, *unsafe, *unable))
+    taken = _tolerant(_identified(ordered(able, rank), evidence))
+    return Drafted(_numbered(list(described(taken))), (*refused, *unsafe, *unable))
 
 
 def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
@@ -116,8 +118,7 @@ def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice
     if kind in _ASSETS and kind != target.subject.kind:
         raise CannotPlanError(f"{name} is for a {kind}, and this is a {target.subject.kind}")
     if action.planner and (choice or action.risk is not Risk.MANUAL):
-        steps = action.planner(target, values)
-        return tuple(s if s.commands else _replace(s, commands=action.commands(s.subject, values)) for s in steps)
+        return action.planner(target, values)
     if choice:
         raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
     commands = result.remedy.commands if result.remedy else ()

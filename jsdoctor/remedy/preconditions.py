@@ -1,13 +1,13 @@
-"""The closed set of preconditions: each looks at an asset's INFO reply and says why a step must not be taken, if so."""
+"""Preconditions of steps of several families: each judges an asset's INFO reply and returns why a step must not run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from jsdoctor.model.plan import Json, Precondition
+from jsdoctor.remedy.loss import would_delete
 from jsdoctor.remedy.moment import same_moment
-from jsdoctor.remedy.settings import would_delete
 
 LED = Precondition("led", "the asset has a leader")
 UNSEALED = Precondition("unsealed", "the stream is not sealed")
@@ -60,7 +60,10 @@ def _keeps_all(info: Json, value: Any) -> str:
     return would_delete({**(info.get("config") or {}), **value}, info)
 
 
-_JUDGES: dict[str, Callable[[Json, Any], str]] = {
+Judge = Callable[[Json, Any], str]
+"""Takes what the operation's `look` showed and the precondition's value; why the step must not be taken, or nothing."""
+
+JUDGES: dict[str, Judge] = {
     "created_at": _created_at,
     "led": _led,
     "unsealed": _unsealed,
@@ -70,20 +73,10 @@ _JUDGES: dict[str, Callable[[Json, Any], str]] = {
 }
 
 
-def precondition(name: str) -> Callable[[Callable[[Json, Any], str]], Callable[[Json, Any], str]]:
-    """Register a further precondition: it takes what the operation's `look` showed, and the precondition's value."""
-
-    def add(judge: Callable[[Json, Any], str]) -> Callable[[Json, Any], str]:
-        _JUDGES[name] = judge
-        return judge
-
-    return add
-
-
-def unmet(preconditions: Iterable[Precondition], state: Json) -> str:
+def unmet(preconditions: Iterable[Precondition], state: Json, judges: Mapping[str, Judge]) -> str:
     """The first precondition that does not hold, in words; empty when all do. An unknown one never holds."""
     for one in preconditions:
-        judge = _JUDGES.get(one.name)
+        judge = judges.get(one.name)
         reason = judge(state, one.value) if judge else f"this version does not know the precondition {one.name!r}"
         if reason:
             return reason

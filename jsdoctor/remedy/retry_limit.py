@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from time import monotonic
 
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.operation import Api, ApiError, LostError, NoResponseError, Operation, StepRefusedError
@@ -17,13 +17,15 @@ class RetryLimit:
     """Time for one step, begun now. At least three tries are made, however long each takes."""
 
     def __init__(self, patience_s: float) -> None:
-        self._ends_at = asyncio.get_running_loop().time() + patience_s
+        self._ends_at = monotonic() + patience_s
         self._tries = 0
 
     async def more(self) -> bool:
         """Wait a little; False when the time is over."""
+        import asyncio
+
         self._tries += 1
-        if self._tries >= _LEAST_TRIES and asyncio.get_running_loop().time() >= self._ends_at:
+        if self._tries >= _LEAST_TRIES and monotonic() >= self._ends_at:
             return False
         await asyncio.sleep(PAUSE_S)
         return True

@@ -1,4 +1,4 @@
-"""Raw configurations: compared, changed by key, and judged for what a change would delete.
+"""Raw configurations: compared, and changed by key.
 
 The server omits keys that are zero, and which of them depends on its version (`omitempty`), so an absent key and a zero
 are the same here. `_nats.ver` and `_nats.level` are put into `metadata` by whoever answers, and `_nats.req.level` by
@@ -8,7 +8,6 @@ the server that takes an update: they are no configuration (2.11+ `jetstream_ver
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,7 +16,6 @@ from jsdoctor.model.plan import Change, Json
 from jsdoctor.parse.withheld import agree, withheld
 
 _SERVERS_OWN = ("_nats.ver", "_nats.level", "_nats.req.level")
-_SIZES = {"max_bytes": ("bytes", "bytes"), "max_msgs": ("messages", "messages")}
 
 
 def comparable(config: Mapping[str, Any]) -> Json:
@@ -58,38 +56,6 @@ def is_set(config: Mapping[str, Any], changes: Iterable[Change]) -> bool:
 def told(changes: Iterable[Change]) -> str:
     """Changes in one line: `max_bytes 1 -> 2`. Texts of users are withheld."""
     return ", ".join(f"{one.key} {_shown(one.key, one.before)} -> {_shown(one.key, one.after)}" for one in changes)
-
-
-def would_delete(target: Mapping[str, Any], info: Json) -> str:
-    """What setting `target` would delete of a stream now, in words; empty when nothing. `info` is from STREAM.INFO.
-
-    Lowering a limit deletes what is over it at once (nats-server `filestore.go` UpdateConfig).
-    """
-    config, state = info["config"], info.get("state") or {}
-    for key, (counter, noun) in _SIZES.items():
-        limit, holds = target.get(key) or 0, state.get(counter) or 0
-        if limit > 0 and limit != config.get(key) and holds > limit:
-            return f"the stream holds {holds:,} {noun} and {key} would be {limit:,}: the oldest would be deleted"
-    age = target.get("max_age") or 0
-    if age > 0 and age != config.get("max_age") and state.get("messages"):
-        oldest = _age_ns(info)
-        if oldest is None or oldest >= age:
-            return f"messages older than max_age {age / 1e9:g} s would be deleted"
-    each = target.get("max_msgs_per_subject") or 0
-    now = config.get("max_msgs_per_subject") or 0
-    if each > 0 and each != now and (now <= 0 or each < now) and state.get("messages"):
-        return f"subjects with more than {each:,} messages would lose their oldest"
-    return ""
-
-
-def _age_ns(info: Json) -> int | None:
-    """Age of the oldest message by the server's own clock; None when it does not say."""
-    try:
-        now = msgspec.convert(info["ts"], datetime)
-        first = msgspec.convert(info["state"]["first_ts"], datetime)
-    except (KeyError, msgspec.ValidationError):
-        return None
-    return int((now - first).total_seconds() * 1e9)
 
 
 def _is_zero(value: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from jsdoctor.model.plan import Json, Step
+from jsdoctor.remedy.backup.former import is_putting_back
 from jsdoctor.remedy.journal import Journal, JournalEvent
 from jsdoctor.remedy.operation import (
     Api,
@@ -17,7 +18,6 @@ from jsdoctor.remedy.operation import (
     StepContext,
     StepRefusedError,
 )
-from jsdoctor.remedy.operations.former import is_putting_back
 from jsdoctor.remedy.outcome import Ending, StepOutcome
 from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
 

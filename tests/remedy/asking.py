@@ -11,16 +11,18 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 
+from jsdoctor.app.fix.messages import ClientMessages
 from jsdoctor.remedy.operation import ApiError, DeniedError, NoResponseError
 
 NET_S = 90.0  # what hangs, fails; nothing is measured by it
 
 
-class PlainApi:
+class PlainApi(ClientMessages):
     """`jsdoctor.remedy.operation.Api` on a client of nats-py."""
 
     def __init__(self, client: Client, prefix: str = "$JS.API") -> None:
-        self.client, self.prefix, self.timeout_s = client, prefix, 5.0
+        super().__init__(client, 5.0)
+        self.prefix = prefix
         self.denials: list[str] = []
 
     async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> dict[str, Any]:

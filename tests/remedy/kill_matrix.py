@@ -24,7 +24,8 @@ from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.cli import app
 from jsdoctor.cli.fix import rollback  # noqa: F401 - loaded before the first fork
 from jsdoctor.remedy.backup.live import message_from
-from jsdoctor.remedy.operation import ApiError, load_operations
+from jsdoctor.remedy.operation import ApiError
+from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.settings import comparable
 from tests.docs.permitted_steps import STEPS, Place, step
 from tests.remedy.asking import PlainApi, with_api

@@ -15,7 +15,7 @@ from jsdoctor.remedy.backup.place import data_file
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.unpack import messages
 from jsdoctor.remedy.backup.verify import require_verified, verify
-from jsdoctor.remedy.operations.peers import as_its_leader_has_it, everyone
+from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT

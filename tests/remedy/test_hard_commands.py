@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.remedy.actions import load_actions
+from jsdoctor.remedy.registry import load_actions
 from tests.real.test_commands import run
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.operation import load_operations
+from jsdoctor.remedy.registry import load_operations
 from tests.clock import ShiftClock, clock_shifter
 from tests.remedy.kill_matrix import ACTIONS, KILLED, Lab, Ran
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory

@@ -14,7 +14,7 @@ import pytest
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject
-from jsdoctor.model.plan import MANUAL, Change, Plan, Request, Step, StepProof, UnplannedFinding
+from jsdoctor.model.plan import MANUAL, Change, Plan, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.parse.raw_configs import raw_configs
@@ -22,6 +22,7 @@ from jsdoctor.remedy.merge import merged
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft
 from jsdoctor.remedy.planning import CannotPlanError, Target
+from jsdoctor.remedy.registry import described
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
 from tests.evidence import base_names, cases, evidence_of, samples_of
@@ -44,7 +45,7 @@ def step(key: str = "max_bytes", before: Any = 1, after: Any = 2, code: str = "X
         "changes": changes,
         "findings": (code,),
         "proofs": (StepProof(code, S),),
-        "requests": (Request("STREAM.UPDATE.S", {"name": "S", key: after, "other": 7}),),
+        "base": {"config": {"name": "S", key: before, "other": 7}},
     }
     return Step(**{**fields, **more})
 
@@ -124,7 +125,20 @@ def test_equal_changes_become_one_step() -> None:
 def test_the_higher_of_two_raised_limits_wins() -> None:
     (one,), _ = merged([step(after=20)], step(after=30, code="X2"), "X2")
     assert one.changes == (Change("max_bytes", 1, 30),)
-    assert one.requests[0].payload == {"name": "S", "max_bytes": 30, "other": 7}
+    (shown,) = described([one])
+    assert shown.requests[0].payload == {"name": "S", "max_bytes": 30, "other": 7}
+    assert shown.commands == ("nats stream edit S --max-bytes=30 -f",)
+    assert shown.undo[0].payload == {"name": "S", "max_bytes": 1, "other": 7}
+
+
+def test_a_request_is_for_the_stream_as_the_steps_before_it_leave_it() -> None:
+    """Sent as it is shown, the second request keeps what the first one changed."""
+    base = {"config": {"name": "S", "max_bytes": 1, "max_msgs": 1}}
+    first, second = described([step(base=base), step("max_msgs", 1, 5, code="X2", base=base)])
+    assert first.requests[0].payload == {"name": "S", "max_bytes": 2, "max_msgs": 1}
+    assert second.requests[0].payload == {"name": "S", "max_bytes": 2, "max_msgs": 5}
+    assert second.undo[0].payload == {"name": "S", "max_bytes": 2, "max_msgs": 1}
+    assert first.undo[0].payload == base["config"]
 
 
 @pytest.mark.parametrize(("one", "other"), [((10, 20), (10, 5)), ((False, True), (False, None)), ((10, 5), (10, 4))])

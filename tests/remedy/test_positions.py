@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.remedy.backup.consumers import consumers_in
+from jsdoctor.remedy.backup.former import consumers_are_back, consumers_of
 from jsdoctor.remedy.backup.place import stream_dir
 from jsdoctor.remedy.backup.restore import restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.operation import StepRefusedError
-from jsdoctor.remedy.operations.former import consumers_are_back, consumers_of
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import add_consumer, add_stream, drain
 from tests.remedy.asking import PlainApi, with_api

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from nats.aio.client import Client
 
+from jsdoctor.app.fix.messages import ClientMessages
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
@@ -17,28 +17,13 @@ USER_INFO = "$SYS.REQ.USER.INFO"
 _DESCRIPTION_SHOWN = 300
 
 
-class LiveApi:
+class LiveApi(ClientMessages):
     """The `Api` of `jsdoctor.remedy.operation`, through one connection."""
 
     def __init__(self, connection: Connection, prefix: str, timeout_s: float) -> None:
+        super().__init__(connection.client, timeout_s)
         self._connection = connection
         self._prefix = prefix
-        self._timeout_s = timeout_s
-
-    @property
-    def client(self) -> Client:
-        """The client of nats-py."""
-        return self._connection.client
-
-    @property
-    def prefix(self) -> str:
-        """Of the JetStream API, without a final dot."""
-        return self._prefix
-
-    @property
-    def timeout_s(self) -> float:
-        """Longest wait for one answer."""
-        return self._timeout_s
 
     async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
         """A request of the JetStream API that must succeed."""
@@ -53,7 +38,7 @@ class LiveApi:
         if not subject.isprintable() or " " in subject:
             raise ApiError(subject, 400, 0, "the name holds characters that no subject can have")
         body = b"" if payload is None else msgspec.json.encode(payload)
-        asker = Asker(self._connection, timeout_s or self._timeout_s)
+        asker = Asker(self._connection, timeout_s or self.timeout_s)
         try:
             reply = await asker.one(subject, body)
         except NoReplyError as error:

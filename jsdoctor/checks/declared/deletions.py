@@ -76,12 +76,14 @@ def of_filters(config: ConsumerConfig, current: Consumer, stream: Stream) -> Del
 
 
 def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
+    """Of a stream that refused new messages a lower limit deleted nothing; it does when it discards old ones."""
     state, current = stream.state, stream.config
-    if 0 < config.max_msgs < state.messages and _lower(config.max_msgs, current.max_msgs):
+    refused = current.discard == "new"
+    if 0 < config.max_msgs < state.messages and (refused or _lower(config.max_msgs, current.max_msgs)):
         gone = state.messages - config.max_msgs
         says = f"max_msgs {config.max_msgs:,} is below the {counted(state.messages, 'message')} it holds"
         yield Deletion("max_msgs", f"{says}: the oldest {gone:,} are deleted", gone)
-    if 0 < config.max_bytes < state.bytes and _lower(config.max_bytes, current.max_bytes):
+    if 0 < config.max_bytes < state.bytes and (refused or _lower(config.max_bytes, current.max_bytes)):
         gone = min(-(-(state.bytes - config.max_bytes) * state.messages // state.bytes), state.messages)
         says = f"max_bytes {config.max_bytes:,} is below the {state.bytes:,} bytes it holds"
         how = f"about {gone:,} of {state.messages:,}, estimated from their average size"
@@ -126,10 +128,9 @@ def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int]
         yield Deletion(
             "max_msgs_per_subject", f"{says}: at least {least:,} are deleted, {when}", least, exact=subjects == 1
         )
-    elif subjects and held - (subjects - 1) > most:
-        says = (
-            f"max_msgs_per_subject becomes {most:,}: whether one of its {subjects:,} subjects holds more is not known"
-        )
+    elif not subjects or held - (subjects - 1) > most:
+        of_them = f" of its {subjects:,}" if subjects else ""
+        says = f"max_msgs_per_subject becomes {most:,}: whether one{of_them} subjects holds more is not known"
         yield Deletion("max_msgs_per_subject", says, exact=False, unsure=True)
 
 

@@ -21,8 +21,9 @@ from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.journal import Journal, JournalError
-from jsdoctor.remedy.operation import DeniedError, NoResponseError, load_operations
+from jsdoctor.remedy.operation import DeniedError, NoResponseError
 from jsdoctor.remedy.outcome import StepOutcome
+from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.undo import Undoer
 
 

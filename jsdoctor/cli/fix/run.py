@@ -30,8 +30,9 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.apply import Applier
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
-from jsdoctor.remedy.operation import DeniedError, NoResponseError, load_operations
+from jsdoctor.remedy.operation import DeniedError, NoResponseError
 from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
+from jsdoctor.remedy.registry import load_operations
 
 
 def run_fix(request: FixRequest) -> ExitCode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 from typing import Any
 
+from jsdoctor.model.plan import Request
 from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.moment import date_ns
@@ -13,11 +14,16 @@ from jsdoctor.remedy.operation import Api, ApiError
 _NO_MESSAGE = 10037
 
 
+def reading(stream: str, stream_seq: int, subjects: str = ">") -> Request:
+    """STREAM.MSG.GET of the first message of that sequence or a later one, with such a subject."""
+    return Request(f"STREAM.MSG.GET.{stream}", {"seq": stream_seq, "next_by_subj": subjects})
+
+
 async def message_from(api: Api, stream: str, stream_seq: int) -> BackupMessage | None:
     """The first message of that sequence or a later one; None where there is none. Raises what `api` raises."""
     try:
-        body = {"seq": stream_seq, "next_by_subj": ">"}
-        found = (await api.ask(f"STREAM.MSG.GET.{stream}", body))["message"]
+        request = reading(stream, stream_seq)
+        found = (await api.ask(request.subject, request.payload))["message"]
         return decoded(found)
     except ApiError as refused:
         if refused.err_code == _NO_MESSAGE:

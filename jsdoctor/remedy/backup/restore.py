@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import msgspec
-from nats import errors
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
-from jsdoctor.model.plan import Json
+from jsdoctor.model.plan import Json, Request
 from jsdoctor.remedy.backup.place import data_file, read_meta
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.take import STALLED_S, next_message
-from jsdoctor.remedy.operation import Api, ApiError, LostError, NoResponseError
+from jsdoctor.remedy.operation import Api, ApiError, Inbox, InboxMessage, LostError, NoResponseError
 from jsdoctor.remedy.retry_limit import RetryLimit
 
 _CHUNK = 64 << 10
@@ -60,6 +57,8 @@ async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> di
 
     The stream must not be there: nothing is ever overwritten. Raises BackupProblem and what `api` raises.
     """
+    import asyncio
+
     meta = read_meta(directory)
     path = data_file(directory)
     stream = str(meta["config"]["name"])
@@ -68,22 +67,25 @@ async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> di
             f"stream {stream} is there: a backup is restored only where the stream is not",
             f"back the present one up and delete it first: nats stream rm {stream}",
         )
-    body = {"config": meta["config"], "state": meta["state"]}
-    chunks_to = (await _accepted(api, stream, body)).get("deliver_subject")
+    chunks_to = (await _accepted(api, stream, restore_request(stream, meta))).get("deliver_subject")
     if not chunks_to:
         raise EmptyProblem(f"the server made stream {stream} without taking the backup", "delete it, and run again")
-    inbox = await api.client.subscribe(api.client.new_inbox())
+    inbox = await api.inbox()
     try:
         with path.open("rb") as file:
             while chunk := await asyncio.to_thread(file.read, _CHUNK):
                 await _send(api, inbox, chunks_to, chunk, stalled_s)
         return await _finished(api, inbox, chunks_to, meta, stalled_s)
     finally:
-        with suppress(errors.Error, OSError):
-            await inbox.unsubscribe()
+        await inbox.close()
 
 
-async def _accepted(api: Api, stream: str, body: Json) -> Json:
+def restore_request(stream: str, meta: Json) -> Request:
+    """STREAM.RESTORE of what a backup holds."""
+    return Request(f"STREAM.RESTORE.{stream}", {"config": meta["config"], "state": meta["state"]})
+
+
+async def _accepted(api: Api, stream: str, request: Request) -> Json:
     """The answer to STREAM.RESTORE, once no earlier restore of that stream is pending.
 
     In a cluster an interrupted restore reserves the name, although STREAM.INFO does not find the stream (server:
@@ -92,7 +94,7 @@ async def _accepted(api: Api, stream: str, body: Json) -> Json:
     patience = RetryLimit(_INTERRUPTED_S)
     while True:
         try:
-            return await api.ask(f"STREAM.RESTORE.{stream}", body)
+            return await api.ask(request.subject, request.payload)
         except ApiError as refused:
             if refused.err_code != _NAME_TAKEN or not await patience.more():
                 raise
@@ -112,30 +114,28 @@ async def exists(api: Api, stream: str) -> bool:
     return True
 
 
-async def _send(api: Api, inbox: Subscription, subject: str, chunk: bytes, stalled_s: float) -> None:
+async def _send(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: float) -> None:
     """One chunk and its receipt, which is empty but where the restore failed."""
-    await api.client.publish(subject, chunk, reply=inbox.subject)
-    receipt = await next_message(api, inbox, stalled_s)
+    await api.publish(subject, chunk, reply=inbox.subject)
+    receipt = await next_message(inbox, stalled_s)
     _require_taken(receipt)
     if receipt.data:
         _answer(receipt.data)
 
 
-async def _finished(
-    api: Api, inbox: Subscription, subject: str, meta: dict[str, Any], stalled_s: float
-) -> dict[str, Any]:
+async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], stalled_s: float) -> dict[str, Any]:
     """Say that this was all, and wait for the stream. Where the answer is lost with its server, the stream tells."""
-    await api.client.publish(subject, b"", reply=inbox.subject)
-    ends_at = asyncio.get_running_loop().time() + max(_RESTORING_S, stalled_s)
-    while asyncio.get_running_loop().time() < ends_at:
+    await api.publish(subject, b"", reply=inbox.subject)
+    ends_at = monotonic() + max(_RESTORING_S, stalled_s)
+    while monotonic() < ends_at:
         try:
-            receipt = await inbox.next_msg(timeout=_LOOK_S)
-        except errors.TimeoutError:
+            receipt = await inbox.next(_LOOK_S)
+        except LostError as error:
+            raise BackupProblem(str(error), "run again") from None
+        if receipt is None:
             if info := await _whole(api, meta):
                 return info
             continue
-        except (errors.Error, OSError) as error:
-            raise BackupProblem(f"the connection was lost: {error}", "run again") from None
         _require_taken(receipt)
         if receipt.data:
             return _answer(receipt.data)
@@ -153,8 +153,8 @@ async def _whole(api: Api, meta: dict[str, Any]) -> dict[str, Any]:
     return info if is_whole(info, meta) else {}
 
 
-def _require_taken(receipt: Msg) -> None:
-    if (receipt.headers or {}).get("Status") == "503":
+def _require_taken(receipt: InboxMessage) -> None:
+    if receipt.headers.get("Status") == "503":
         raise BackupProblem("the server does not take the backup any more", "see its log, and run again")
 
 

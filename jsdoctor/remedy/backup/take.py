@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-from nats import errors
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
+from jsdoctor.model.plan import Request
 from jsdoctor.remedy.backup.place import ARCHIVE, META, TAR, sync_dir, write_whole
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.unpack import is_archive
-from jsdoctor.remedy.operation import Api
+from jsdoctor.remedy.operation import Api, Inbox, InboxMessage, LostError
 
 _CHUNK = 128 << 10
-_LOOK_S = 0.1
 STALLED_S = 30.0
 """For how long nothing may come. Servers give up after two to five seconds without our acknowledgement."""
 
@@ -36,11 +31,11 @@ async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLE
             f"stream {stream} is kept in memory: servers before 2.15 cannot back such a stream up",
             "mirror it into a stream on disk first, or do without what would need the backup",
         )
-    inbox = await api.client.subscribe(api.client.new_inbox(), pending_msgs_limit=0, pending_bytes_limit=0)
+    inbox = await api.inbox()
     part = directory / ".data.part"
     try:
-        body = {"deliver_subject": inbox.subject, "chunk_size": _CHUNK}
-        meta = await api.ask(f"STREAM.SNAPSHOT.{stream}", body)
+        request = snapshot_request(stream, inbox.subject)
+        meta = await api.ask(request.subject, request.payload)
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             start = await _receive(api, inbox, file, stalled_s)
             file.flush()
@@ -48,45 +43,47 @@ async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLE
     except OSError as error:
         raise BackupProblem(f"cannot write {part}: {error.strerror}", "free space or name another place") from None
     finally:
-        with suppress(errors.Error, OSError):
-            await inbox.unsubscribe()
+        await inbox.close()
     part.replace(directory / (ARCHIVE if is_archive(start) else TAR))
     kept: dict[str, Any] = {key: meta[key] for key in ("config", "state")}
     write_whole(directory / META, msgspec.json.format(msgspec.json.encode(kept), indent=2))
     sync_dir(directory.parent)
 
 
-async def _receive(api: Api, inbox: Subscription, file: BinaryIO, stalled_s: float) -> bytes:
+def snapshot_request(stream: str, chunks_to: str) -> Request:
+    """STREAM.SNAPSHOT of the stream and its consumers, in chunks to that subject."""
+    return Request(f"STREAM.SNAPSHOT.{stream}", {"deliver_subject": chunks_to, "chunk_size": _CHUNK})
+
+
+async def _receive(api: Api, inbox: Inbox, file: BinaryIO, stalled_s: float) -> bytes:
     """Write the chunks as they come, acknowledging each; returns how they begin."""
+    import asyncio
+
     start = b""
     while True:
-        chunk = await next_message(api, inbox, stalled_s)
+        chunk = await next_message(inbox, stalled_s)
         if not chunk.data:
-            status = (chunk.headers or {}).get("Status", "204")
+            status = chunk.headers.get("Status", "204")
             if status != "204":
-                words = (chunk.headers or {}).get("Description", "")
+                words = chunk.headers.get("Description", "")
                 raise BackupProblem(f"the server stopped the backup: {status} {words}", "run again; see its log")
             return start
         if len(start) < 2 * _CHUNK:
             start += chunk.data
         if chunk.reply:
-            await api.client.publish(chunk.reply, b"")
+            await api.publish(chunk.reply, b"")
         await asyncio.to_thread(file.write, chunk.data)
 
 
-async def next_message(api: Api, inbox: Subscription, stalled_s: float) -> Msg:
+async def next_message(inbox: Inbox, stalled_s: float) -> InboxMessage:
     """The next message of the inbox. Raises BackupProblem when none comes for that long."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + stalled_s
-    while loop.time() < deadline:
-        try:
-            return await inbox.next_msg(timeout=_LOOK_S)
-        except errors.TimeoutError:
-            if not api.client.is_connected:
-                raise BackupProblem("the connection was lost", "run again") from None
-        except (errors.Error, OSError) as error:
-            raise BackupProblem(f"the connection was lost: {error}", "run again") from None
-    raise BackupProblem(
-        f"the server sent nothing for {stalled_s:g} s",
-        "see whether the login may publish to $JS.SNAPSHOT.>, and the log of the stream's leader",
-    )
+    try:
+        message = await inbox.next(stalled_s)
+    except LostError as error:
+        raise BackupProblem(str(error), "run again") from None
+    if message is None:
+        raise BackupProblem(
+            f"the server sent nothing for {stalled_s:g} s",
+            "see whether the login may publish to $JS.SNAPSHOT.>, and the log of the stream's leader",
+        )
+    return message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,6 +91,8 @@ def _in_blocks(unpacked: BinaryIO) -> Iterator[BackupMessage]:
 
 def tar_files(unpacked: BinaryIO) -> Iterator[tuple[str, IO[bytes]]]:
     """Name and content of each file in the tar of servers before 2.15. Raises BackupProblem."""
+    import tarfile
+
     try:
         with tarfile.open(fileobj=unpacked, mode="r|") as tar:
             for member in tar:

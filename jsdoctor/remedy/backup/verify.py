@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
@@ -28,6 +27,8 @@ async def verify(api: Api, directory: Path) -> VerificationNote:
     counted. For each message of the backup the stream is asked what it has at that place or next, so that a message
     that only the stream has is found as well.
     """
+    import asyncio
+
     meta = read_meta(directory)
     stream, state = str(meta["config"]["name"]), meta["state"]
     first_seq, last_seq = int(state.get("first_seq", 0)), int(state.get("last_seq", 0))

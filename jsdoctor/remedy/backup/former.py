@@ -1,0 +1,264 @@
+"""Putting a stream back as it was before a step, from the verified backup that was taken first.
+
+A stream is deleted only where the backup holds everything that is in it, and each deletion and restore is noted in the
+journal before it is requested. A rollback that was killed at any point is therefore finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jsdoctor.model.plan import Json, Request
+from jsdoctor.remedy.backup.place import VerificationNote as Verified
+from jsdoctor.remedy.backup.place import read_meta
+from jsdoctor.remedy.backup.positions import all_consumers, misplaced, pair
+from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, may_lose, restore
+from jsdoctor.remedy.backup.verify import require_verified, verify
+from jsdoctor.remedy.operation import (
+    Api,
+    ApiError,
+    JournalNote,
+    LostError,
+    NoResponseError,
+    StepContext,
+    StepRefusedError,
+)
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient
+from jsdoctor.remedy.settings import differences, told
+
+STREAM_NOT_FOUND = 10059
+TAKEN = "backup"
+"""Of a note: `directory` is where a backup is or will be, `consumers` where they stood before it was taken."""
+PUTTING_BACK = "putting back"
+_TRIES, _WHOLE_S = 4, 60
+_STATE = ("messages", "first_seq", "last_seq", "num_deleted")
+
+
+async def stream_of(api: Api, stream: str) -> Json:
+    """STREAM.INFO; nothing but `missing` where there is no such stream."""
+    try:
+        return await api.ask(f"STREAM.INFO.{stream}")
+    except ApiError as error:
+        if error.err_code == STREAM_NOT_FOUND:
+            return {"missing": True}
+        raise
+
+
+async def consumers_of(api: Api, stream: str) -> Json:
+    """Configuration and position of each durable consumer, by name (CONSUMER.LIST, all pages)."""
+    return {
+        info["name"]: {"config": info["config"], **{place: pair(info, place) for place in ("delivered", "ack_floor")}}
+        for info in await all_consumers(api, stream)
+        if (info.get("config") or {}).get("durable_name")
+    }
+
+
+def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
+    """The newest verified backup that this step or one that it needs has taken, and what was noted with it.
+
+    Raises RefusedError where there is none that can be used.
+    """
+    problem: BackupProblem | None = None
+    for note in reversed((*run.needed, *run.notes, *run.written)):
+        if note.kind == TAKEN:
+            directory = Path(str(note.data["directory"]))
+            try:
+                found = require_verified(directory)
+                read_meta(directory)
+            except BackupProblem as why:
+                problem = why
+                continue
+            return directory, found, note.data
+    raise StepRefusedError(
+        f"no backup of the stream can be used: {problem}" if problem else "no backup was taken first"
+    )
+
+
+async def not_covered(run: StepContext, stream: str, now: Json) -> str:
+    """What the stream has now that its backup has not, in words; empty when the backup holds it as it is."""
+    try:
+        directory, _, noted = former_backup(run)
+    except StepRefusedError as error:
+        return str(error)
+    meta = read_meta(directory)
+    if moved := _state_difference(meta["state"], now["state"], may_go=False):
+        return f"the stream has changed since its backup: {moved}"
+    if config := differences(meta["config"], now["config"]):
+        return f"the stream has changed since its backup: {told(config)}"
+    first = _first(now["state"])
+    return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream), first=first)
+
+
+async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | None) -> str:
+    """Why the backup must not replace the stream, in words; empty when the stream lacks nothing but what we deleted.
+
+    `deleted` is how many messages this step has deleted; None: messages may have gone by themselves since.
+    """
+    directory, _, noted = former_backup(run)
+    meta = read_meta(directory)
+    had, has = meta["state"], now["state"]
+    if stored := has["last_seq"] - had.get("last_seq", 0):
+        return f"{stored} messages were stored in {stream} since its backup, up to message {has['last_seq']}"
+    if deleted is not None and (gone := had.get("messages", 0) - has["messages"] - deleted):
+        return f"{gone} more messages were removed from {stream} since its backup"
+    if config := differences(meta["config"], now["config"]):
+        return f"its configuration has changed since: {told(config)}"
+    found = await consumers_of(run.api, stream)
+    return moved_consumers(noted.get("consumers"), found, ("delivered",), first=_first(now["state"]))
+
+
+def is_putting_back(notes: Iterable[JournalNote]) -> bool:
+    """Whether a rollback has begun to replace the stream by its backup."""
+    return any(note.kind == PUTTING_BACK for note in notes)
+
+
+async def put_back(run: StepContext, stream: str) -> None:
+    """Delete the stream and restore it from the backup that was taken first; finishes what was cut off.
+
+    The caller has made sure that nothing is deleted that no backup holds. Raises RefusedError.
+    """
+    directory, verified, _ = former_backup(run)
+    deleted = any(note.kind == PUTTING_BACK and note.data.get("deleted") for note in run.notes)
+    replaced: Json = {}
+    try:
+        for _ in range(_TRIES):
+            now = await stream_of(run.api, stream)
+            if not now.get("missing"):
+                if deleted and now["state"]["last_seq"]:
+                    await _require_same(run.api, directory, verified)
+                    if await consumers_are_back(run.api, directory, replaced):
+                        return
+                replaced = replaced or await consumers_of(run.api, stream)
+                run.note(PUTTING_BACK, {"directory": str(directory)})
+                run.say(f"stream {stream} is deleted, and restored from {directory}")
+                await delete_stream(run.api, stream)
+            if not deleted:
+                run.note(PUTTING_BACK, {"directory": str(directory), "deleted": True})
+            deleted = True
+            with suppress(EmptyProblem):
+                await restore(run.api, directory)
+                await _require_same(run.api, directory, verified)
+                if await consumers_are_back(run.api, directory, replaced):
+                    return
+    except BackupProblem as problem:
+        raise StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
+    raise StepRefusedError(
+        f"the servers did not take the backup {directory}, {_TRIES} times; see the meta leader's log"
+    )
+
+
+async def consumers_are_back(api: Api, directory: Path, replaced: Json | None) -> bool:
+    """Whether no consumer of a restored stream is seen elsewhere than in the backup; False: restore it once more.
+
+    That loses nothing where nothing was stored since. `replaced`: consumers of the stream that was deleted. Raises
+    RefusedError where something was stored, and BackupProblem.
+    """
+    meta = read_meta(directory)
+    stream = str(meta["config"]["name"])
+    moved = await misplaced(api, stream, directory, replaced)
+    if not moved:
+        return True
+    now = await stream_of(api, stream)
+    if "state" in now and (stored := now["state"]["last_seq"] - meta["state"].get("last_seq", 0)) > 0:
+        raise StepRefusedError(
+            f"all messages are back, but {moved}. Messages were stored since ({stored}), so the stream is not restored "
+            "once more: create the consumer again with that place as its start"
+        )
+    return False
+
+
+def deletion_request(stream: str) -> Request:
+    """STREAM.DELETE."""
+    return Request(f"STREAM.DELETE.{stream}")
+
+
+async def delete_stream(api: Api, stream: str) -> None:
+    """STREAM.DELETE; a stream that is gone already is as good."""
+    try:
+        await api.ask(deletion_request(stream).subject)
+    except ApiError as error:
+        if error.err_code != STREAM_NOT_FOUND:
+            raise
+
+
+async def compared(api: Api, directory: Path) -> Verified:
+    """Wait until the stream is as whole as its backup, and compare every message.
+
+    Raises RefusedError and BackupProblem.
+    """
+    meta, patience = read_meta(directory), RetryLimit(_WHOLE_S)
+    stream = str(meta["config"]["name"])
+    while True:
+        try:
+            now = await stream_of(api, stream)
+        except (ApiError, NoResponseError) as error:
+            if isinstance(error, LostError) or (isinstance(error, ApiError) and not is_transient(error)):
+                raise
+            now = {}
+        if is_whole(now, meta):
+            return await verify(api, directory)
+        if not await patience.more():
+            have = (now.get("state") or {}).get("messages", 0)
+            raise StepRefusedError(
+                f"{have} of {meta['state'].get('messages', 0)} messages are there: it is not that backup"
+            )
+
+
+async def _require_same(api: Api, directory: Path, verified: Verified) -> None:
+    found = await compared(api, directory)
+    if found.digest != verified.digest and not may_lose(read_meta(directory)["config"]):
+        raise StepRefusedError(f"{found.messages} of the {verified.messages} messages in {directory} are in the stream")
+
+
+def unlike(before: Json, now: Json) -> str:
+    """What differs between two looks at a stream with `consumers`, in words; empty when nothing does."""
+    if before.get("missing") or now.get("missing"):
+        there = "it is there, and was not before" if before.get("missing") else "the stream is gone"
+        return "" if before.get("missing") and now.get("missing") else there
+    if config := differences(before["config"], now["config"]):
+        return told(config)
+    state = _state_difference(before["state"], now["state"], may_go=may_lose(before["config"]))
+    first = max(_first(before["state"]), _first(now["state"]))
+    return state or moved_consumers(before.get("consumers"), now.get("consumers") or {}, first=first)
+
+
+def moved_consumers(
+    before: Any, now: Json, places: Iterable[str] = ("delivered", "ack_floor"), *, first: int = 0
+) -> str:
+    """Which durable consumer is not as it was, in words; empty when all are, or where nobody noted how they were.
+
+    Positions before the stream's `first` message are the same: servers differ in whether a purge moves them.
+    """
+    if before is None:
+        return ""
+    for name in dict.fromkeys((*before, *now)):
+        if name not in now or name not in before:
+            return f"consumer {name} {'is gone' if name in before else 'is new'}"
+        if config := differences(before[name]["config"], now[name]["config"]):
+            return f"consumer {name}: {told(config)}"
+        for place in places:
+            if _effective(before[name][place], first) != _effective(now[name][place], first):
+                return f"consumer {name}: {place} {_shown(before[name][place])} -> {_shown(now[name][place])}"
+    return ""
+
+
+def _first(state: Json) -> int:
+    return int(state.get("first_seq") or 0)
+
+
+def _effective(pair: Json, first: int) -> tuple[int, int]:
+    return max(pair["stream_seq"], first - 1), pair["consumer_seq"]
+
+
+def _shown(pair: Json) -> str:
+    return f"{pair['stream_seq']} (delivery {pair['consumer_seq']})"
+
+
+def _state_difference(before: Json, now: Json, *, may_go: bool) -> str:
+    keys = ("last_seq",) if may_go else _STATE
+    moved = [(key, before.get(key) or 0, now.get(key) or 0) for key in keys]
+    return ", ".join(f"{key} {was:,} -> {has:,}" for key, was, has in moved if was != has)

@@ -1,0 +1,81 @@
+"""Where consumers stand after a restore, and whether that is where their backup has them.
+
+Seen with three servers of 2.15.1: a restored consumer's position is on its leader alone. Where another server leads
+it, it begins at 0, or where a deleted consumer of the same name stood.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jsdoctor.model.plan import Json
+from jsdoctor.remedy.backup.consumers import consumers_in
+from jsdoctor.remedy.operation import Api, ApiError, NoResponseError
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient
+
+_LED_S = 30
+"""How long the consumers of a restored stream may take to have leaders."""
+
+
+async def all_consumers(api: Api, stream: str) -> list[Json]:
+    """CONSUMER.LIST, all pages: one CONSUMER.INFO each."""
+    found: list[Json] = []
+    while True:
+        page = await api.ask(f"CONSUMER.LIST.{stream}", {"offset": len(found)})
+        listed = page.get("consumers") or []
+        found += listed
+        if not listed or len(found) >= int(page.get("total") or 0):
+            return found
+
+
+def pair(info: Json, place: str) -> Json:
+    """`delivered` or `ack_floor` without the times."""
+    return {key: int((info.get(place) or {}).get(key, 0)) for key in ("stream_seq", "consumer_seq")}
+
+
+async def misplaced(api: Api, stream: str, directory: Path, replaced: Json | None) -> str:
+    """Which consumer of a restored stream does not stand where the backup has it, in words; empty when none is seen.
+
+    A consumer that went on since the restore is right. It is wrong where it stands before its place in the backup, or
+    where a consumer of that name stood in the stream that was `replaced`. Raises BackupProblem.
+    """
+    import asyncio
+
+    wanted = await asyncio.to_thread(consumers_in, directory)
+    if not wanted:
+        return ""
+    found = await _led(api, stream, wanted)
+    for name, backup in wanted.items():
+        if name not in found:
+            if backup["durable"]:
+                return f"consumer {name} of the backup is not there"
+            continue
+        now, then = pair(found[name], "delivered"), backup["delivered"]
+        former = (replaced or {}).get(name, {}).get("delivered")
+        back = now["consumer_seq"] < then["consumer_seq"] or now["stream_seq"] < then["stream_seq"]
+        if back or (now != then and former is not None and now == former):
+            return (
+                f"consumer {name} stands at {now['stream_seq']} (delivery {now['consumer_seq']}), "
+                f"in the backup at {then['stream_seq']} (delivery {then['consumer_seq']})"
+            )
+    return ""
+
+
+async def _led(api: Api, stream: str, wanted: Json) -> dict[str, Json]:
+    """The consumers by name, once all that are wanted are there and led; those that are, when time is over."""
+    patience = RetryLimit(_LED_S)
+    while True:
+        found: dict[str, Json] = {}
+        try:
+            found = {info["name"]: info for info in await all_consumers(api, stream) if _has_leader(info)}
+        except NoResponseError:
+            pass  # nobody leads the stream yet
+        except ApiError as error:
+            if not is_transient(error):
+                raise
+        if all(name in found for name, backup in wanted.items() if backup["durable"]) or not await patience.more():
+            return found
+
+
+def _has_leader(info: Json) -> bool:
+    return bool((info.get("cluster") or {"leader": "it"}).get("leader"))

@@ -1,1 +1,0 @@
-"""The commands that actions print, by what they are about."""

@@ -1,0 +1,313 @@
+"""Backups before what cannot be taken back otherwise, and restoring a stream from one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.plan import Json, Request, Step
+from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.backup.former import (
+    PUTTING_BACK,
+    TAKEN,
+    compared,
+    consumers_are_back,
+    consumers_of,
+    delete_stream,
+    deletion_request,
+    former_backup,
+    is_putting_back,
+    not_covered,
+    put_back,
+    stream_of,
+    unlike,
+)
+from jsdoctor.remedy.backup.place import VerificationNote as Verified
+from jsdoctor.remedy.backup.place import read_meta, stream_dir
+from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, restore, restore_request
+from jsdoctor.remedy.backup.take import snapshot_request, take
+from jsdoctor.remedy.backup.verify import require_verified, verify
+from jsdoctor.remedy.family import Action, Family, command
+from jsdoctor.remedy.operation import Api, JournalNote, Operation, Standing, StepContext, StepRefusedError
+from jsdoctor.remedy.planning import CannotPlanError, Target
+from jsdoctor.remedy.preconditions import LED
+
+_SLOW_S = 600
+_TRIES = 4
+_DELETING, _RESTORING = "deleting", "restoring"
+
+
+async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json:
+    """A backup of the stream beside the journal, every message of it compared; one of an earlier run is taken.
+
+    `again`: take another one. Returns what was found, with `directory`. Raises RefusedError where it cannot be had.
+    """
+    for note in () if again else reversed(run.notes):
+        if note.kind == TAKEN:
+            with suppress(BackupProblem):
+                return _told(Path(note.data["directory"]), require_verified(Path(note.data["directory"])))
+    try:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        directory = stream_dir(run.directory, f"backup-{stream}", stamp)
+        run.note(TAKEN, {"directory": str(directory), "consumers": await consumers_of(run.api, stream)})
+        run.say(f"backing stream {stream} up into {directory}")
+        await take(run.api, stream, directory)
+        run.say("comparing every message of the backup with the stream")
+        return _told(directory, await verify(run.api, directory))
+    except BackupProblem as problem:
+        raise _refused(problem) from None
+
+
+def _told(directory: Path, found: Verified) -> Json:
+    return {"directory": str(directory), **msgspec.to_builtins(found)}
+
+
+def _refused(problem: BackupProblem) -> StepRefusedError:
+    return StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
+
+
+class Backup(Operation):
+    """A verified backup. Later steps need it; nothing of the stream changes."""
+
+    name: ClassVar[str] = "stream.backup"
+
+    def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
+        """STREAM.SNAPSHOT; the inbox that chunks go to is made when it is sent."""
+        del state
+        return (snapshot_request(step.subject.name, "_INBOX.…"),)
+
+    def commands(self, step: Step) -> tuple[str, ...]:
+        """The same with the CLI, into a directory of its own."""
+        return _backup_commands(step.subject, {})
+
+    async def look(self, step: Step, api: Api) -> Json:
+        """STREAM.INFO; nothing but `missing` where there is no such stream."""
+        return await stream_of(api, step.subject.name)
+
+    def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
+        """A backup is of the stream as it is, whatever was planned on."""
+        if state.get("missing"):
+            return Standing.DRIFTED, f"stream {step.subject.name} is gone"
+        return Standing.AS_PLANNED, ""
+
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
+        """Once it was taken, a later stream of that name does not matter to it."""
+        return "" if any(note.kind == TAKEN for note in notes) else super().replaced(step, base, state, notes)
+
+    async def write(self, run: StepContext, before: Json) -> Json:
+        """STREAM.SNAPSHOT, then STREAM.MSG.GET for each message."""
+        del before
+        return await back_up(run, run.step.subject.name)
+
+    def awaited(self, step: Step, before: Json, state: Json) -> str:
+        """Nothing: it was verified when it was written."""
+        del step, before, state
+        return ""
+
+    async def undo(self, run: StepContext, before: Json) -> None:
+        """A backup stays where it is."""
+
+
+class Restore(Operation):
+    """Puts a stream back as it was in a verified backup, `values["backup"]`, and deletes the one that is there.
+
+    Needs a backup of the present stream before it (`stream.backup`), from which a rollback restores that one.
+    """
+
+    name: ClassVar[str] = "stream.restore"
+    recreates: ClassVar[bool] = True
+
+    def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
+        """STREAM.DELETE, then STREAM.RESTORE, whose content is read from the backup when it is sent."""
+        del state
+        stream = step.subject.name
+        return deletion_request(stream), restore_request(stream, {"config": {}, "state": {}})
+
+    def commands(self, step: Step) -> tuple[str, ...]:
+        """The same with the CLI. The stream that is there is deleted first: back it up before."""
+        return _restore_commands(step.subject, step.values)
+
+    async def look(self, step: Step, api: Api) -> Json:
+        """STREAM.INFO with its durable `consumers`; nothing but `missing` where there is no such stream."""
+        now = await stream_of(api, step.subject.name)
+        if not (now.get("state") or {}).get("consumer_count"):
+            return now
+        return {**now, "consumers": await consumers_of(api, step.subject.name)}
+
+    def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
+        """Any state of the stream: it is backed up first."""
+        del step, state
+        return Standing.AS_PLANNED, ""
+
+    def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
+        """What is there once it was deleted is ours, whenever it was created: servers differ in what they say."""
+        return "" if _was_deleted(notes) else super().replaced(step, base, state, notes)
+
+    async def write(self, run: StepContext, before: Json) -> Json:
+        """STREAM.DELETE where there is one, STREAM.RESTORE, and every message compared."""
+        del before
+        try:
+            return await self._restored(run, Path(str(run.step.values["backup"])))
+        except BackupProblem as problem:
+            raise _refused(problem) from None
+
+    async def _restored(self, run: StepContext, directory: Path) -> Json:
+        stream = run.step.subject.name
+        require_verified(directory)
+        meta = read_meta(directory)
+        if meta["config"]["name"] != stream:
+            raise StepRefusedError(f"{directory} is a backup of another stream")
+        ours = _was_deleted(run.notes)
+        replaced = _consumers_before(run)
+        for attempt in range(_TRIES):
+            now = await self.look(run.step, run.api)
+            if not now.get("missing"):
+                if ours and (now["state"]["messages"] or is_whole(now, meta)):
+                    found = await compared(run.api, directory)
+                    if await consumers_are_back(run.api, directory, replaced):
+                        return _told(directory, found)
+                elif not ours and (moved := await not_covered(run, stream, now)):
+                    if attempt == _TRIES - 1:
+                        raise StepRefusedError(
+                            f"stream {stream} changes while it is backed up ({moved}): stop its clients"
+                        )
+                    await back_up(run, stream, again=True)
+                    replaced = _consumers_before(run)
+                    continue
+                run.note(_DELETING, {"created": now.get("created")})
+                await delete_stream(run.api, stream)
+            run.note(_RESTORING, {"directory": str(directory)})
+            ours = True
+            with suppress(EmptyProblem):
+                await restore(run.api, directory)
+                return _told(directory, await compared(run.api, directory))
+        raise StepRefusedError(f"the servers did not take the backup, {_TRIES} times; see the log of the meta leader")
+
+    def awaited(self, step: Step, before: Json, state: Json) -> str:
+        """A stream that is led and has what the backup has."""
+        del before
+        if state.get("missing"):
+            return "the stream is not there yet"
+        meta = read_meta(Path(str(step.values["backup"])))
+        return "" if is_whole(state, meta) else f"the stream has {state['state']['messages']} messages so far"
+
+    async def undo(self, run: StepContext, before: Json) -> None:
+        """The stream of before comes back from the backup that was taken first, unless messages were stored since."""
+        step, stream = run.step, run.step.subject.name
+        now = await self.look(step, run.api)
+        if not any(note.kind in (_DELETING, _RESTORING) for note in run.notes):
+            return
+        if not now.get("missing") and not is_putting_back(run.notes):
+            if not _was_deleted(run.notes) and not super().replaced(step, before, now, run.notes):
+                return  # it was never deleted
+            if reason := _stored_since(step, now):
+                raise StepRefusedError(reason)
+        if not before.get("missing"):
+            await put_back(run, stream)
+        elif not now.get("missing"):
+            run.note(PUTTING_BACK, {})
+            await delete_stream(run.api, stream)
+
+    def not_undone(self, step: Step, before: Json, state: Json) -> str:
+        """Configuration, messages and consumers as they were before."""
+        del step
+        return unlike(before, state)
+
+
+def _consumers_before(run: StepContext) -> Json | None:
+    """Consumers of the stream that is replaced, as they were noted with its own backup; None where there was none."""
+    try:
+        found: Json | None = former_backup(run)[2].get("consumers")
+    except StepRefusedError:
+        return None
+    return found
+
+
+def _was_deleted(notes: Iterable[JournalNote]) -> bool:
+    return any(note.kind == _RESTORING for note in notes)
+
+
+def _stored_since(step: Step, now: Json) -> str:
+    """Why what was restored must not be deleted, in words."""
+    last = now["state"]["last_seq"]
+    try:
+        wanted = int(read_meta(Path(str(step.values["backup"])))["state"].get("last_seq", 0))
+    except BackupProblem as problem:
+        return f"whether messages were stored since the restore is not known: {problem}"
+    if last <= wanted:
+        return ""
+    return f"{last - wanted} messages were stored since the restore ({wanted + 1} to {last}), and would be lost"
+
+
+def _backup_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Into a directory of the stream's name, which must not be there."""
+    del values
+    return (command("nats", "stream", "backup", subject.name, f"backup-{subject.name}", "--consumers"),)
+
+
+def _restore_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Values: `backup`, a directory. The stream that is there is deleted first: back it up before."""
+    directory = values.get("backup")
+    if not directory:
+        return (command("nats", "stream", "info", subject.name),)
+    return (
+        command("nats", "stream", "rm", subject.name, "-f"),
+        command("nats", "stream", "restore", str(directory)),
+    )
+
+
+def _plan_backup(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
+    """Of a stream on disk: servers before 2.15 cannot back up one in memory, and the CLI restores none."""
+    del values
+    if target.stream is None and not target.config:
+        raise CannotPlanError("its stream was not seen, so that no backup of it can be taken first")
+    storage = target.stream.config.storage if target.stream else target.config.get("storage")
+    if storage == "memory":
+        raise CannotPlanError("no backup can be taken of a stream that is kept in memory")
+    step = Step(
+        action="stream.backup",
+        operation="stream.backup",
+        subject=target.subject,
+        risk=Risk.SAFE,
+        effect="the stream is written to files beside the journal, and every message of them compared with it",
+        preconditions=(LED,),
+        inverse="nothing to take back: the files stay",
+        patience_s=_SLOW_S,
+    )
+    return (step,)
+
+
+def _plan_restore(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
+    """From a backup that jsdoctor has verified."""
+    directory = str(values.get("backup") or "")
+    if not directory:
+        raise CannotPlanError("it needs backup, for example backup=/var/backups/ORDERS")
+    name = target.subject.name
+    step = Step(
+        action="stream.restore",
+        operation="stream.restore",
+        subject=target.subject,
+        risk=Risk.DESTRUCTIVE,
+        effect=f"stream {name} is deleted and made again from {directory}: what was stored after that backup is lost",
+        values={"backup": directory},
+        inverse="the stream of before is restored from the backup that is taken first, unless messages came since",
+        patience_s=_SLOW_S,
+    )
+    return (step,)
+
+
+FAMILY = Family(
+    "backup",
+    actions=(
+        Action("stream.backup", Risk.SAFE, _backup_commands, _plan_backup),
+        Action("stream.restore", Risk.MANUAL, _restore_commands, _plan_restore),
+    ),
+    operations=(Backup(), Restore()),
+)
