@@ -110,7 +110,8 @@ def check(
             return run_check(judge_options(given), files_and_options(files, evidence_options(given)))
         if listen is None:
             return run_check(judge_options(given), evidence_options(given))
-        from jsdoctor.cli.exporter import Listen, parse_listen, run_exporter
+        from jsdoctor.app.exporter import Listen, parse_listen
+        from jsdoctor.cli.exporter import run_exporter
 
         return run_exporter(judge_options(given), evidence_options(given), Listen(*parse_listen(listen), every))
 
@@ -163,8 +164,9 @@ def capture(
     quiet: opt.QuietCapture = False,
 ) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
+    from jsdoctor.app.capture import CaptureRequest
     from jsdoctor.app.logs.captured import kept_log_options
-    from jsdoctor.cli.capture_run import CaptureRequest, run_capture
+    from jsdoctor.cli.capture_run import report_page, run_capture
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.evidence_options import evidence_options
 
@@ -175,12 +177,12 @@ def capture(
                 logs=kept_log_options(given),
                 output=output,
                 force=force,
-                report=report,
-                quiet=quiet,
+                report=report_page if report else None,
                 config=given["config"],
                 isolated=given["isolated"],
                 environment=given["environment"],
-            )
+            ),
+            quiet,
         )
 
     raise typer.Exit(guarded(work))

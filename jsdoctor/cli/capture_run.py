@@ -1,76 +1,33 @@
-"""`jsdoctor capture`, end to end: collection, redaction, the bundle, and one line on what is in it."""
+"""`jsdoctor capture`: what is said of a capture, and the page in it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
-from jsdoctor import __version__
-from jsdoctor.app.api_access import api_secrets
-from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import resolve_logins
-from jsdoctor.app.evidence import Gathered, gather_live, with_exchanges
-from jsdoctor.app.evidence_request import EvidenceRequest
-from jsdoctor.app.headline import headline
-from jsdoctor.app.logs.captured import SelectedLogs, log_gaps, searched_for, select_logs
-from jsdoctor.app.logs.options import LogRequest
-from jsdoctor.app.sampling_plan import pace
-from jsdoctor.cli.console import progress, say
-from jsdoctor.collect.bundle.known_secrets import known_secrets
-from jsdoctor.collect.bundle.write import require_place, write_bundle
-from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.logs.selected import SelectedLog
-from jsdoctor.collect.problems import Problem
-from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.app.capture import REPORT, CaptureRequest, capture_to_file
+from jsdoctor.app.judging import Judging
+from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.cli.console import MESSAGES, progress, say
+from jsdoctor.cli.report_output import rendered
 from jsdoctor.engine.verdict import ExitCode
-from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.exchange import Sample
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.model.server import ConnectedServer, Servers
-from jsdoctor.model.wording import counted
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import ServerNote, encode_bundle
-from jsdoctor.parse.redact import SHORTEST_GIVEN, redact
-from jsdoctor.render.escape import printable
+from jsdoctor.model.report import Report
+from jsdoctor.parse.redact import SHORTEST_GIVEN
 
-REPORT = "report.html"
-"""The member with the report, which readers of the evidence ignore."""
 _GAPS_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureRequest:
-    """What the command line asked for. None: not given there."""
-
-    wanted: EvidenceRequest
-    output: Path
-    force: bool = False
-    quiet: bool = False
-    config: Path | None = None
-    isolated: bool = False
-    environment: str = ""
-    logs: LogRequest | None = None
-    report: bool = False
+def report_page(judging: Judging, report: Report) -> str:
+    """The report as the page that a bundle keeps."""
+    return rendered(judging, report, OutputTarget("html", Path(REPORT)))
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureOutcome:
-    """What became of a capture: a line on the bundle, empty where nothing answered, and what is missing in it."""
-
-    summary: str = ""
-    missing: tuple[Gap, ...] = ()
-    problem: Problem | None = None
-    too_short: tuple[str, ...] = ()
-
-
-def run_capture(request: CaptureRequest) -> ExitCode:
+def run_capture(request: CaptureRequest, quiet: bool) -> ExitCode:
     """Capture what a default check would collect, and all else that it could. Raises what `cli.errors` can say."""
-    with progress(request.quiet) as show:
-        captured = capture_to_file(request, show)
+    with progress(quiet) as show:
+        captured = capture_to_file(request, show, MESSAGES)
         if captured.problem is not None:
             say(captured.problem.message, captured.problem.hint)
     if not captured.summary:
@@ -79,161 +36,10 @@ def run_capture(request: CaptureRequest) -> ExitCode:
         return ExitCode.INCONCLUSIVE
     if captured.too_short:
         _warn_of_short(captured.too_short)
-    if not request.quiet:
+    if not quiet:
         _tell(captured.missing)
     sys.stdout.write(f"{captured.summary}\n")
     return ExitCode.INCONCLUSIVE if captured.missing else ExitCode.OK
-
-
-def capture_to_file(request: CaptureRequest, show: Callable[[str], None]) -> CaptureOutcome:
-    """Collect, take secrets out and write the bundle, without a word but to `show`."""
-    require_place(request.output, request.force)
-    config = load_configuration(request.config, request.isolated, request.environment)
-    wanted = request.wanted
-    logins = resolve_logins(wanted.connection, config)
-    monitor = wanted.monitor or config.monitor or ()
-    samples, interval_s = pace(wanted.samples, wanted.interval_s, config)
-    ntp = wanted.ntp or config.ntp or ()
-    plan = CollectionPlan(
-        samples=samples,
-        interval_s=interval_s,
-        timeout_s=logins[0].timeout_s,
-        ntp=ntp,
-        scan=wanted.scan,
-        scan_ids=bool(wanted.scan),
-        scan_contents=wanted.digests,
-        host=wanted.host,
-    )
-    secrets = [secret for login in logins for secret in known_secrets(login, monitor)]
-    secrets += api_secrets("--loki", wanted.loki) if wanted.loki else ()
-    found = _gathered(wanted, logins, monitor, plan, show)
-    if found is not None and not any(sample.exchanges for sample in found.samples):
-        return CaptureOutcome(problem=found.problem)
-    gathered = _with_packets(found or _without_deployment(), wanted, show)
-    selected = _selected(request, logins[0], show)
-    problem = gathered.problem or (selected.fetched.problem if selected.fetched else None)
-    if found is None and not (selected.logs or wanted.packets):
-        gap = selected.unread[0].gaps[0]
-        return CaptureOutcome(problem=problem or Problem(gap.reason, gap.how_to_get))
-    show("taking secrets out")
-    clean = redact((*gathered.samples, *selected.unread), dict.fromkeys(secrets), [log.text for log in selected.logs])
-    looks, unread = clean.samples[: len(gathered.samples)], clean.samples[len(gathered.samples) :]
-    logs, services = selected.members(clean.texts), selected.services(unread)
-    evidence = assemble(looks)
-    show("writing the bundle")
-    members = encode_bundle(
-        looks,
-        created=datetime.now(UTC),
-        version=__version__,
-        servers=_servers(evidence),
-        redactions=clean.counts,
-        logs=logs,
-        signatures=searched_for() if logs else (),
-        log_services=services,
-    )
-    size = write_bundle(request.output, members, request.force)
-    if request.report:
-        show("writing the report into the bundle")
-        size = write_bundle(request.output, [*members, (REPORT, _report_on(request))], force=True)
-    missing = (
-        *(gap for gap in evidence.gaps if gap.requested),
-        *(gap for service in services for gap in service.gaps),
-        *log_gaps([log.note for log in logs]),
-    )
-    parts = [
-        headline(evidence, looks),
-        _log_words(selected.logs),
-        f"{sum(clean.counts.values())} secrets taken out",
-        counted(len(missing), "gap"),
-    ]
-    summary = printable(f"{request.output}: {size:,} bytes: {', '.join(part for part in parts if part)}")
-    return CaptureOutcome(summary, missing, problem, tuple(clean.too_short))
-
-
-def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[str], None]) -> Gathered:
-    """With what packets show, which is read after the samples."""
-    if wanted.packets is None:
-        return gathered
-    from jsdoctor.app.packets.reading import read_packets
-    from jsdoctor.parse.packets.kept import packets_exchange
-
-    read = read_packets(wanted.packets, show)
-    names = [source.name for source in read.sources]
-    if not isinstance(read.evidence, PacketEvidence):
-        raise TypeError("packets were read and are no packets")
-    kept = packets_exchange(read.evidence, names, read.sources[0].collected_at)
-    return replace(gathered, samples=with_exchanges(gathered.samples, last=(kept,)))
-
-
-def _report_on(request: CaptureRequest) -> bytes:
-    """The HTML page that `check --bundle` writes of the bundle, with the configuration of this run."""
-    from jsdoctor.app.collecting import collect
-    from jsdoctor.app.judging import JudgeRequest, open_judging
-    from jsdoctor.app.outputs import OutputTarget
-    from jsdoctor.cli.console import MESSAGES
-    from jsdoctor.cli.report_output import rendered
-
-    page = OutputTarget("html", Path(REPORT))
-    judging = open_judging(
-        JudgeRequest(
-            outputs=(page,),
-            quiet=True,
-            config=request.config,
-            isolated=request.isolated,
-            environment=request.environment,
-        )
-    )
-    return rendered(judging, collect(EvidenceRequest(bundle=request.output), judging, MESSAGES).report(), page).encode()
-
-
-def _selected(request: CaptureRequest, settings: ConnectionSettings, show: Callable[[str], None]) -> SelectedLogs:
-    """The lines that are kept of the logs that were named, and of Loki."""
-    loki = request.wanted.loki
-    if loki is None:
-        return select_logs(request.logs, show)
-    from jsdoctor.app.loki.reading import with_loki_logs
-
-    window = request.logs.window if request.logs else None
-    with with_loki_logs(loki, settings, request.logs, window, show) as logs:
-        return select_logs(logs, show)
-
-
-def _without_deployment() -> Gathered:
-    """No look at any deployment, for a bundle of logs alone."""
-    return Gathered((Sample(taken_at=datetime.now(UTC), exchanges=()),), ())
-
-
-def _gathered(
-    wanted: EvidenceRequest,
-    logins: Sequence[ConnectionSettings],
-    monitor: Sequence[str],
-    plan: CollectionPlan,
-    show: Callable[[str], None],
-) -> Gathered | None:
-    """What the deployment shows. None where there are only lines of Loki to capture, as no deployment is named."""
-    if wanted.kube is None:
-        named = monitor or plan.host or logins[0].origins["servers"] != "default"
-        if wanted.loki is not None and not named:
-            return None
-        return gather_live(logins, monitor, plan, show)
-    from jsdoctor.app.kube.reading import gather_through_kube
-
-    return gather_through_kube(wanted.kube, logins, monitor, plan, show)
-
-
-def _log_words(selected: Sequence[SelectedLog]) -> str:
-    """How much is kept of logs; empty where none were read."""
-    if not selected:
-        return ""
-    kept, lines = sum(log.kept for log in selected), sum(log.lines for log in selected)
-    return f"{kept:,} of {lines:,} lines of {counted(len(selected), 'log')}"
-
-
-def _servers(evidence: EvidenceSet) -> list[ServerNote]:
-    servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
-    if isinstance(servers, Servers):
-        return [ServerNote(server.name, server.version) for server in servers.servers]
-    return [ServerNote(connected.server_name, connected.version)] if isinstance(connected, ConnectedServer) else []
 
 
 def _warn_of_short(kinds: tuple[str, ...]) -> None:

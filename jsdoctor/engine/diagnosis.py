@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.engine.evidence_sources import EvidenceSource, any_source, in_words
+from jsdoctor.engine.evidence_sources import any_source, in_words
 from jsdoctor.engine.expectation import TOLD
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.runner import Evaluation
 from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, NextStep, Question, Verdict
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Consequence, Result, RuleVerdict
 from jsdoctor.model.rule import Impact, Rule

@@ -2,66 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.account_claims import AccountClaims
-from jsdoctor.model.ack_times import AckTimes
-from jsdoctor.model.clock import NtpTime
-from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.history import History
-from jsdoctor.model.host import HostFacts
-from jsdoctor.model.kubernetes import KubernetesFacts
-from jsdoctor.model.links import Links
-from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
 from jsdoctor.model.manifest import Manifests
-from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.server import Accounts, Servers
-from jsdoctor.model.server_trend import ServerTrend
-from jsdoctor.model.stored import StoredMessages
-from jsdoctor.model.topology import Topology
-from jsdoctor.model.trend import Trend
 
-
-class EvidenceSource(StrEnum):
-    """A way to evidence, the cheapest first."""
-
-    LIVE = "live"
-    TREND = "trend"
-    SYSTEM = "system"
-    SCAN = "scan"
-    EXPECTED = "expected"
-    ACKS = "acks"
-    LOGS = "logs"
-    HISTORY = "history"
-    PACKETS = "packets"
-    NTP = "ntp"
-    HOST = "host"
-    KUBERNETES = "kubernetes"
-
-
-_WAYS: dict[type[Evidence], EvidenceSource] = {
-    Trend: EvidenceSource.TREND,
-    Servers: EvidenceSource.SYSTEM,
-    ServerTrend: EvidenceSource.SYSTEM,
-    Accounts: EvidenceSource.SYSTEM,
-    RaftGroups: EvidenceSource.SYSTEM,
-    Connections: EvidenceSource.SYSTEM,
-    Links: EvidenceSource.SYSTEM,
-    Topology: EvidenceSource.SYSTEM,
-    AccountClaims: EvidenceSource.SYSTEM,
-    StoredMessages: EvidenceSource.SCAN,
-    LogEvidence: EvidenceSource.LOGS,
-    PacketEvidence: EvidenceSource.PACKETS,
-    AckTimes: EvidenceSource.ACKS,
-    History: EvidenceSource.HISTORY,
-    NtpTime: EvidenceSource.NTP,
-    HostFacts: EvidenceSource.HOST,
-    KubernetesFacts: EvidenceSource.KUBERNETES,
-}
+_SOURCES: Mapping[type[Evidence], EvidenceSource] = {one.kind: one.source for one in DECLARED if one.source is not None}
 
 
 def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
@@ -70,7 +18,7 @@ def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[Evidenc
     missing = [kind for kind in wanted if evidence is None or evidence.get(kind) is None]
     if not check.required and len(missing) < len(wanted):
         return frozenset()
-    return frozenset(_WAYS.get(kind, EvidenceSource.LIVE) for kind in missing)
+    return frozenset(_SOURCES.get(kind, EvidenceSource.LIVE) for kind in missing)
 
 
 def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
@@ -84,7 +32,7 @@ def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozens
 
 def unavailable_sources(evidence: EvidenceSet) -> frozenset[EvidenceSource]:
     """The ways that were gone: to all evidence that there is."""
-    return frozenset(way for kind, way in _WAYS.items() if evidence.get(kind) is not None)
+    return frozenset(way for kind, way in _SOURCES.items() if evidence.get(kind) is not None)
 
 
 def in_words(way: EvidenceSource, stream: str) -> str:

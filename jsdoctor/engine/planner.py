@@ -7,21 +7,8 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.account_claims import AccountClaims
-from jsdoctor.model.ack_times import AckTimes
-from jsdoctor.model.clock import Clocks, NtpTime
-from jsdoctor.model.connections import Connections
-from jsdoctor.model.history import History
-from jsdoctor.model.host import HostFacts
-from jsdoctor.model.links import Links
-from jsdoctor.model.near_subjects import NearSubjects
-from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.server import Accounts, Servers
-from jsdoctor.model.server_trend import ServerTrend
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.evidence_kinds import BY_KIND
 from jsdoctor.model.stored import ScanTarget, StoredMessages
-from jsdoctor.model.topology import Topology
-from jsdoctor.model.trend import Trend
 
 
 class CollectionPlan(msgspec.Struct, frozen=True):
@@ -55,7 +42,11 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     host: bool = False
 
 
-_OF_ASSETS = {SnapshotSeries, Trend, History, AckTimes}
+_SWITCHES = (
+    *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims", "clocks"),
+    *("ack_metrics", "near_subjects"),
+)
+"""Parts of a plan that are collected or not; the others take values."""
 
 
 def plan_collection(
@@ -68,26 +59,16 @@ def plan_collection(
     host: bool = False,
 ) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
-    kinds = {kind for check in checks for kind in check.kinds}
-    return CollectionPlan(
-        samples=samples if kinds & {Trend, ServerTrend, RaftGroups, AckTimes} else 1,
+    declared = [BY_KIND[kind] for check in checks for kind in check.kinds if kind in BY_KIND]
+    parts = {part for one in declared for part in one.parts}
+    plan = CollectionPlan(
+        samples=samples if any(one.repeated for one in declared) else 1,
         interval_s=interval_s,
         timeout_s=timeout_s,
-        assets=bool(kinds & _OF_ASSETS),
-        consumers=bool(kinds & _OF_ASSETS),
-        servers=bool(kinds & {Servers, ServerTrend, Topology}),
-        accounts=Accounts in kinds,
-        server_rates=ServerTrend in kinds,
-        raft=RaftGroups in kinds,
-        connections=Connections in kinds,
-        links=bool(kinds & {Links, Topology}),
-        claims=AccountClaims in kinds,
-        clocks=Clocks in kinds,
-        ntp=tuple(ntp) if NtpTime in kinds else (),
-        ack_metrics=AckTimes in kinds,
-        near_subjects=NearSubjects in kinds,
-        host=host and HostFacts in kinds,
+        ntp=tuple(ntp) if "ntp" in parts else (),
+        host=host and "host" in parts,
     )
+    return msgspec.structs.replace(plan, **{part: part in parts for part in _SWITCHES})
 
 
 def plan_scan(

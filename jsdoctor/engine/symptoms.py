@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from jsdoctor.engine.evidence_sources import EvidenceSource
 from jsdoctor.engine.loader import PageText
+from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.parse.front_matter import PageError

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.engine.evidence_sources import EvidenceSource, unavailable_sources
+from jsdoctor.engine.evidence_sources import unavailable_sources
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.ack_times import AckTimes
@@ -55,24 +56,7 @@ Evidence = (
     | Gaps
 )
 
-KINDS: tuple[type[Evidence], ...] = (
-    *(SnapshotSeries, Trend, Servers, ServerTrend, Accounts, ConnectedServer),
-    *(
-        RaftGroups,
-        Connections,
-        Links,
-        Topology,
-        AccountClaims,
-        Clocks,
-        NtpTime,
-        StoredMessages,
-        LogEvidence,
-        PacketEvidence,
-        HostFacts,
-        KubernetesFacts,
-    ),
-    *(Manifests, History, AckTimes, NearSubjects, KnownDefects, Suppressions, Gaps),
-)
+KINDS: tuple[type[Evidence], ...] = get_args(Evidence)
 """Every kind of evidence that a check may ask for in its signature."""
 
 

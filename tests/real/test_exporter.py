@@ -14,7 +14,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jsdoctor.cli.exporter import Exposition
+from jsdoctor.app.exporter import Exposition
 from tests.cli.invoke import jsdoctor
 from tests.servers import Cluster, ClusterFactory, wait_until
 

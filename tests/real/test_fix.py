@@ -152,17 +152,23 @@ def test_rollback_does_not_overwrite_what_somebody_else_set(cluster: Cluster, tm
     assert json.loads(config_of(cluster, "FIX_WINDOW"))["duplicate_window"] == 60 * SECOND_NS
 
 
-def test_rollback_deletes_no_message_that_came_since(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("discard", ["new", "old"])
+def test_rollback_deletes_no_message_that_came_since(cluster: Cluster, tmp_path: Path, discard: str) -> None:
+    """A lower limit deletes what is over it where old messages are discarded, nothing where new ones are refused."""
     apply(cluster, tmp_path, "--select", "JSD602")
 
     async def publish(client: Client) -> None:
+        config = json.loads((await client.request("$JS.API.STREAM.INFO.FIX_FULL", b"", timeout=10)).data)["config"]
+        body = json.dumps({**config, "discard": discard}).encode()
+        await client.request("$JS.API.STREAM.UPDATE.FIX_FULL", body, timeout=10)
         for _ in range(5):
             await client.request("fix.full", b"x", timeout=10)
 
     with_client(cluster, publish)
     done = rollback(cluster, tmp_path)
-    assert done.returncode == 1
-    assert "messages would be deleted: max_msgs 10 is below the 14 messages it holds" in done.stdout
+    assert done.returncode == (1 if discard == "old" else 0)
+    refused = "messages would be deleted: max_msgs 10 is below the 14 messages it holds" in done.stdout
+    assert refused is (discard == "old")
     assert info_of(cluster, "FIX_FULL")["state"]["messages"] == 14
 
 

@@ -12,6 +12,7 @@ import msgspec
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import PlanFormat
+from jsdoctor.collect.connect.settings import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.plan import SCHEMA, Plan
 from jsdoctor.model.rule import Risk
@@ -46,6 +47,17 @@ class FixRequest:
     def writes(self) -> bool:
         """Whether anything may be changed."""
         return self.apply or self.resume
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackRequest:
+    """What is to be taken back, and with which login."""
+
+    journal: Path
+    connection: ConnectionOptions
+    config: Path | None = None
+    isolated: bool = False
+    environment: str = ""
 
 
 def allowed_up_to(risk: Risk | None) -> tuple[Risk, ...]:

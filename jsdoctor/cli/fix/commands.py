@@ -69,22 +69,19 @@ def rollback(
 ) -> None:
     """Undo what jsdoctor fix changed according to its journal, last step first."""
     from jsdoctor.app.connection import connection_options
+    from jsdoctor.app.fix.request import RollbackRequest
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.fix.rollback import RollbackRequest, run_rollback
+    from jsdoctor.cli.fix.rollback import RollbackOutput, run_rollback
 
     def work() -> ExitCode:
-        return run_rollback(
-            RollbackRequest(
-                journal=journal,
-                connection=connection_options(given),
-                yes=yes,
-                format=fix_opt.plan_format(format_, None),
-                quiet=quiet,
-                color=color,
-                config=given["config"],
-                isolated=given["isolated"],
-                environment=given["environment"],
-            )
+        asked = RollbackRequest(
+            journal=journal,
+            connection=connection_options(given),
+            config=given["config"],
+            isolated=given["isolated"],
+            environment=given["environment"],
         )
+        shown = RollbackOutput(yes=yes, format=fix_opt.plan_format(format_, None), quiet=quiet, color=color)
+        return run_rollback(asked, shown)
 
     raise typer.Exit(guarded(work))

@@ -43,10 +43,10 @@ def watch(
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """Watch a deployment; its help is WATCH_HELP, where lines can be kept as they are."""
+    from jsdoctor.app.watch.request import WatchRequest
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.evidence_options import evidence_options
     from jsdoctor.cli.judge_options import judge_options
-    from jsdoctor.cli.watch.request import WatchRequest
     from jsdoctor.cli.watch.run import run_watch
 
     def work() -> ExitCode | NagiosState:

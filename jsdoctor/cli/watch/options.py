@@ -6,8 +6,17 @@ from typing import Annotated
 
 import typer
 
+from jsdoctor.app.watch.receiver import Receiver, parse_receiver
 from jsdoctor.cli.option_values import positive_seconds
-from jsdoctor.cli.watch.receiver import Receiver, receiver
+
+
+def receiver(text: str | Receiver) -> Receiver:
+    """A receiver of notifications, for typer."""
+    try:
+        return text if isinstance(text, Receiver) else parse_receiver(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
 
 Every = Annotated[
     float,

@@ -14,14 +14,14 @@ import msgspec
 
 from jsdoctor.app.judging import open_judging
 from jsdoctor.app.outputs import OutputTarget
-from jsdoctor.cli.console import say
+from jsdoctor.app.watch.checking import BackgroundCheck
+from jsdoctor.app.watch.notify import Notifier
+from jsdoctor.app.watch.request import WatchRequest
+from jsdoctor.app.watch.session import Session
+from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.report_output import render_options
-from jsdoctor.cli.watch.checking import BackgroundCheck
 from jsdoctor.cli.watch.display import Display, FullScreen, Lines
 from jsdoctor.cli.watch.keyboard import Key, Keyboard, keyboard
-from jsdoctor.cli.watch.notify import Notifier
-from jsdoctor.cli.watch.request import WatchRequest
-from jsdoctor.cli.watch.session import Session
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.render.closing import verdict_sentence
@@ -47,7 +47,7 @@ def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
     with keyboard() as keys:
         display: Display = FullScreen(options) if sys.stdout.isatty() else Lines(options)
         with display:
-            loop = _Loop(request, session, keys, display, BackgroundCheck(request.wanted, judging), options())
+            loop = _Loop(request, session, keys, display, BackgroundCheck(request.wanted, judging, MESSAGES), options())
             loop.run()
     if session.report is not None:
         sys.stdout.write(f"{verdict_sentence(session.report)}\n")
@@ -157,7 +157,7 @@ class _Loop:
 
     def _save(self) -> None:
         """Capture a bundle in the background; the last line of the screen says what became of it."""
-        from jsdoctor.cli.capture_run import CaptureRequest, capture_to_file
+        from jsdoctor.app.capture import CaptureRequest, capture_to_file
 
         judge = self._request.judge
         path = Path(f"jsdoctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip")

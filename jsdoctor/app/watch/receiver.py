@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import typer
-
 from jsdoctor.render.watch.notification_format import NotificationFormat
 
 
@@ -17,15 +15,16 @@ class Receiver(NamedTuple):
     url: str
 
 
-def receiver(text: str | Receiver) -> Receiver:
-    """A receiver as given, for typer: a URL, with `slack=` or `alertmanager=` before it if it is one of these."""
-    if isinstance(text, Receiver):
-        return text
+def parse_receiver(text: str) -> Receiver:
+    """A receiver as given: a URL, with `slack=` or `alertmanager=` before it if it is one of these.
+
+    Raises ValueError.
+    """
     format_, equals, url = text.partition("=")
     if not (equals and format_ in set(NotificationFormat)):
         format_, url = NotificationFormat.JSON.value, text
     if not _is_web_address(url):
-        raise typer.BadParameter("write it as http(s)://HOST/PATH, slack=URL or alertmanager=URL")
+        raise ValueError("write it as http(s)://HOST/PATH, slack=URL or alertmanager=URL")
     return Receiver(NotificationFormat(format_), url)
 
 

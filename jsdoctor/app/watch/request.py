@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
-from jsdoctor.cli.watch.receiver import Receiver
+from jsdoctor.app.watch.receiver import Receiver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

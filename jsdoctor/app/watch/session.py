@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jsdoctor.app.judging import Judging
-from jsdoctor.cli.watch.checking import RoundResult
-from jsdoctor.cli.watch.request import WatchRequest
+from jsdoctor.app.watch.checking import RoundResult
+from jsdoctor.app.watch.request import WatchRequest
 from jsdoctor.engine.activity import Activities, busiest, follow
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.engine.watch import FindingChange, Watch, observe

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jsdoctor.app.collecting import collect
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import Judging
-from jsdoctor.cli.console import MESSAGES
+from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
@@ -33,8 +33,8 @@ class RoundResult(NamedTuple):
 class BackgroundCheck:
     """Checks in a thread, one at a time."""
 
-    def __init__(self, wanted: EvidenceRequest, judging: Judging) -> None:
-        self._wanted, self._judging = wanted, judging
+    def __init__(self, wanted: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> None:
+        self._wanted, self._judging, self._messages = wanted, judging, messages
         self._thread: threading.Thread | None = None
         self._result: RoundResult | None = None
 
@@ -59,17 +59,17 @@ class BackgroundCheck:
 
     def _run(self) -> None:
         try:
-            self._result = check_once(self._wanted, self._judging)
+            self._result = check_once(self._wanted, self._judging, self._messages)
         except Exception as error:  # noqa: BLE001 - it is raised again where the watch runs
             self._result = RoundResult(failure=error)
-        gc.collect()  # a single run hardly ever collects (`cli.app`); one that goes on for days must
+        gc.collect()  # a single run hardly ever collects (`jsdoctor.cli.app`); one that goes on for days must
 
 
-def check_once(wanted: EvidenceRequest, judging: Judging) -> RoundResult:
+def check_once(wanted: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> RoundResult:
     """Collect and judge once."""
     request = replace(judging.request, started=datetime.now(UTC))
     try:
-        collected = collect(wanted, replace(judging, request=request), MESSAGES)
+        collected = collect(wanted, replace(judging, request=request), messages)
         if collected.saw_nothing:
             problem = collected.problem
             return RoundResult(problem=problem.message if problem else "no server responded")

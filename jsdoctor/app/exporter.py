@@ -1,0 +1,149 @@
+"""`jsdoctor check --listen`: the check again and again, and what it found for Prometheus to fetch, with its age."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+from jsdoctor.app.collecting import collect
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.messages import LOGGED, Messages
+from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.model.report import Report
+from jsdoctor.render.prometheus import CONTENT_TYPE
+
+EXPOSED = OutputTarget("prometheus", None)
+_HIGHEST_PORT = 65_535
+_LONGEST_REQUEST_S = 10
+
+
+Rendered = Callable[[Judging, Report], str]
+"""Writes a report for Prometheus."""
+
+
+class Listen(NamedTuple):
+    """Where to listen, and from the start of one check to the start of the next."""
+
+    host: str
+    port: int
+    every_s: float
+
+
+class Exposition:
+    """The newest report as text, and when it was made. Shared by the checking thread and those that serve."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._report, self._at, self._failed = "", 0.0, 0
+
+    def put(self, report: str) -> None:
+        """A check came to a report."""
+        with self._lock:
+            self._report, self._at = report, self._clock()
+
+    def failed(self) -> None:
+        """A check came to none: the last report stays, and grows old."""
+        with self._lock:
+            self._failed += 1
+
+    def text(self) -> str:
+        """What Prometheus is given. Without any report yet, only that there is none."""
+        with self._lock:
+            age = self._clock() - self._at
+            lines = [
+                "# HELP jsdoctor_checks_failed_total Checks that came to no report.",
+                "# TYPE jsdoctor_checks_failed_total counter",
+                f"jsdoctor_checks_failed_total {self._failed}",
+            ]
+            if self._report:
+                lines += [
+                    "# HELP jsdoctor_report_age_seconds How long ago the check ended whose report this is.",
+                    "# TYPE jsdoctor_report_age_seconds gauge",
+                    f"jsdoctor_report_age_seconds {age:.3f}",
+                ]
+            return self._report + "\n".join(lines) + "\n"
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, or a port of this machine alone. Raises `UsageProblem` for anything else."""
+    host, colon, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT) or (colon and not host):
+        raise UsageProblem(
+            f"--listen {text!r} is no address", "write HOST:PORT, e.g. 127.0.0.1:9855; 0.0.0.0:9855 for everybody"
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def serve(
+    judge: JudgeRequest, wanted: EvidenceRequest, listen: Listen, rendered: Rendered, messages: Messages = LOGGED
+) -> None:
+    """Check and serve until stopped. Raises what the first check raises before it looks at anything."""
+    judge = replace(judge, outputs=(EXPOSED,))
+    open_judging(judge)  # mistakes in rules or configuration end it now, not in the background
+    exposition = Exposition()
+    with _server(listen, exposition) as server:
+        threading.Thread(target=server.serve_forever, name="exporter", daemon=True).start()
+        host, port = server.server_address[0], server.server_address[1]
+        shown = f"[{host!s}]" if ":" in str(host) else str(host)
+        messages.notice(f"metrics are at http://{shown}:{port}/metrics; Ctrl-C ends", "")
+        try:
+            while True:
+                began = time.monotonic()
+                _check_once(replace(judge, started=datetime.now(UTC)), wanted, exposition, rendered, messages)
+                time.sleep(max(0.0, listen.every_s - (time.monotonic() - began)))
+        finally:
+            server.shutdown()
+
+
+def _check_once(
+    judge: JudgeRequest, wanted: EvidenceRequest, exposition: Exposition, rendered: Rendered, messages: Messages
+) -> None:
+    try:
+        collected = collect(wanted, open_judging(replace(judge, quiet=True)), messages)
+        report = collected.report()
+    except Problem as problem:
+        exposition.failed()
+        messages.notice(problem.message, problem.hint)
+        return
+    if collected.problem is not None:
+        messages.notice(collected.problem.message, collected.problem.hint)
+    if collected.saw_nothing:
+        exposition.failed()
+        return
+    exposition.put(rendered(collected.judging, report))
+
+
+def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        """Answers GET /metrics, and nothing else."""
+
+        timeout = _LONGEST_REQUEST_S
+        server_version, sys_version = "jsdoctor", ""
+
+        def do_GET(self) -> None:
+            found = self.path.partition("?")[0] == "/metrics"
+            body = exposition.text().encode() if found else b"see /metrics\n"
+            self.send_response(HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
+            self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Prometheus asks all the time: nobody wants to read that."""
+
+    ThreadingHTTPServer.daemon_threads = True
+    try:
+        return ThreadingHTTPServer((listen.host, listen.port), Handler)
+    except OSError as error:
+        where = f"{listen.host}:{listen.port}"
+        raise UsageProblem(f"cannot listen on {where}: {error.strerror or error}", "choose another address") from error

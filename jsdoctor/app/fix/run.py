@@ -1,0 +1,189 @@
+"""Carrying out a fix and taking it back: the connection, the journal, and how the steps ended."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.fix.evidence import FixCollector, examiner
+from jsdoctor.app.fix.live_api import LiveApi
+from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
+from jsdoctor.app.judging import open_judging
+from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.plan import Plan, Step
+from jsdoctor.model.rule import Risk
+from jsdoctor.model.wording import counted
+from jsdoctor.remedy.apply import Applier
+from jsdoctor.remedy.journal import Journal, JournalError, require_locks
+from jsdoctor.remedy.operation import DeniedError, NoResponseError
+from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
+from jsdoctor.remedy.registry import load_operations
+from jsdoctor.remedy.undo import Undoer
+
+Confirm = Callable[[str], None]
+"""Takes what is about to be done. Raises UsageProblem where nobody agrees."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixOutcome:
+    """How the steps of a journal ended. `changed`: something may have been written."""
+
+    outcomes: tuple[StepOutcome, ...]
+    journal: Path
+    changed: bool = True
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """1: something failed, was refused or taken back. 3: done and not proved. 0: all else."""
+        if any_bad(self.outcomes):
+            return ExitCode.FINDINGS
+        if any(outcome.ending is Ending.UNPROVED for outcome in self.outcomes):
+            return ExitCode.INCONCLUSIVE
+        return ExitCode.OK
+
+
+def fix_collector(request: FixRequest) -> FixCollector:
+    """How this run looks at the deployment. Raises Problem, before anything is requested from it."""
+    if request.writes:
+        try:
+            require_locks()
+        except JournalError as error:
+            raise UsageProblem(error.message, error.hint) from None
+    judging = open_judging(request.judge)
+    settings = resolve_only_login(request.wanted.connection, judging.config)
+    return FixCollector(judging, request.wanted, settings, judging.values, lambda _: None)
+
+
+def new_journal(moment: datetime | None = None) -> Path:
+    """Where the journal of a fix is kept if nobody names a place."""
+    return Path(f"jsdoctor-fix-{moment or datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl")
+
+
+def wanted_steps(request: FixRequest, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps that `--step` names, or all, with the `--patience` that was given.
+
+    Raises UsageProblem for one that there is not.
+    """
+    known = {step.id for step in steps}
+    if unknown := [name for name in request.steps if name not in known]:
+        raise UsageProblem(f"the plan has no step {', '.join(unknown)}", f"its steps are {', '.join(known) or 'none'}")
+    wanted = (step for step in steps if not request.steps or step.id in request.steps)
+    if request.patience_s is None:
+        return tuple(wanted)
+    return tuple(msgspec.structs.replace(step, patience_s=math.ceil(request.patience_s)) for step in wanted)
+
+
+def not_taken(steps: tuple[Step, ...]) -> tuple[StepOutcome, ...]:
+    """Steps of which none is allowed."""
+    return tuple(StepOutcome(step, Ending.MANUAL if step.is_manual else Ending.NOT_ALLOWED) for step in steps)
+
+
+def apply_plan(
+    request: FixRequest, look: FixCollector, plan: Plan, path: Path, say: Callable[[str], None]
+) -> FixOutcome:
+    """Carry out all steps of the plan that are allowed, with a new journal. Raises Problem."""
+    allowed = allowed_up_to(request.allow)
+    return _carry_out(
+        request, look, lambda: Journal.create(path, plan, tuple(risk.value for risk in allowed)), path, say
+    )
+
+
+def resume_fix(request: FixRequest, look: FixCollector, path: Path, say: Callable[[str], None]) -> FixOutcome:
+    """Go on with a journal. Raises Problem."""
+    return _carry_out(request, look, lambda: Journal.reopen(path), path, say)
+
+
+def _carry_out(
+    request: FixRequest,
+    look: FixCollector,
+    opened: Callable[[], Journal],
+    path: Path,
+    say: Callable[[str], None],
+) -> FixOutcome:
+    go_on = f"go on: jsdoctor fix --resume --journal {path}; or undo: jsdoctor rollback {path}"
+    with closing(_open(opened)) as journal:
+        try:
+            plan = journal.plan
+            allowed = allowed_up_to(request.allow)
+            if request.resume and not request.allow:
+                allowed = tuple(Risk(risk) for risk in journal.allowed)
+            look = replace(look, values={**plan.parameters, **look.values})
+            outcomes = asyncio.run(_apply(request, look, journal, allowed, say))
+            changed = any(journal.past(step).may_have_written for step in plan.steps)
+        except JournalError as error:
+            raise Problem(error.message, error.hint) from None
+        except (NoResponseError, DeniedError) as error:
+            raise Problem(f"stopped: {error}", go_on) from None
+        except Problem as problem:
+            raise type(problem)(problem.message, f"{problem.hint}\n{go_on}") from None
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(go_on)
+            raise
+    return FixOutcome(tuple(outcomes), path, changed)
+
+
+def _open(opened: Callable[[], Journal]) -> Journal:
+    try:
+        return opened()
+    except JournalError as error:
+        raise UsageProblem(error.message, error.hint) from None
+
+
+async def _apply(
+    request: FixRequest, look: FixCollector, journal: Journal, allowed: tuple[Risk, ...], say: Callable[[str], None]
+) -> list[StepOutcome]:
+    async with connect(look.settings) as connection:
+        api = LiveApi(connection, look.settings.js_api_prefix, look.settings.timeout_s)
+        applier = Applier(
+            journal,
+            load_operations(),
+            api,
+            examine=examiner(look, connection),
+            accounts=await api.accounts(),
+            say=say,
+        )
+        return await applier.all(wanted_steps(request, journal.plan.steps), allowed)
+
+
+def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], None]) -> FixOutcome | None:
+    """Put back what a journal tells of, last step first; None where nothing was begun. Raises Problem."""
+    settings = resolve_only_login(
+        request.connection, load_configuration(request.config, request.isolated, request.environment)
+    )
+    with closing(_open(lambda: Journal.reopen(request.journal))) as journal:
+        try:
+            begun = [step for step in journal.plan.steps if journal.past(step).may_have_written]
+            if not begun:
+                return None
+            confirm(f"take back {counted(len(begun), 'step')}")
+            outcomes = asyncio.run(_undo(settings, journal, say))
+        except JournalError as error:
+            raise Problem(error.message, error.hint) from None
+        except (NoResponseError, DeniedError) as error:
+            raise Problem(f"stopped: {error}", f"again: jsdoctor rollback {request.journal}") from None
+    return FixOutcome(tuple(outcomes), request.journal)
+
+
+async def _undo(settings: ConnectionSettings, journal: Journal, say: Callable[[str], None]) -> list[StepOutcome]:
+    async with connect(settings) as connection:
+        api = LiveApi(connection, settings.js_api_prefix, settings.timeout_s)
+        ours = await api.accounts()
+        accounts = {s.subject.account for s in journal.plan.steps if journal.past(s).may_have_written} - {""}
+        if ours and (foreign := sorted(accounts - ours)):
+            raise UsageProblem(
+                f"the journal is of account {', '.join(foreign)}, this login of {', '.join(sorted(ours))}",
+                "give a login of the account that owns the streams",
+            )
+        return await Undoer(journal, load_operations(), api, say).all(journal.plan.steps)

@@ -1,0 +1,1 @@
+"""A watch: checks again and again, what changed between them, and notifications."""

@@ -1,0 +1,19 @@
+"""Asking before anything is changed."""
+
+from __future__ import annotations
+
+import sys
+
+from jsdoctor.collect.problems import UsageProblem
+
+
+def confirm(what: str, yes: bool) -> None:
+    """Ask on a terminal; elsewhere `--yes` has to say it. Raises UsageProblem when the answer is not yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageProblem(f"to {what} without a terminal to ask at, it has to be said", "add --yes")
+    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageProblem("nothing was changed", "answer y to go on")

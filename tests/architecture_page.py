@@ -1,0 +1,258 @@
+"""docs/architecture.md from the code: the packages with their imports, and the walks of five kinds of data.
+
+    python -m tests.architecture_page
+
+A hop of a walk is a function that the one before it calls; `walk_problems` reads the calls from the code. A hop with
+`*` is called through a registry or an interface, where no name shows it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from tests.servers import ROOT
+
+PLACE = ROOT / "docs" / "architecture.md"
+PACKAGE = ROOT / "jsdoctor"
+LAYERS = (("cli",), ("app",), ("render", "remedy", "collect", "demo"), ("engine",), ("checks", "parse"), ("model",))
+PURPOSES = {
+    "cli": "the command line: options, confirmation, console, exit codes",
+    "app": "what the commands do, with typed options; the Python interface",
+    "render": "reports and plans in their formats",
+    "remedy": "fixes: plans, journals, and families of actions",
+    "collect": "live servers, bundles, logs, packets, files",
+    "demo": "the embedded server of `jsdoctor demo`",
+    "engine": "rules loaded, selected and evaluated; incidents, diagnosis, verdict",
+    "checks": "the predicates, a module per rule",
+    "parse": "raw replies, log lines, packets and manifests to values of the model",
+    "model": "frozen values that all layers share",
+}
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The way of one kind of data, from where it enters to its finding or its write."""
+
+    title: str
+    text: str
+    hops: tuple[str, ...]
+
+    def modules(self) -> int:
+        return len({module_of(hop) for hop in self.hops})
+
+
+WALKS = (
+    Walk(
+        "A reply of a server",
+        "From `$SYS.REQ.SERVER.PING.JSZ` to a finding. The check is called by the name in its rule page.",
+        (
+            "cli.check_run:run_check",
+            "app.collecting:collect",
+            "app.collecting:_gathered",
+            "app.collecting:_gather",
+            "app.evidence:gather_live",
+            "collect.live.gather:gather",
+            "collect.live.gather:_take",
+            "collect.live.system:SystemSource.sample *",
+            "parse.assemble:assemble *",
+            "parse.assemble:_snapshot",
+            "parse.merge:merge_streams",
+            "engine.runner:evaluate *",
+            "engine.runner:_run",
+            "engine.runner:_findings",
+            "checks.consumer_lag.ack_wait_too_short:ack_wait_too_short *",
+        ),
+    ),
+    Walk(
+        "A line of a log",
+        "In this process; with Spark the scan runs in executors and its rows are aggregated in the same way.",
+        (
+            "app.collecting:collect",
+            "app.collecting:_beside",
+            "app.logs.reading:read_logs",
+            "app.logs.scanning:scan_logs",
+            "app.logs.scanning:_in_processes",
+            "collect.logs.local:run_local",
+            "collect.logs.local:_folded",
+            "collect.logs.part:Scanner.rows *",
+            "parse.logs.fold:fold *",
+            "parse.logs.evidence:assemble *",
+            "engine.runner:evaluate *",
+            "checks.cluster_health.leader_flapping:elections_logged *",
+        ),
+    ),
+    Walk(
+        "A packet",
+        "From a capture file; `--sniff` writes such a file first.",
+        (
+            "app.collecting:collect",
+            "app.collecting:_beside",
+            "app.packets.reading:read_packets",
+            "collect.packets.files:read_captures",
+            "collect.packets.files:read_ring",
+            "engine.runner:evaluate *",
+            "checks.sequence_mismatch.delivery_gap:delivery_gap_captured *",
+        ),
+    ),
+    Walk(
+        "A manifest",
+        "Configuration that is not deployed yet. Its checks end in `_declared`.",
+        (
+            "app.collecting:collect",
+            "app.collecting:_beside",
+            "app.manifest_reading:read_manifests",
+            "collect.manifests.load:load_manifests",
+            "parse.manifests.read:read_manifest",
+            "engine.runner:evaluate *",
+            "checks.stream_limits.change_deletes:change_deletes_declared *",
+            "checks.stream_limits.change_deletes:_changed",
+            "checks.declared.deletions:of_change",
+        ),
+    ),
+    Walk(
+        "A fix",
+        "From a failed rule to the request that is sent, and its proof. What is shown and what is sent is built once.",
+        (
+            "cli.fix.run:run_fix",
+            "app.fix.plan:make_plan",
+            "remedy.plan:draft",
+            "remedy.plan:_steps",
+            "remedy.families.stream_settings:_plan_raise_limits *",
+            "remedy.families.stream_settings:_step",
+            "remedy.families.configuration:update_step",
+            "remedy.registry:described *",
+            "app.fix.run:apply_plan *",
+            "app.fix.run:_carry_out",
+            "app.fix.run:_apply",
+            "remedy.apply:Applier.all",
+            "remedy.apply:Applier._take",
+            "remedy.apply:Applier._write",
+            "remedy.apply:Applier._send",
+            "remedy.families.configuration:ConfigurationUpdate.write *",
+            "remedy.families.configuration:ConfigurationUpdate.requests",
+            "remedy.operation:StepContext.send *",
+            "app.fix.live_api:LiveApi.ask *",
+            "remedy.apply:Applier._prove *",
+            "app.fix.evidence:examiner *",
+        ),
+    ),
+)
+
+
+def module_of(hop: str) -> str:
+    return hop.removesuffix(" *").partition(":")[0]
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = PACKAGE.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(path.read_text("utf-8"))
+
+
+def _function(hop: str) -> ast.AST | None:
+    """The definition that a hop names."""
+    module, _, name = hop.removesuffix(" *").partition(":")
+    found: ast.AST = _tree(module)
+    for part in name.split("."):
+        inner = [
+            node
+            for node in ast.iter_child_nodes(found)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == part
+        ]
+        if not inner:
+            return None
+        found = inner[0]
+    return found
+
+
+def walk_problems(walk: Walk) -> Iterator[str]:
+    """Hops that are not there, and those that the one before does not call."""
+    before: ast.AST | None = None
+    for hop in walk.hops:
+        function = _function(hop)
+        if function is None:
+            yield f"{walk.title}: there is no {hop}"
+        elif before is not None and not hop.endswith(" *"):
+            name = hop.rpartition(":")[2].rpartition(".")[2]
+            called = {node.id for node in ast.walk(before) if isinstance(node, ast.Name)}
+            called |= {node.attr for node in ast.walk(before) if isinstance(node, ast.Attribute)}
+            if name not in called:
+                yield f"{walk.title}: the hop before {hop} does not call it"
+        before = function
+
+
+def imports() -> set[tuple[str, str]]:
+    """Which package of jsdoctor imports which."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).parts
+        if len(parts) < 2:
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names: Iterable[str] = ()
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = (node.module,)
+            elif isinstance(node, ast.Import):
+                names = (alias.name for alias in node.names)
+            for name in names:
+                words = name.split(".")
+                if words[0] == "jsdoctor" and len(words) > 1 and words[1] != parts[0] and words[1] in PURPOSES:
+                    found.add((parts[0], words[1]))
+    return found
+
+
+def layers_picture() -> str:
+    lines = ["```mermaid", "flowchart TD"]
+    for number, layer in enumerate(LAYERS):
+        lines.append(f"    subgraph layer{number}[ ]")
+        lines += [f'        {name}["{name}"]' for name in layer]
+        lines.append("    end")
+    lines += [f"    {one} --> {other}" for one, other in sorted(imports())]
+    return "\n".join([*lines, "```"])
+
+
+def walk_picture(walk: Walk) -> str:
+    lines = ["```mermaid", "flowchart TD"]
+    for number, hop in enumerate(walk.hops):
+        module, _, name = hop.removesuffix(" *").partition(":")
+        lines.append(f'    h{number}["{name}<br/>{module}"]')
+    for number, hop in enumerate(walk.hops[1:], 1):
+        lines.append(f"    h{number - 1} {'-.->' if hop.endswith(' *') else '-->'} h{number}")
+    return "\n".join([*lines, "```"])
+
+
+INTRODUCTION = """
+# Architecture
+
+`python -m tests.architecture_page` writes this page from the code; a test compares both.
+[CONTRIBUTING](../CONTRIBUTING.md) describes how to add to it, the [records of decisions](adr/README.md) why it is so.
+
+## Layers
+
+Imports run from a layer to those below it; import-linter (`make arch`) refuses others. `model`, `parse`, `checks`,
+`engine` and `render` use no network, no files and no clock.
+"""
+ON_WALKS = """
+## Five walks
+
+Each picture follows one kind of data through the functions that pass it on. A dotted arrow is a call through a registry
+or an interface, or the way back to the caller. Functions that only help are left out.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    rows = [f"| `{name}` | {purpose} |" for name, purpose in PURPOSES.items()]
+    table = "\n".join(["| package | purpose |", "| --- | --- |", *rows])
+    parts = [INTRODUCTION.strip(), layers_picture(), table, ON_WALKS.strip()]
+    for walk in WALKS:
+        parts += [f"### {walk.title}", walk.text, walk_picture(walk)]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PLACE.write_text(page(), "utf-8")
