@@ -89,44 +89,44 @@ def _not_offered(reason: str, how_to_get: str, kind: str = "access") -> Gap:
     return Gap(kind=kind, subject=CLUSTER, reason=reason, how_to_get=how_to_get, requested=False)
 
 
-NOTHING_ANSWERED = _not_offered("nothing answered", "see what is said of the connection, and run again")
+NOTHING_ANSWERED = _not_offered("no server responded", "see the message about the connection, and run again")
 _PLAIN_ACCOUNT = _not_offered(
     "this login belongs to a plain account, which cannot see servers",
     "use a login of the system account, or add --monitor http://HOST:8222 for each server",
 )
-_NO_SERVERS = _not_offered("no server told of itself", "use a login of the system account")
+_NO_SERVERS = _not_offered("no server reported its own state", "use a login of the system account")
 _NO_ACCOUNTS = _not_offered(
-    "no reply told how much of its limits any account uses",
+    "no reply showed how much of its limits any account uses",
     "use a login of an account with JetStream, or of the system account",
 )
 NO_CONNECTION = _not_offered("no client connection was made", "give --server or --context")
 _NO_ASSETS = _not_offered(
-    "no server told of its streams", "use a login of an account with JetStream, or of the system account"
+    "no server reported its streams", "use a login of an account with JetStream, or of the system account"
 )
 _ONE_SAMPLE = _not_offered("a rate needs two samples and one was taken", "run with --samples 2 or more", kind="samples")
 
 _NOT_REPORTED = _not_offered(
-    "no server was asked, or none answered",
-    "run again with a login of the system account; of captured evidence, capture it anew",
+    "no server was queried, or none responded",
+    "run again with a login of the system account; of captured evidence, capture it again",
 )
 _ONE_ANSWERED = _not_offered(
-    "a rate needs two samples, and only one of them was answered",
+    "a rate needs two samples, and only one of them got a response",
     "see what could not be seen, and run again",
     kind="samples",
 )
 
 
 _NO_CLOCKS = _not_offered(
-    "no server told its time",
-    'allow this login to ask "$SYS.REQ.USER.INFO"; of captured evidence, capture it anew',
+    "no server reported its time",
+    'allow this login to ask "$SYS.REQ.USER.INFO"; of captured evidence, capture it again',
 )
 _NO_NTP = _not_offered(
-    "no NTP server was asked, so nobody knows which clock is right",
+    "no NTP server was queried, so it is not known which clock is right",
     "name one that this machine can reach, better three: --ntp HOST, or ntp = [...] in the configuration",
     kind="ntp",
 )
 _NTP_UNUSABLE = _not_offered(
-    "no NTP server that was asked gave a time to rely on", "see what is said of each of them", kind="ntp"
+    "no NTP server that was queried gave a reliable time", "see the message about each of them", kind="ntp"
 )
 
 _NO_HOST = _not_offered(
@@ -145,7 +145,7 @@ _NO_SCAN = _not_offered(
     kind="scan",
 )
 _SCAN_FAILED = _not_offered(
-    "the stored messages of no stream that was named could be read", "see what is said of each of them", kind="scan"
+    "the stored messages of no stream that was named could be read", "see the message about each of them", kind="scan"
 )
 
 _NO_LOGS = _not_offered(
@@ -159,13 +159,13 @@ _NO_HISTORY = _not_offered(
 )
 
 _NO_ACK_TIMES = _not_offered(
-    "no consumer that was seen with a login of its account has its acknowledgements measured, or one look was taken",
+    "no consumer that was seen with a login of its account has its acknowledgements measured, or one sample was taken",
     "switch it on for a consumer (nats consumer edit STREAM CONSUMER --sample 100 -f) and look with --interval 30s",
     kind="metrics",
 )
 
 _NO_SUBJECTS = _not_offered(
-    "no stream was asked for its subjects: no filter of this account is in doubt, or the login is of another account",
+    "no subjects of streams were requested: no filter of this account is in doubt, or the login is of another account",
     "use a login of the account that owns the stream",
 )
 

@@ -235,7 +235,7 @@ class Journal:
         self._entries = [self._whole(entry, self._private.read()) for entry in self._entries]
         self._size = len(whole)
         if not whole:
-            raise JournalError(f"{self.path} holds no plan: nothing was changed under it", "delete it and begin anew")
+            raise JournalError(f"{self.path} holds no plan: nothing was changed under it", "delete it and start again")
         if self._entries[0].plan is None or self._entries[0].schema != SCHEMA:
             raise JournalError(f"{self.path} is no journal of jsdoctor ({SCHEMA})", _FOREIGN)
         if len(whole) < len(content):

@@ -123,7 +123,7 @@ def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice
         raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
     commands = result.remedy.commands if result.remedy else ()
     if not commands:
-        raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} tells what to do")
+        raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do")
     manual = Step(
         action=name,
         operation=MANUAL,

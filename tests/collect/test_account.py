@@ -259,7 +259,7 @@ def test_a_server_that_falls_silent_costs_one_timeout_per_round(cluster_factory:
     assert (len(whole.exchanges), whole.gaps) == (103, [])
     assert source.exhausted
     assert [e.endpoint for e in silent.exchanges if e.endpoint is Endpoint.CONSUMER_LIST] == []
-    late = {gap.subject for gap in silent.gaps if gap.reason.startswith("no answer to $JS.API.CONSUMER.LIST.S")}
+    late = {gap.subject for gap in silent.gaps if gap.reason.startswith("no reply to $JS.API.CONSUMER.LIST.S")}
     assert after.exchanges == []
     listed = {gap.subject for gap in after.gaps if "$JS.API.STREAM.LIST" in gap.reason}
     (rest,) = [gap for gap in silent.gaps if "were not requested" in gap.reason]

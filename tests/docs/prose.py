@@ -28,8 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = ROOT / "docs" / "words.toml"
 EXEMPT = {"docs/style.md", "docs/peers.md", "docs/proof.md"}
 """The word list, and generated pages: of one, docs/peers.toml is checked; the other lists names of tests."""
-UNCHECKED = ("jsdoctor/remedy/", "jsdoctor/app/fix/", "jsdoctor/cli/fix/")
-"""Messages that do not keep to the list yet."""
 # Texts for people in front matter and in docs/peers.toml; all other values are names, patterns and lines of logs.
 TEXT_KEYS = {"title", "means", "help", "because", "note", "about", "differ", "not_built", "text"}
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -165,8 +163,6 @@ def passages() -> Iterator[Passage]:
         yield from page(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
     yield from help_texts()
     for file in sorted((ROOT / "jsdoctor").rglob("*.py")):
-        if file.relative_to(ROOT).as_posix().startswith(UNCHECKED):
-            continue
         for line, text in messages(file):
             yield Passage(file.relative_to(ROOT).as_posix(), line, text)
 

@@ -350,10 +350,8 @@ def test_the_meta_leader_that_is_gone_is_removed_when_one_knows(
     refused = fix(tmp_path, running, *words, "JSD703=server.remove_peer,unseen=APP", journal="asked.jsonl")
     assert endings(refused).get("server.remove_peer") == "refused", json.dumps(refused["steps"])
     (step,) = refused["steps"]
-    # A server of 2.10 has heard all others from the beginning.
-    assert step["text"].startswith(
-        f"the meta leader {'heard' if server_version < '2.11' else 'has not heard'} {victim}"
-    )
+    # A server of 2.10 has seen all others from the beginning.
+    assert step["text"].startswith(f"the meta leader {'saw' if server_version < '2.11' else 'has not seen'} {victim}")
     done = fix(tmp_path, running, *words, "JSD703=server.remove_peer,silent_s=0,unseen=APP", journal="known.jsonl")
     assert endings(done).get("server.remove_peer") == "verified", json.dumps(done["steps"])
 

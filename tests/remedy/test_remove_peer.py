@@ -127,7 +127,7 @@ def test_each_asset_is_named_and_must_be_given_up(
         *("rollback", "all.jsonl", "--yes", "--isolated", "--server", running["sys"]), cwd=tmp_path, timeout=120
     )
     assert back.returncode == 1
-    assert "Given up with it" in back.stdout
+    assert "Lost with it" in back.stdout
 
 
 @pytest.mark.real

@@ -48,7 +48,7 @@ class LiveApi(ClientMessages):
         except (msgspec.DecodeError, UnicodeDecodeError):
             decoded = None
         if not isinstance(decoded, dict):
-            raise NoResponseError(f"{subject}: the answer is no JSON object")
+            raise NoResponseError(f"{subject}: the reply is no JSON object")
         return decoded
 
     async def accounts(self) -> frozenset[str]:
@@ -71,6 +71,6 @@ def _problem(error: NoReplyError) -> Exception:
         case Why.LOST:
             return LostError("the connection was lost")
         case Why.NOBODY:
-            return NoResponseError(f"nobody answers {error.subject}")
+            return NoResponseError(f"no server responds to {error.subject}")
         case Why.LATE:
-            return NoResponseError(f"no answer to {error.subject} in time")
+            return NoResponseError(f"no reply to {error.subject} in time")

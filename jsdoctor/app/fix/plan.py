@@ -39,7 +39,7 @@ def make_plan(request: FixRequest, look: FixCollector, messages: Messages = LOGG
         gap = next(iter(evidence.gaps), None)
         raise Problem(
             f"no stream could be looked at{f': {gap.reason}' if gap else ''}",
-            gap.how_to_get if gap else "jsdoctor check tells more",
+            gap.how_to_get if gap else "jsdoctor check shows more",
         )
     report = look.judging.report(evidence, (), headline(evidence, samples))
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
@@ -49,7 +49,7 @@ def make_plan(request: FixRequest, look: FixCollector, messages: Messages = LOGG
     undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"
-        messages.notice(f"{what}: nothing is planned for those", "jsdoctor check tells which, and why")
+        messages.notice(f"{what}: nothing is planned for those", "jsdoctor check shows which, and why")
     return shareable(
         Plan(
             version=__version__,

@@ -16,4 +16,4 @@ def confirm(what: str, yes: bool) -> None:
     sys.stderr.write(f"{what}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise UsageProblem("nothing was changed", "answer y to go on")
+        raise UsageProblem("nothing was changed", "enter y to continue")

@@ -163,7 +163,7 @@ def _answer(body: bytes) -> dict[str, Any]:
         found = msgspec.json.decode(body)
         error = found.get("error")
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
-        raise BackupProblem("the answer to the restore cannot be read", "look at the stream: nats stream ls") from None
+        raise BackupProblem("the reply to the restore cannot be read", "look at the stream: nats stream ls") from None
     if error:
         told = f"the server refused the backup: {error.get('description')} (error {error.get('err_code')})"
         raise BackupProblem(told, "see its log; the stream was not restored")

@@ -161,7 +161,7 @@ FAMILY = Family(
             "max_deliver",
             Risk.MANUAL,
             Risk.DISRUPTIVE,
-            "messages that fail are tried that often; those given up already stay given up",
+            "messages that fail are tried that often; those that reached the former limit are not delivered again",
         ),
     ),
     operations=(_UPDATE,),

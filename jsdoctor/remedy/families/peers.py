@@ -36,15 +36,15 @@ def _peer_is_gone(state: Json, silent_s: Any) -> str:
     """It answers nobody, its leader has flagged it, and has not heard it for that long."""
     name, peer = state["name"], state["peer"]
     if name in state["answering"]:
-        return f"{name} answers: it is not gone"
+        return f"{name} responds: it is not gone"
     if not peer.get("offline"):
         return f"the meta leader does not count {name} as offline (yet): after a crash that takes three minutes"
     heard_ns = int(peer.get("active") or 0)
     if not 0 < heard_ns < _LONGEST_NS:
-        unknown = f"the meta leader has not heard {name} since it leads, and cannot tell how long it has been silent"
+        unknown = f"the meta leader has not seen {name} since it leads: how long it has been silent is not known"
         return f"{unknown}: when you know that it is gone for good, say silent_s=0" if silent_s else ""
     if heard_ns < silent_s * _NS:
-        return f"the meta leader heard {name} {heard_ns // _NS} s ago, less than the {silent_s} s that were asked for"
+        return f"the meta leader saw {name} {heard_ns // _NS} s ago, less than the required {silent_s} s"
     return ""
 
 
@@ -94,7 +94,7 @@ class RemovePeer(Operation):
         raise StepRefusedError(
             f"{name} was removed: under a new server_name and with an empty store it joins again at once; under its own"
             " name servers from 2.12 on take it back within five minutes, and older ones perhaps never"
-            + (f". Given up with it: {lost}" if lost else "")
+            + (f". Lost with it: {lost}" if lost else "")
         )
 
 
@@ -110,7 +110,7 @@ def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
     leaders = {meta["leader"] for meta in metas.values() if meta.get("leader")}
     own = [meta for server, meta in metas.items() if meta.get("leader") == server and meta.get("replicas")]
     if len(leaders) != 1 or not own:
-        raise NoResponseError("the servers do not agree on one meta leader that answers")
+        raise NoResponseError("the servers do not agree on one meta leader that responds")
     (meta,) = own
     return {
         "name": name,
@@ -131,11 +131,11 @@ async def everyone(api: Api) -> list[Json]:
             if message.data:
                 replies.append(msgspec.json.decode(message.data))
             elif not replies:
-                raise StepRefusedError("nobody answers: it takes a login of the system account")
+                raise StepRefusedError("no server responds: it takes a login of the system account")
     finally:
         await inbox.close()
     if not replies:
-        raise NoResponseError(f"{_PING}: no answer")
+        raise NoResponseError(f"{_PING}: no response")
     return replies
 
 
@@ -163,7 +163,7 @@ def _plan_remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, 
     silent_s = number(values, "silent_s") if "silent_s" in values else _SILENT_S
     gone = Precondition(
         "peer_is_gone",
-        f"{name} answers nobody, and was not heard by the meta leader" + (f" for {silent_s} s" if silent_s else ""),
+        f"{name} does not respond, and was not seen by the meta leader" + (f" for {silent_s} s" if silent_s else ""),
         silent_s,
     )
     given_up = _given_up(target, values)

@@ -221,7 +221,7 @@ def _plan_set_replicas(target: Target, values: Mapping[str, Any]) -> tuple[Step,
 def _plan_acknowledge(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     """Turns acknowledgements on."""
     del values
-    effect = "whoever publishes with a reply subject gets the stream's answer on it"
+    effect = "publishers that give a reply subject receive the stream's acknowledgement on it"
     off = change(target, "no_ack", False)
     return _step(target, "stream.acknowledge", off, risk=Risk.DISRUPTIVE, effect=effect)
 
@@ -294,7 +294,7 @@ def _plan_unfreeze_sources(target: Target, values: Mapping[str, Any]) -> tuple[S
 
 
 def _acknowledge(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """From then on whoever publishes with a reply subject gets the stream's answer on it."""
+    """From then on publishers that give a reply subject receive the stream's acknowledgement on it."""
     del values
     return edits(subject, {"no_ack": False})
 

@@ -63,7 +63,7 @@ class DeadLetters(Operation):
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """Done when all are kept, and gone where they shall go."""
         if not state["seqs"]:
-            return Standing.DONE, "no message was given up, as far as the recorded advisories tell"
+            return Standing.DONE, "no message reached its last delivery, as far as the recorded advisories show"
         outside = [seq for seq in state["seqs"] if seq > state["delivered"]["stream_seq"]]
         if outside:
             return Standing.DRIFTED, f"message {outside[0]} was never delivered to this consumer"
@@ -254,7 +254,7 @@ def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         operation=MANUAL,
         subject=target.subject,
         risk=Risk.MANUAL,
-        effect=f"look at what stream {into} has now; {name} counts them as given up for as long as {stream} holds them",
+        effect=f"look at what stream {into} has now; {name} counts them as undeliverable while {stream} holds them",
         commands=look,
         needs=("0",),
     )

@@ -73,7 +73,7 @@ class DeleteHead(Operation):
         if not _is_ahead(state["head"], state):
             return Standing.DONE, "no message at the head is dated after the last one"
         if state["head"]["seq"] < step.base["first_seq"]:
-            return Standing.DRIFTED, f"the stream begins at {state['head']['seq']} now: it was made anew"
+            return Standing.DRIFTED, f"the stream begins at {state['head']['seq']} now: it was recreated"
         return Standing.AS_PLANNED, ""
 
     async def write(self, run: StepContext, before: Json) -> Json:

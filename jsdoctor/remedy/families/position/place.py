@@ -52,7 +52,7 @@ class PositionChange(Operation):
         planned, now = place_of(step.base), place_of(state)
         if planned != now:
             moved = f"from message {planned[0]} to {now[0]}" if planned[0] != now[0] else "meanwhile"
-            return Standing.DRIFTED, f"the consumer has moved {moved}: pause it or stop its clients, and plan anew"
+            return Standing.DRIFTED, f"the consumer has moved {moved}: pause it or stop its clients, and plan again"
         return Standing.AS_PLANNED, ""
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:

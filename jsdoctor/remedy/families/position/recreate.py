@@ -50,7 +50,7 @@ class Recreate(PositionChange):
             return self.standing(step, state)
         if state.get("missing") or same_moment(str(before["created"]), str(state["created"])):
             return Standing.AS_PLANNED, ""
-        return Standing.DONE, "an earlier run has made it anew"
+        return Standing.DONE, "an earlier run has recreated it"
 
     async def write(self, run: StepContext, before: Json) -> Json:
         """Its configuration is in the journal before it is deleted."""
@@ -68,7 +68,7 @@ class Recreate(PositionChange):
         """A consumer that was created later."""
         del step
         made = not state.get("missing") and not same_moment(str(before["created"]), str(state["created"]))
-        return "" if made else "the consumer was not made anew yet"
+        return "" if made else "the consumer was not recreated yet"
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
         """Any key beside its start that is not as before."""
@@ -169,7 +169,7 @@ def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     if retention == "interest":
         raise CannotPlanError("its stream deletes what only this consumer waits for as soon as the consumer is deleted")
     if not config.get("durable_name"):
-        raise CannotPlanError("it is not durable: its application makes it anew by itself")
+        raise CannotPlanError("it is not durable: its application recreates it by itself")
     # A work queue takes no consumer that starts elsewhere than at the beginning; what was acknowledged is gone there.
     changes = (
         () if retention == "workqueue" else _starting_at(config, first_wanted(target, values, default=_unacknowledged))
@@ -180,7 +180,7 @@ def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         subject=subject,
         risk=Risk.DISRUPTIVE,
         effect=(
-            f"the consumer is deleted and made again {_told(changes)}; pull clients that wait are told"
+            f"the consumer is deleted and made again {_told(changes)}; pull clients that wait receive"
             " `Consumer Deleted`, and what was delivered and not acknowledged comes once more"
         ),
         changes=changes,
