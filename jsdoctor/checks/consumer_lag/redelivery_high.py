@@ -9,6 +9,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
+from jsdoctor.model.share import Share
 from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import span
@@ -22,21 +23,22 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
     counter: it tells how many messages are unacknowledged after several deliveries, and is 0 between two of them.
     """
     warn_at, fail_at = params.number("warn_share"), params.number("error_share")
-    enough = params.integer("min_deliveries")
+    enough, least = params.integer("min_deliveries"), params.integer("min_repeats")
     for history in trend.consumers():
         first, last = history.first, history.last
         deliveries = last.delivered.consumer_seq - first.delivered.consumer_seq
         again = _again(first, last)
-        share = again / deliveries if deliveries > 0 else 0.0
+        share = Share(again, max(deliveries, 0))
         if last.num_pending and not acknowledged(history) and is_full(last):
             continue
-        if share < warn_at or not _again(history.readings[-2], last):
+        if share.ratio < warn_at or not _again(history.readings[-2], last):
             yield passed(last.subject)
-        elif deliveries < enough:
-            reason = f"{again:,} of only {deliveries:,} deliveries between the looks were repeated: too few for a share"
+        elif deliveries < enough or not share.reaches(warn_at, least):
+            reason = f"{again:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
             yield unknown(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
-            yield _finding(history, again, deliveries, fail_at if share >= fail_at else warn_at, share >= fail_at)
+            severe = share.ratio >= fail_at
+            yield _finding(history, again, deliveries, fail_at if severe else warn_at, severe)
 
 
 def _again(before: Consumer, after: Consumer) -> int:
