@@ -23,8 +23,10 @@ from jsdoctor.checks.stream_limits.origins import (
     ahead,
     missing,
     origins_of,
+    remade_origin,
     surplus,
 )
+from jsdoctor.checks.stream_limits.silence import HEARD_NS, is_heard, is_unclear, quiet_ns, unheard
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -33,9 +35,8 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import counted, span
 
-_HEARD_NS = 5_000_000_000
-"""An origin sends a heartbeat each second: one heard this lately says that nothing waits to be sent (stream.go)."""
-_NEVER = -1
+_LONGER = "run with --samples 6 --interval 12s"
+"""Where the time since the last heartbeat starts again: past `warn_silence`, with readings between two attempts."""
 
 
 class Stall(msgspec.Struct, frozen=True):
@@ -73,7 +74,7 @@ def mirror_or_source_stalled(
                 "whether messages still come shows between two samples, and its leader was seen in one",
                 "run with --samples 2 or more",
             )
-        elif _unheard(stream, history, deployment):
+        elif any(unheard(origin, stream, deployment) for origin in origins_of(stream, history)):
             yield unknown(
                 stream.subject,
                 "its leader has had no contact with its origin yet, and does not say since when it leads",
@@ -84,6 +85,13 @@ def mirror_or_source_stalled(
                 stream.subject,
                 f"{counted(late.count, 'message')} of its origins have not arrived for {span(int(late.for_ns))}",
                 f"run with --interval {span(params.integer('min_stall'))}",
+            )
+        elif any(is_unclear(stream, origin, deployment) for origin in origins_of(stream, history)):
+            yield unknown(
+                stream.subject,
+                "heartbeats of its origin were missed, and a server before 2.11 counts the time since the last one"
+                " again with each attempt to reach the origin",
+                _LONGER,
             )
         else:
             yield passed(stream.subject)
@@ -114,81 +122,66 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             return
         text = (
             f"its lag is {max(origin.now.lag for origin in origins):,}, but {counted(lost.count, 'message')} of its"
-            f" origins did not arrive and nothing moves{_cause(stream, deployment)}"
+            f" origins did not arrive and nothing moves{_cause(history, deployment)}"
         )
         yield Stall(text, Severity.ERROR, "", lost.count, 0, "count")
 
 
 def _missing(origins: Sequence[Origin], history: StreamHistory, deployment: Deployment) -> Missing | None:
-    return missing(history, deployment) if all(map(_is_heard, origins)) else None
+    return missing(history, deployment) if all(map(is_heard, origins)) else None
 
 
 def _of_origin(
     stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment, params: Params
 ) -> Stall | None:
-    name, quiet_ns = origin.now.name, _quiet_ns(stream, origin, history, deployment)
+    name, silent_ns = origin.now.name, quiet_ns(stream, origin, history, deployment)
     fail_ns = own_duration_ns(params, "max_silence", stream.config.metadata, "seen-critical")
     warn_ns, lag = min(params.integer("warn_silence"), fail_ns), params.integer("warn_lag")
-    heard = f"last seen {span(quiet_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(quiet_ns)}"
+    heard = f"last seen {span(silent_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(silent_ns)}"
     if origin.failing:
-        grave = origin.error_code == NO_SUCH_STREAM or quiet_ns >= warn_ns
+        grave = origin.error_code == NO_SUCH_STREAM or silent_ns >= warn_ns
         text = f"nothing is copied from {name}: {origin.error_text}"
-        return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, quiet_ns, warn_ns, "duration")
-    if not 0 <= origin.now.active_ns < _HEARD_NS and deployment.has_no(stream, name):
+        return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, silent_ns, warn_ns, "duration")
+    if not 0 <= origin.now.active_ns < HEARD_NS and deployment.has_no(stream, name):
         text = f"nothing is copied from {name}: no server that responded has a stream of that name"
-        return Stall(text, Severity.ERROR, name, quiet_ns, warn_ns, "duration")
-    if quiet_ns >= warn_ns:
-        late = quiet_ns >= fail_ns
+        return Stall(text, Severity.ERROR, name, silent_ns, warn_ns, "duration")
+    if silent_ns >= warn_ns:
+        late = silent_ns >= fail_ns
         text = f"{name} was {heard}, not even its heartbeat: it cannot be reached, and no new message comes"
         limit = fail_ns if late else warn_ns
-        return Stall(text, Severity.ERROR if late else Severity.WARNING, name, quiet_ns, limit, "duration")
+        return Stall(text, Severity.ERROR if late else Severity.WARNING, name, silent_ns, limit, "duration")
     lags = [reading.lag for reading in (*origin.before, origin.now)]
     if history and len(lags) > 1 and min(lags) >= lag and lags[-1] >= lags[0]:
         rests = history.first.state.last_seq == stream.state.last_seq
         how = "and nothing was copied" if rests else "and not catching up"
         text = f"it is {lags[-1]:,} messages behind {name} {how} within {span(int(history.elapsed_s * 1e9))}"
         return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, lags[-1], lag, "count")
-    if quiet_ns >= _HEARD_NS:
+    if silent_ns >= HEARD_NS:
         text = (
             f"{name} was {heard}, and origins send a heartbeat each second:"
             f" normal after a restart or an election, a warning from {span(warn_ns)} on"
         )
-        return Stall(text, Severity.INFO, name, quiet_ns, warn_ns, "duration")
+        return Stall(text, Severity.INFO, name, silent_ns, warn_ns, "duration")
     return None
 
 
-def _cause(stream: Stream, deployment: Deployment) -> str:
+def _cause(history: StreamHistory, deployment: Deployment) -> str:
     """What was measured on 2.10.26, where the stall lasts for ever; a mirror has no window that can be edited.
 
     Its lag is that of the message at which it stopped: 0 or one less than what waits behind it.
     """
+    stream = history.last
+    if remade_origin(history, deployment):
+        return (
+            ": its origin was deleted and recreated, and before 2.14 a server leaves out as many messages of the new"
+            f" one as it had copied of the old ({stream.state.last_seq:,})"
+        )
     if not deployment.stops_at_repeated_ids(stream):
         return "; the log of its server may tell why" if stream.config.mirror else ""
     known = ": before 2.12.8 a message whose id was seen before stops it"
     if stream.config.mirror:
         return f"{known}; recreated, it stops there again: restart its server, which lets it go on, and upgrade"
     return f"{known}; a duplicate window of 100ms lets it go on within seconds; then upgrade to 2.14"
-
-
-def _is_heard(origin: Origin) -> bool:
-    readings = (*origin.before, origin.now)
-    return all(0 <= reading.active_ns < _HEARD_NS and not reading.error for reading in readings)
-
-
-def _quiet_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
-    """For how long nothing was heard of an origin. A leader that never heard it may have been elected just now."""
-    if origin.now.active_ns >= 0:
-        return origin.now.active_ns
-    since = deployment.copying_since(stream)
-    if since:
-        return int((stream.at - since).total_seconds() * 1e9)
-    never = history and all(reading.active_ns < 0 for reading in origin.before)
-    return int(history.elapsed_s * 1e9) if history and never else 0
-
-
-def _unheard(stream: Stream, history: StreamHistory, deployment: Deployment) -> bool:
-    never = any(origin.now.active_ns == _NEVER for origin in origins_of(stream, history))
-    return never and deployment.copying_since(stream) is None
 
 
 def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) -> Finding:
@@ -199,11 +192,12 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     gone = {origin.now.name for origin in origins_of(stream, None) if origin.error_code == NO_SUCH_STREAM}
     gone |= {name for name in local if deployment.has_no(stream, name)}
     asked = {stall.origin for stall in stalls if stall.origin} & local
+    again = deployment.counts_again(stream)
     return Finding(
         subject=stream.subject,
         severity=None if worst.severity is Severity.ERROR else worst.severity,
         confidence=Confidence.LOW if worst.severity is Severity.INFO else Confidence.HIGH,
-        how_to_get="run again in a minute" if worst.severity is Severity.INFO else "",
+        how_to_get=("" if worst.severity is not Severity.INFO else _LONGER if again else "run again in a minute"),
         message="; ".join(dict.fromkeys(stall.text for stall in stalls)),
         measured=worst.measured,
         threshold=worst.threshold,
