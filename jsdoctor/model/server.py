@@ -138,6 +138,7 @@ class Varz(msgspec.Struct, frozen=True):
     config_load_time: datetime | None = None
     config_digest: str | None = None
     system_account: str = ""
+    trusted_operators_jwt: tuple[str, ...] = ()
     cluster: ListenerOptions | None = None
     host: str = ""
     tls_cert_not_after: datetime | None = None

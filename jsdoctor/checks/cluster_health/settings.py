@@ -37,6 +37,14 @@ def _of_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
     return word
 
 
+def _jetstream_accounts(server: Server) -> str | None:
+    """In operator mode servers load accounts when they are needed: their number tells nothing there."""
+    stats = server.jetstream
+    if stats is None or stats.disabled or server.varz is None or server.varz.trusted_operators_jwt:
+        return None
+    return _worded(stats.accounts)
+
+
 def _worded(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
@@ -97,6 +105,14 @@ SETTINGS = (
         _of_jetstream(lambda config: config.domain),
         Severity.WARNING,
         "requests that name the domain get a response from some servers and not from others",
+    ),
+    ComparedSetting(
+        "the number of accounts with JetStream",
+        "jetstream.accounts",
+        _jetstream_accounts,
+        Severity.WARNING,
+        "an account without JetStream in the configuration of one server cannot store there, and gets no stream while"
+        " that server leads the meta group",
     ),
     ComparedSetting(
         "sync_always",
