@@ -30,10 +30,15 @@ class _Errors(msgspec.Struct, frozen=True):
 
     total: int
     errors: int
+    elapsed_s: float
 
     @property
     def share(self) -> float:
         return self.errors / self.total if self.total else 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.errors / self.elapsed_s
 
 
 @check("server_health.api_overloaded")
@@ -102,7 +107,7 @@ def _errors(history: ServerHistory | None) -> _Errors | None:
     if history is None or history.restarted or not (history.first.jetstream and history.last.jetstream):
         return None
     first, last = history.first.jetstream.api, history.last.jetstream.api
-    return _Errors(last.total - first.total, last.errors - first.errors)
+    return _Errors(last.total - first.total, last.errors - first.errors, history.elapsed_s)
 
 
 def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Params) -> Finding:
@@ -116,12 +121,12 @@ def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Par
             f" {server.version} count removals of acknowledged messages among them",
             "watch the real ones: nats events --js-advisory --all",
         )
-    most = found.share >= params.number("max_errors")
+    most = found.share >= params.number("max_errors") and found.rate >= params.number("max_error_rate")
     return Finding(
         subject=server.subject,
         severity=None if most else Severity.INFO,
-        message=f"{found.errors:,} of {found.total:,} JetStream API calls between the samples returned an error:"
-        " some client repeats requests for what does not exist or is not allowed",
+        message=f"{found.errors:,} of {found.total:,} JetStream API calls between the samples were answered with an"
+        f" error, {found.rate:,.0f} each second: some client asks again and again for what is not there or not allowed",
         measured=found.share,
         threshold=params.number("max_errors" if most else "warn_errors"),
         unit="ratio",

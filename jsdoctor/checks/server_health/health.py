@@ -69,7 +69,8 @@ def _is_changing(
         return True
     last = found[-1]
     if last is None:
-        return False
+        # Deleted between the two requests of a sample, or not seen: only a second sample tells whether it lasts.
+        return len(looks) == 1
     elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, "")
     changes = [change for change in (last.created, elected) if change is not None]
     return group in young or any(last.at - change < within for change in changes)

@@ -47,7 +47,8 @@ def server_unhealthy(
         if not errors and reasons(server):
             yield unknown(
                 server.subject,
-                f"its health check fails for streams or consumers that have just changed: {summary(reasons(server))}",
+                "its health check fails for streams or consumers that have just changed or are gone: "
+                + summary(reasons(server)),
                 f"run again in {span(params.integer('settle'))}",
             )
             continue

@@ -11,6 +11,8 @@ from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 
+_MOST_OF = 0.75
+
 
 @check("stream_limits.unheard_subjects")
 def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
@@ -27,7 +29,10 @@ def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator
         unheard = uncovered_subjects(stream)
         history = seen.get((stream.account, stream.name))
         arrived, dropped = _dropped(history) if history and not unheard else (0, 0)
-        if unheard or dropped:
+        if history and dropped and not _read_together(history):
+            reason = "its consumers were read over a shorter time than the stream, in which fewer messages arrived"
+            yield unknown(stream.subject, reason, "run with a longer --interval, e.g. 10s")
+        elif unheard or dropped:
             yield _finding(stream, unheard, arrived, dropped)
         else:
             yield passed(stream.subject)
@@ -50,6 +55,15 @@ def _dropped(history: StreamHistory) -> tuple[int, int]:
     matched = sum(_position(consumer) - _position(before[consumer.name]) for consumer in last.consumers)
     dropped = arrived - max(matched, 0)
     return arrived, dropped if dropped > max(arrived // 2, 10) else 0
+
+
+def _read_together(history: StreamHistory) -> bool:
+    """Whether consumers were read over as long a time as the stream, within a quarter: a list of consumers that comes
+    late in the first sample leaves out what arrived before it.
+    """
+    before = {consumer.name: consumer.at for consumer in history.first.consumers}
+    spans = [(consumer.at - before[consumer.name]).total_seconds() for consumer in history.last.consumers]
+    return min(spans) >= _MOST_OF * history.elapsed_s
 
 
 def _position(consumer: Consumer) -> int:
