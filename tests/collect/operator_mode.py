@@ -18,10 +18,13 @@ class Key:
         self._pair = nkeys.from_seed(bytearray(self.seed.encode()))
         self.public: str = self._pair.public_key.decode()
 
-    def jwt(self, subject: str, name: str, nats: dict[str, object], expires: int | None = None) -> str:
+    def jwt(
+        self, subject: str, name: str, nats: dict[str, object], expires: int | None = None, audience: str = ""
+    ) -> str:
         """A JWT about the subject, signed by this key (jwt v2: ed25519-nkey)."""
         claims: dict[str, object] = {"jti": name, "iat": 1, "iss": self.public, "name": name, "sub": subject}
         claims |= {"nats": {**nats, "version": 2}} | ({"exp": expires} if expires else {})
+        claims |= {"aud": audience} if audience else {}
         signed = f"{_encode({'typ': 'JWT', 'alg': 'ed25519-nkey'})}.{_encode(claims)}"
         return f"{signed}.{_base64(self._pair.sign(signed.encode()))}"
 

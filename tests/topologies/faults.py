@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,24 +27,29 @@ class Fault:
     furnish: Furnish
     busy: tuple[Furnish, ...] = ()
     since: tuple[int, int] = (2, 10)
+    before: tuple[int, int] = (99, 0)
     clustered: bool = False
+    missed: str = ""
+    """Why no rule names it; empty where one must."""
 
     def fits(self, version: str, servers: int) -> bool:
         """Whether that version and so many servers have what the fault needs."""
         enough = servers > 1 or not self.clustered
-        return enough and tuple(int(part) for part in version.split(".")[:2]) >= self.since
+        return enough and self.since <= tuple(int(part) for part in version.split(".")[:2]) < self.before
+
+    def named(self, found: Iterable[str]) -> bool:
+        """Whether one of those subjects is the declared one; any consumer of the stream, where it ends in `/`."""
+        return any(one.startswith(self.subject) if self.subject.endswith("/") else one == self.subject for one in found)
 
 
 class Table(list[Fault]):
     """Faults that fit beside each other on one deployment."""
 
-    def fault(
-        self, code: str, subject: str, *busy: Furnish, since: tuple[int, int] = (2, 10), clustered: bool = False
-    ) -> Callable[[Furnish], Furnish]:
-        """Register a fault; `subject` is below the account."""
+    def fault(self, code: str, subject: str, *busy: Furnish, **needs: Any) -> Callable[[Furnish], Furnish]:
+        """Register a fault; `subject` is below the account. `needs` are the last fields of `Fault`."""
 
         def register(furnish: Furnish) -> Furnish:
-            self.append(Fault(code, f"APP/{subject}", furnish, busy, since, clustered))
+            self.append(Fault(code, f"APP/{subject}", furnish, busy, **needs))
             return furnish
 
         return register

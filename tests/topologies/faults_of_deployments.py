@@ -6,14 +6,21 @@ The rule that must name each fault, and the subject of its finding, were declare
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shutil
 import signal
+import socket
+import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import nats
 
-from tests.deployment import HOUR_NS, add_consumer, add_stream
+from tests.collect.certificates import Certificates
+from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import (
@@ -196,7 +203,7 @@ def two_sites_with_one_domain(land: Landscape) -> str:
     return land.url(*HUB, user="sys")
 
 
-@broken("JSD607", "APP/FROM_SITE", "--set", "JSD607.warn_silence=10s")
+@broken("JSD607", "APP/FROM_SITE", "--set", "JSD607.warn_silence=10s", "--samples", "4", "--interval", "5s")
 def mirror_of_a_site_that_lost_its_hub(land: Landscape) -> str:
     hub(land)
     (site,) = sites(land, 1)
@@ -368,3 +375,162 @@ def mqtt_device_that_acknowledges_nothing(land: Landscape) -> str:
     land.keep(mqtt_session(port, subscribe=False))
     time.sleep(2)
     return land.url(user="sys")
+
+
+@broken("JSD818", "n1")
+def store_in_the_memory_of_the_host(land: Landscape) -> str:
+    """A container whose volume is mounted elsewhere writes to memory."""
+    directory = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    land.closing(lambda: shutil.rmtree(directory))
+    store = f'jetstream {{ store_dir: "{directory}", max_memory_store: 64M, max_file_store: 1G }}\n'
+    land.start("n1", server("n1", storage=False) + store)
+    return land.url(user="sys")
+
+
+@broken("JSD824", "APP")
+def account_at_its_limit_of_streams(land: Landscape) -> str:
+    single(land, accounts=ACCOUNTS.replace("jetstream: enabled", "jetstream: { max_streams: 3 }"))
+    for number in range(3):
+        stored(land.url(), f"ORDERS{number}")
+    return land.url()
+
+
+@broken("JSD809", "n1")
+def program_with_an_old_password(land: Landscape) -> str:
+    """It tries again and again."""
+    single(land)
+
+    for _ in range(10):
+        with socket.create_connection(("127.0.0.1", land.node("n1").ports.client), timeout=5) as connection:
+            connection.sendall(b'CONNECT {"user":"app","pass":"old","verbose":false}\r\nPING\r\n')
+            while connection.recv(4096):
+                pass
+    return land.url(user="sys")
+
+
+@broken("JSD808", "n1")
+def program_that_connects_for_each_message(land: Landscape) -> str:
+    single(land)
+    stored(land.url(), "ORDERS")
+
+    async def publish() -> None:
+        for _ in range(1200):
+            client = await nats.connect(land.url())
+            await client.request("orders", b"x", timeout=5)
+            await client.close()
+
+    asyncio.run(publish())
+    return land.url(user="sys")
+
+
+@broken("JSD706", "cluster")
+def cluster_of_two(land: Landscape) -> str:
+    keys = KEYS[:2]
+    for key in keys:
+        land.start(key, server(key) + routed(land, "C", key, keys))
+    land.wait_meta(*keys)
+    return land.url(*keys, user="sys")
+
+
+@broken("JSD710", "cluster", "--set", "JSD710.roll_out=1s")
+def one_server_with_another_domain(land: Landscape) -> str:
+    for key in KEYS:
+        land.start(key, server(key, domain="old" if key == "n3" else "new") + routed(land, "C", key, KEYS))
+    time.sleep(10)
+    return land.url("n1", user="sys")
+
+
+@broken("JSD805", "n3", "--interval", "15s")
+def server_that_ends_again_and_again(land: Landscape) -> str:
+    """As an orchestrator restarts it. Declared first: from its short uptime, beside servers that are a minute old."""
+    cluster(land)
+    end = threading.Event()
+
+    def fail() -> None:
+        # The kernel kills a server with the thread that started it, so this one stays.
+        while not end.wait(6):
+            land.node("n3").kill()
+            land.again("n3")
+
+    thread = threading.Thread(target=fail, daemon=True)
+    thread.start()
+
+    def stop() -> None:
+        end.set()
+        thread.join(20)
+
+    land.closing(stop)
+    return land.url(*KEYS[:2], user="sys")
+
+
+@broken("JSD806", "n1")
+def subscriber_that_does_not_read(land: Landscape) -> str:
+    """The server closes its connection as a slow consumer."""
+    single(land, 'max_pending: 1MB\nwrite_deadline: "1s"\n')
+    connection = socket.create_connection(("127.0.0.1", land.node("n1").ports.client), timeout=5)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    land.keep(connection)
+    connection.sendall(b'CONNECT {"user":"app","pass":"app","verbose":false}\r\nSUB flood 1\r\nPING\r\n')
+
+    async def flood() -> None:
+        client = await nats.connect(land.url())
+        for _ in range(60):
+            await client.publish("flood", b"x" * 500_000)
+            await client.flush(10)
+        await client.close()
+
+    asyncio.run(flood())
+    time.sleep(2)
+    return land.url(user="sys")
+
+
+@broken("JSD812", "n1", since=(2, 12))
+def certificate_that_expires_soon(land: Landscape) -> str:
+    land.directory.mkdir(parents=True, exist_ok=True)
+    certificate, key_file = Certificates(land.directory).valid_for(10)
+    port = land.port("leaf/n1")
+    single(
+        land,
+        f'leafnodes {{ listen: "127.0.0.1:{port}", tls {{ cert_file: "{certificate}", key_file: "{key_file}" }} }}\n',
+    )
+    return land.url(user="sys")
+
+
+@broken("JSD705", "APP/ORDERS", "--interval", "10s")
+def leader_that_changes_all_the_time(land: Landscape) -> str:
+    """Somebody's script steps it down every half second. Declared first: with two seconds between the samples."""
+    cluster(land)
+    stored(land.url(), "ORDERS", num_replicas=3)
+    end = threading.Event()
+
+    async def step_down() -> None:
+        client = await nats.connect(land.url().split(","))
+        while not end.is_set():
+            with contextlib.suppress(Exception):
+                await api(client, "STREAM.LEADER.STEPDOWN.ORDERS")
+            await asyncio.sleep(0.5)
+        await client.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(step_down()), daemon=True)
+    thread.start()
+
+    def stop() -> None:
+        end.set()
+        thread.join(20)
+
+    land.closing(stop)
+    time.sleep(3)
+    return land.url(user="sys")
+
+
+@broken("JSD710", "cluster", "--set", "JSD710.roll_out=1s")
+def account_without_jetstream_on_one_server(land: Landscape) -> str:
+    """A configuration that was not rolled out everywhere. Declared first, and missed: JSD803 for the server. Where n3
+    leads the meta group, `STREAM.CREATE` is refused with 10039.
+    """
+    for key in KEYS:
+        accounts = ACCOUNTS.replace(", jetstream: enabled", "") if key == "n3" else ACCOUNTS
+        land.start(key, server(key, accounts=accounts) + routed(land, "C", key, KEYS))
+    land.wait_meta(*KEYS)
+    time.sleep(5)
+    return land.url("n1", user="sys")

@@ -96,17 +96,21 @@ class Habit:
         return tuple(int(part) for part in version.split(".")[:2]) >= self.since
 
 
-HABITS: list[Habit] = []
+class Habits(list[Habit]):
+    """Habits that fit beside each other on one deployment."""
+
+    def habit(self, name: str, *busy: Furnish, since: tuple[int, int] = (2, 10)) -> Callable[[Furnish], Furnish]:
+        """Register a habit."""
+
+        def register(furnish: Furnish) -> Furnish:
+            self.append(Habit(name, furnish, busy, since))
+            return furnish
+
+        return register
 
 
-def habit(name: str, *busy: Furnish, since: tuple[int, int] = (2, 10)) -> Callable[[Furnish], Furnish]:
-    """Register a habit."""
-
-    def register(furnish: Furnish) -> Furnish:
-        HABITS.append(Habit(name, furnish, busy, since))
-        return furnish
-
-    return register
+HABITS = Habits()
+habit = HABITS.habit
 
 
 def works(stream: str, consumer: str) -> Furnish:

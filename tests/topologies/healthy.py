@@ -14,9 +14,15 @@ from nats.aio.msg import Msg
 from tests.real.outage import Json, requested
 from tests.real.ward import run_check
 from tests.topologies.habits import HABITS, Habit, Place
+from tests.topologies.habits_of_consumers import CONSUMER_HABITS
+from tests.topologies.habits_of_streams import BRIDGES, STREAM_HABITS
 
 LOOKS = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
 """Looks at each state; for the figures of a release, 20."""
+
+_CONNECT_S = 10
+TABLES = {"first": HABITS, "consumers": CONSUMER_HABITS, "streams": STREAM_HABITS}
+"""All habits, in tables that fit on one deployment each."""
 
 
 def loud(report: Json) -> list[str]:
@@ -40,12 +46,12 @@ def look(url: str, *options: str, times: int = LOOKS) -> list[str]:
 
 def of_habits(*names: str) -> list[Habit]:
     """The habits of those names."""
-    return [one for one in HABITS if one.name in names]
+    return [one for table in (*TABLES.values(), BRIDGES) for one in table if one.name in names]
 
 
 async def furnish(url: str, replicas: int, habits: list[Habit], **login: Any) -> None:
     """Set the habits up."""
-    client = await nats.connect(url.split(","), **login)
+    client = await nats.connect(url.split(","), connect_timeout=_CONNECT_S, **login)
     try:
         for one in habits:
             await one.furnish(Place(client, replicas))
@@ -56,7 +62,7 @@ async def furnish(url: str, replicas: int, habits: list[Habit], **login: Any) ->
 @contextlib.asynccontextmanager
 async def at_work(url: str, replicas: int, habits: list[Habit], **login: Any) -> AsyncIterator[Callable[[], Any]]:
     """The clients of the habits work until what is yielded is awaited; subscribers stay for the whole context."""
-    client = await nats.connect(url.split(","), **login)
+    client = await nats.connect(url.split(","), connect_timeout=_CONNECT_S, **login)
     place = Place(client, replicas)
     tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in habits for work in one.busy]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterable
@@ -34,20 +35,23 @@ class Landscape:
         self._configs: dict[str, str] = {}
         self._binaries: dict[str, Path] = {}
         self._ports: dict[str, int] = {}
-        self._open: list[socket] = []
+        self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for connection in self._open:
-            connection.close()
+        self._open.close()
         for server in self._servers.values():
             server.kill()
 
     def keep(self, connection: socket) -> None:
         """Keep a connection open until the landscape is taken down."""
-        self._open.append(connection)
+        self.closing(connection.close)
+
+    def closing(self, close: Callable[[], None]) -> None:
+        """Call that when the landscape is taken down, before its servers are."""
+        self._open.callback(close)
 
     def port(self, name: str) -> int:
         """The port of that name: a free one, the same at every call."""

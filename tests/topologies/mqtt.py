@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
+import threading
+
+_PUBLISH = 3
 
 
 def mqtt_session(port: int, subscribe: bool) -> socket.socket:
@@ -28,3 +32,26 @@ def mqtt_session(port: int, subscribe: bool) -> socket.socket:
             connection.sendall(bytes([0x32, len(body)]) + body)
             assert connection.recv(4)[:1] == b"\x40"
     return connection
+
+
+def acknowledge_always(connection: socket.socket) -> None:
+    """Acknowledge what the device of that connection is sent, until it is closed."""
+    threading.Thread(target=_acknowledge, args=(connection,), daemon=True).start()
+
+
+def _acknowledge(connection: socket.socket) -> None:
+    connection.settimeout(None)
+    with contextlib.suppress(OSError, IndexError), connection.makefile("rb") as packets:
+        while True:
+            kind = packets.read(1)[0] >> 4
+            size, shift = 0, 0
+            while True:
+                digit = packets.read(1)[0]
+                size |= (digit & 0x7F) << shift
+                shift += 7
+                if digit < 0x80:
+                    break
+            body = packets.read(size)
+            if kind == _PUBLISH:
+                start = 2 + int.from_bytes(body[:2])
+                connection.sendall(b"\x40\x02" + body[start : start + 2])

@@ -16,37 +16,39 @@ import pytest
 from tests.deployment import add_stream, api
 from tests.servers import VERSIONS
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster, upgrade
-from tests.topologies.habits import BOUNDED, HABITS, Habit
-from tests.topologies.healthy import at_work, furnish, look, of_habits
+from tests.topologies.glances import glances
+from tests.topologies.habits import BOUNDED, Habit, Habits
+from tests.topologies.healthy import LOOKS, TABLES, at_work, furnish, look, of_habits
 from tests.topologies.landscape import Landscape, server
 from tests.topologies.mqtt import mqtt_session
+from tests.topologies.states import usual
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 QUIET_S = 62
 """So long nobody works on what batch jobs have to do: past the shortest threshold of rules that judge activity."""
 
 
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_habits(tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]]) -> None:
-    """Every habit beside every other, idle and busy, as the system account and as the account see them."""
-    habits = [one for one in HABITS if one.fits(version)]
+def test_habits(tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]], table: Habits) -> None:
+    """Every habit of a table beside every other, idle and busy, as the system account and as the account see them."""
+    habits = [one for one in table if one.fits(version)]
     with Landscape(tmp_path, version) as land:
-        replicas = len(shape(land))
-        asyncio.run(furnish(land.url(), replicas, habits))
-        said = asyncio.run(busy_and_idle(land, replicas, habits))
-        assert not any(said.values()), said
+        keys = shape(land)
+        asyncio.run(furnish(land.url(), len(keys), habits))
+        said = asyncio.run(busy_and_idle(land, keys, habits))
+        assert not any(said.values()), "\n".join(f"{when}: {one}" for when, found in said.items() for one in found)
 
 
-async def busy_and_idle(land: Landscape, replicas: int, habits: list[Habit]) -> dict[str, list[str]]:
+async def busy_and_idle(land: Landscape, keys: list[str], habits: list[Habit]) -> dict[str, list[str]]:
     """What is wrong while the clients work, and a while after they have stopped."""
-    by_system, by_account = land.url(user="sys"), land.url()
-    async with at_work(land.url(), replicas, habits) as rest:
-        busy = await asyncio.to_thread(look, by_system)
+    logins = usual(land, keys).logins
+    async with at_work(land.url(), len(keys), habits) as rest:
+        busy = await asyncio.to_thread(glances, logins, LOOKS)
         await rest()
         await asyncio.sleep(QUIET_S)
-        idle = [await asyncio.to_thread(look, login) for login in (by_system, by_account)]
-    return {"busy": busy, "idle, system account": idle[0], "idle, account": idle[1]}
+        return {"busy": busy, "idle": await asyncio.to_thread(glances, logins, LOOKS)}
 
 
 async def across_domains(land: Landscape, site: str) -> None:

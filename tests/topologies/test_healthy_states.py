@@ -1,0 +1,59 @@
+"""Every declared healthy deployment, busy and idle, through each of its logins: nothing at warning or above, no gap.
+
+Declared before the first run: all of them are healthy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from tests.servers import VERSIONS
+from tests.topologies.glances import glances
+from tests.topologies.healthy import LOOKS, at_work, furnish
+from tests.topologies.landscape import Landscape
+from tests.topologies.states import Setting, State
+from tests.topologies.states_of_links import LINK_STATES
+from tests.topologies.states_of_servers import SERVER_STATES
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.nightly,
+    pytest.mark.xdist_group("topologies"),
+    pytest.mark.filterwarnings("ignore:parameter 'timeout' of type 'float' is deprecated"),  # nats-py to aiohttp
+]
+SETTLED_S = 3
+CASES = [
+    pytest.param(version, state, id=f"{version}-{state.name}")
+    for version in VERSIONS
+    for state in (*SERVER_STATES, *LINK_STATES)
+    if state.fits(version)
+]
+
+
+async def busy_and_idle(setting: Setting, version: str) -> dict[str, list[str]]:
+    """What is wrong while all applications work, and after they have stopped."""
+    for one in setting.applications:
+        await furnish(one.url, one.replicas, [habit for habit in one.chosen if habit.fits(version)], **one.login)
+    async with contextlib.AsyncExitStack() as stack:
+        ends = [
+            await stack.enter_async_context(
+                at_work(one.url, one.replicas, [habit for habit in one.chosen if habit.fits(version)], **one.login)
+            )
+            for one in setting.applications
+        ]
+        busy = await asyncio.to_thread(glances, setting.logins, LOOKS)
+        for end in ends:
+            await end()
+        await asyncio.sleep(SETTLED_S)
+        return {"busy": busy, "idle": await asyncio.to_thread(glances, setting.logins, LOOKS)}
+
+
+@pytest.mark.parametrize(("version", "state"), CASES)
+def test_nothing_is_found(tmp_path: Path, version: str, state: State) -> None:
+    with Landscape(tmp_path, version) as land:
+        said = asyncio.run(busy_and_idle(state.build(land), version))
+        assert not any(said.values()), "\n".join(f"{when}: {one}" for when, found in said.items() for one in found)
