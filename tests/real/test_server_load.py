@@ -133,9 +133,9 @@ def test_errors_of_the_api_are_found(cluster_factory: ClusterFactory, version: s
     cluster = cluster_factory(version, 1)
 
     async def ask(client: Client) -> None:
-        for number in range(150):
-            subject = "$JS.API.STREAM.INFO.ABSENT" if number % 2 else "$JS.API.INFO"
-            await client.request(subject, b"", timeout=5)
+        subjects = ("$JS.API.STREAM.INFO.ABSENT", "$JS.API.INFO")
+        for _ in range(40):
+            await asyncio.gather(*(client.request(subject, b"", timeout=20) for subject in subjects * 25))
 
     _, report = check_during(cluster, lambda: with_client(cluster, ask))
     assert said(report, "JSD807") == {"n1": "warning"}
