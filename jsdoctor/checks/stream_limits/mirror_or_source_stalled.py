@@ -68,33 +68,39 @@ def mirror_or_source_stalled(
         stalls = list(_stalls(stream, history, deployment, params))
         if stalls:
             yield _finding(stream, stalls, deployment)
-        elif history is None:
-            yield unknown(
-                stream.subject,
-                "whether messages still come shows between two samples, and its leader was seen in one",
-                "run with --samples 2 or more",
-            )
-        elif any(unheard(origin, stream, deployment) for origin in origins_of(stream, history)):
-            yield unknown(
-                stream.subject,
-                "its leader has had no contact with its origin yet, and does not say since when it leads",
-                f"run with --interval {span(params.integer('warn_silence'))}",
-            )
-        elif late := _missing(list(origins_of(stream, history)), history, deployment):
-            yield unknown(
-                stream.subject,
-                f"{counted(late.count, 'message')} of its origins have not arrived for {span(int(late.for_ns))}",
-                f"run with --interval {span(params.integer('min_stall'))}",
-            )
-        elif any(is_unclear(stream, origin, deployment) for origin in origins_of(stream, history)):
-            yield unknown(
-                stream.subject,
-                "heartbeats of its origin were missed, and a server before 2.11 counts the time since the last one"
-                " again with each attempt to reach the origin",
-                _LONGER,
-            )
         else:
-            yield passed(stream.subject)
+            yield _undecided(stream, history, deployment, params) or passed(stream.subject)
+
+
+def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deployment, params: Params) -> Finding | None:
+    """Why nothing can be said of a stream of which nothing bad shows."""
+    if history is None:
+        return unknown(
+            stream.subject,
+            "whether messages still come shows between two samples, and its leader was seen in one",
+            "run with --samples 2 or more",
+        )
+    origins = list(origins_of(stream, history))
+    if any(unheard(origin, stream, deployment) for origin in origins):
+        return unknown(
+            stream.subject,
+            "its leader has heard nothing of its origin yet, and does not say since when it leads",
+            f"run with --interval {span(params.integer('warn_silence'))}",
+        )
+    if late := _missing(origins, history, deployment):
+        return unknown(
+            stream.subject,
+            f"{counted(late.count, 'message')} of its origins have not arrived for {span(int(late.for_ns))}",
+            f"run with --interval {span(params.integer('min_stall'))}",
+        )
+    if any(is_unclear(stream, origin, deployment) for origin in origins):
+        return unknown(
+            stream.subject,
+            "heartbeats of its origin were missed, and a server before 2.11 counts the time since the last one"
+            " again with each attempt to reach the origin",
+            _LONGER,
+        )
+    return None
 
 
 def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deployment, params: Params) -> Iterator[Stall]:
