@@ -122,7 +122,7 @@ class Recogniser:
         words = "\n".join(line[:_LONGEST_LINE] for line in text.splitlines())
         for symptom in self._book.symptoms:
             for known in symptom.matching.texts:
-                match = re.search(known.pattern, words, re.IGNORECASE)
+                match = re.search(known.pattern, words, re.IGNORECASE | re.MULTILINE)
                 if match:
                     shown = _SECRETS.sub("***", match[0])
                     yield Recognised(symptom, f'the words "{shown}" ({known.client})', len(match[0]))

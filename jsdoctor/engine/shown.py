@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.finding import Finding, Subject, unknown
+from jsdoctor.model.finding import Finding, Outcome, Subject, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.server import Servers
@@ -24,20 +24,44 @@ def findings_of_shown(
 ) -> list[Finding]:
     """What a check says of all subjects that are shown well enough, and `unknown` for each of the others.
 
-    `kinds` is the evidence that the check takes: a history of many looks is not rewritten for a check without it.
+    A fault that it found before it came to what is not shown stands: it was found in what is shown, and the evidence
+    without that subject may clear it. `kinds` is the evidence that the check takes: a history of many looks is not
+    rewritten for a check without it.
     """
     missing: dict[Subject, Finding] = {}
+    faults: dict[Subject, list[Finding]] = {}
     while True:
         found: list[Finding] = []
         try:
             found.extend(run(evidence))
         except NotShownError as error:
             if error.subject in missing or len(missing) >= _MOST:
-                return [*found, *missing.values()]
+                return _joined(found, faults, missing)
             missing[error.subject] = unknown(error.subject, f"{error}", error.how_to_get)
             evidence = _without(evidence, error.subject, kinds)
+            for subject, findings in _faults(found).items():
+                faults.setdefault(subject, findings)
         else:
-            return [*found, *missing.values()]
+            return _joined(found, faults, missing)
+
+
+def _faults(found: Iterable[Finding]) -> dict[Subject, list[Finding]]:
+    by_subject: dict[Subject, list[Finding]] = {}
+    for finding in found:
+        if finding.outcome is Outcome.FAIL:
+            by_subject.setdefault(finding.subject, []).append(finding)
+    return by_subject
+
+
+def _joined(
+    found: Iterable[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
+) -> list[Finding]:
+    kept = [finding for finding in found if finding.subject not in faults]
+    return [
+        *(finding for findings in faults.values() for finding in findings),
+        *kept,
+        *(finding for subject, finding in missing.items() if subject not in faults),
+    ]
 
 
 def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evidence]]) -> EvidenceSet:
@@ -56,11 +80,12 @@ def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evi
 
 
 def _snapshot(snapshot: ClusterSnapshot, subject: Subject) -> ClusterSnapshot:
+    """A consumer that is left out is there all the same: no check may conclude that its stream has none."""
     streams = []
     for stream in snapshot.streams:
         if stream.subject == subject:
             continue
         kept = tuple(consumer for consumer in stream.consumers if consumer.subject != subject)
         changed = len(kept) < len(stream.consumers)
-        streams.append(msgspec.structs.replace(stream, consumers=kept) if changed else stream)
+        streams.append(msgspec.structs.replace(stream, consumers=kept, consumers_seen=False) if changed else stream)
     return msgspec.structs.replace(snapshot, streams=tuple(streams))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from jsdoctor.engine.recognition import Recognised, Recognition
 from jsdoctor.engine.symptoms import SymptomBook
@@ -23,25 +23,38 @@ def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity)
     for result in results:
         finding = result.finding
         severity = finding.severity or result.rule.severity
-        sure = finding.outcome is Outcome.FAIL and finding.confidence is not Confidence.LOW
-        if sure and result.rule.failure_mode != "collection" and severity in _WEIGHTS:
+        if _may_count(result) and finding.confidence is not Confidence.LOW and severity in _WEIGHTS:
             code = result.rule.code
             by_code[code] = max(by_code.get(code, severity), severity, key=lambda one: one.rank)
     if not any(severity.rank >= at_least.rank for severity in by_code.values()):
         return Recognition()
+    return _explaining({code: _WEIGHTS[severity] for code, severity in by_code.items()}, book, "what the rules find")
+
+
+def symptom_of_possible(results: Iterable[Result], book: SymptomBook) -> Recognition:
+    """The symptom of what may be a fault, for evidence in which the rules found nothing that is sure."""
+    possible = (one for one in results if _may_count(one) and one.finding.confidence is Confidence.LOW)
+    return _explaining({one.rule.code: 1 for one in possible}, book, "what may be a fault")
+
+
+def _may_count(result: Result) -> bool:
+    return result.finding.outcome is Outcome.FAIL and result.rule.failure_mode != "collection"
+
+
+def _explaining(weights: Mapping[str, int], book: SymptomBook, what: str) -> Recognition:
     scores: dict[str, float] = defaultdict(float)
-    for code, severity in by_code.items():
+    for code, weight in weights.items():
         for symptom in book.caused_by(code):
             home = _AT_HOME if code in symptom.matching.rules else 1
-            scores[symptom.slug] += _WEIGHTS[severity] * home / (1 + symptom.causes.index(code))
+            scores[symptom.slug] += weight * home / (1 + symptom.causes.index(code))
     ranked = sorted((one for one in book.symptoms if one.slug in scores), key=lambda one: -scores[one.slug])
     if not ranked:
         return Recognition()
-    found = [Recognised(one, _by(one.causes, by_code), round(scores[one.slug])) for one in ranked]
+    found = [Recognised(one, _by(one.causes, weights, what), round(scores[one.slug])) for one in ranked]
     return Recognition(symptom=found[0].symptom, by=found[0].by, also=tuple(found[1:]))
 
 
-def _by(causes: Sequence[str], found: Iterable[str]) -> str:
-    codes = [code for code in causes if code in set(found)]
+def _by(causes: Sequence[str], found: Collection[str], what: str) -> str:
+    codes = [code for code in causes if code in found]
     more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
-    return f"what the rules find in it: {', '.join(codes[:_NAMED])}{more}"
+    return f"{what} in it: {', '.join(codes[:_NAMED])}{more}"

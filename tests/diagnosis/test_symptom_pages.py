@@ -23,6 +23,7 @@ SLUGS = {
     *("links-down", "login-refused", "connection-lost", "server-not-starting", "reload-refused", "store-failing"),
     *("server-slow", "clocks-differ", "configuration-refused", "feature-disabled", "mirror-stalled", "network-trouble"),
     *("leader-changing", "stream-move-stuck", "restore-failed", "key-or-object-missing", "evidence-incomplete"),
+    "call-refused-by-client",
 }
 CLAIMS = tomllib.loads((FIXTURES / "claims.toml").read_text("utf-8"))["claim"]
 PAGE = """+++

@@ -88,7 +88,7 @@ def test_a_stream_copied_from_the_middle_of_a_reply(tmp_path: Path) -> None:
     part = tmp_path / "paste"
     part.write_text(json.dumps(detail, indent=2).removeprefix("{").removesuffix("}").rstrip() + ",\n", "utf-8")
     report = judged(part)
-    assert faults(report) == {"JSD901"}
+    assert faults(report) == {"JSD703", "JSD901"}
     assert {"JSD702", "JSD703"} & passed(report) == {"JSD702"}
     assert any("cut short" in gap.reason for gap in report.gaps if gap.requested)
 
@@ -178,3 +178,113 @@ def test_a_backoff_is_read(tmp_path: Path) -> None:
     [verdict] = judged(page, select=("JSD405",)).verdicts
     assert verdict.outcome is Outcome.NOT_EVALUATED
     assert "no client requests 999,990 messages" in verdict.reason
+
+
+SETTINGS = """
+Options:
+
+             Retention: Limits
+       Acknowledgments: false
+        Discard Policy: Old
+      Duplicate Window: 20.00s
+     Allows Msg Delete: true
+
+Limits:
+
+      Maximum Messages: 10,000,000
+"""
+STREAM_CLUSTER = """
+Cluster Information:
+
+                    Name: C1
+           Cluster Group: S-R3F-kq3mPdKk
+                  Leader: n1
+                 Replica: n2, current, seen 350ms ago
+                 Replica: <unknown (peerID: jZ6RvVRH)>, outdated, OFFLINE, not seen
+"""
+
+
+@pytest.mark.parametrize("without", [0, 3])
+def test_settings_alone_are_those_of_a_stream(without: int, tmp_path: Path) -> None:
+    """What they do not show, such as its subjects, is *not evaluated*, and what they show is judged."""
+    page = tmp_path / "page.txt"
+    page.write_text("\n".join(SETTINGS.splitlines()[without:]))
+    assert faults(judged(page)) == {"JSD610"}
+    assert not passed(judged(page)) & {"JSD601", "JSD702", "JSD703"}
+
+
+def test_the_cluster_section_alone_shows_who_is_missing(tmp_path: Path) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text(STREAM_CLUSTER)
+    report = judged(page)
+    assert faults(report) == {"JSD703"}
+    assert "JSD703" not in passed(report)
+
+
+def test_the_state_of_a_consumer_alone_says_nothing_of_its_settings(tmp_path: Path) -> None:
+    whole = (PASTED / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt").read_text()
+    page = tmp_path / "page.txt"
+    page.write_text("State:" + whole.partition("State:")[2])
+    assert not passed(judged(page)) & {"JSD403", "JSD410", "JSD416"}
+
+
+def test_a_consumer_that_is_not_shown_well_enough_is_there_all_the_same(tmp_path: Path) -> None:
+    """The page of a work queue and that of its one consumer: no rule may conclude that nobody takes its messages."""
+    page = tmp_path / "page.txt"
+    page.write_text(QUEUE + CONSUMER.format(ago="26h2m3s"))
+    assert faults(judged(page)) == {"JSD205"}
+
+
+def test_a_busy_consumer_may_have_been_read_after_its_stream(tmp_path: Path) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text(QUEUE + CONSUMER.format(ago="1m3s"))
+    report = judged(page)
+    assert faults(report) == set()
+    assert "JSD205" not in passed(report)
+
+
+QUEUE = """
+Information for Stream promotions created 2022-04-27 13:59:57
+
+              Subjects: delivery.promotions.*
+              Replicas: 1
+               Storage: File
+
+Options:
+
+             Retention: WorkQueue
+       Acknowledgments: true
+        Discard Policy: Old
+      Duplicate Window: 2m0s
+
+State:
+
+              Messages: 86,600
+                 Bytes: 3.8 GiB
+        First Sequence: 134,909 @ 2024-11-12 08:01:10
+         Last Sequence: 221,508 @ 2024-11-13 09:12:44
+      Active Consumers: 1
+"""
+CONSUMER = """
+Information for Consumer promotions > sender created 2023-02-01T10:00:00Z
+
+Configuration:
+
+                    Name: sender
+               Pull Mode: true
+          Deliver Policy: All
+              Ack Policy: Explicit
+                Ack Wait: 30.00s
+           Replay Policy: Instant
+         Max Ack Pending: 1,000
+       Max Waiting Pulls: 512
+
+State:
+
+  Last Delivered Message: Consumer sequence: 400,120 Stream sequence: 398,004 Last delivery: {ago} ago
+    Acknowledgment Floor: Consumer sequence: 400,120 Stream sequence: 398,004 Last Ack: {ago} ago
+        Outstanding Acks: 0 out of maximum 1,000
+    Redelivered Messages: 0
+    Unprocessed Messages: 0
+           Waiting Pulls: 4 of maximum 512
+"""

@@ -146,6 +146,19 @@ def test_the_meta_group_of_a_report_is_judged(version: str) -> None:
     assert (n3.subject.name, n3.outcome, n3.message) == ("n3", Outcome.NOT_EVALUATED, "no contact in the only sample")
 
 
+def test_a_meta_group_without_a_column_of_ids_is_judged(tmp_path: Path) -> None:
+    """Versions before 0.1.0 show the id of a peer whose name is not known beside what stands for its name."""
+    page = tmp_path / "page.txt"
+    page.write_text(
+        "│ Name │ Leader │ Current │ Online │ Active │ Lag │\n├──────┼────────┼─────────┼────────┼────────┼─────┤\n"
+        "│ A │ yes │ true │ true │ 0.00s │ 0 │\n│ B │ │ true │ true │ 0.53s │ 0 │\n"
+        "│ Server name unknown at this time (peerID: jZ6RvVRH) │ │ false │ false │ 0.00s │ 0 │\n"
+    )
+    report = judged(page, select=("JSD701", "JSD703"))
+    (lost,) = [one.finding for one in report.results if one.finding.outcome is Outcome.FAIL]
+    assert lost.subject.name == "jZ6RvVRH"
+
+
 def test_the_warning_below_a_report_is_read() -> None:
     assert faults(judged(PASTED / "no-quorum" / "0.5.0_server_report_jetstream.txt")) == {"JSD701"}
 

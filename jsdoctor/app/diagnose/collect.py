@@ -15,7 +15,7 @@ from jsdoctor.app.messages import Messages
 from jsdoctor.engine.diagnosis import Looked, diagnose
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
-from jsdoctor.engine.symptom_of import symptom_of
+from jsdoctor.engine.symptom_of import symptom_of, symptom_of_possible
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
 from jsdoctor.model.finding import Severity
@@ -48,7 +48,8 @@ def diagnose_collected(
 def recognised_by_evidence(
     request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition, messages: Messages
 ) -> tuple[Recognition, Collected | None]:
-    """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding.
+    """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding,
+    else what may be a fault.
 
     With what was collected, if anything was.
     """
@@ -60,7 +61,8 @@ def recognised_by_evidence(
     grave = symptom_of(evaluation.results, book, Severity.ERROR)
     if grave.symptom or by_lines.symptom:
         return grave if grave.symptom else by_lines, collected
-    return symptom_of(evaluation.results, book, Severity.WARNING), collected
+    found = symptom_of(evaluation.results, book, Severity.WARNING)
+    return found if found.symptom else symptom_of_possible(evaluation.results, book), collected
 
 
 def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:

@@ -16,7 +16,10 @@ from jsdoctor.model.params import Params
 
 _CATCHUP = ("stalled", "retried", "failed", "bad-message", "aborted")
 _SNAPSHOTS = ("stream-snapshot-failed", "consumer-snapshot-failed", "meta-snapshot-failed")
-_RAFT = ("raft-snapshot-not-sent", "raft-catchup-without-start", "raft-catchup-entry-missing", "raft-catchup-refused")
+_RAFT = (
+    *("raft-snapshot-not-sent", "raft-catchup-without-start", "raft-catchup-entry-missing"),
+    *("raft-catchup-refused", "raft-entry-refused"),
+)
 _CLOSED = ("store is closed", "node is closed", "raft: node is closed", "no snapshot available")
 _THEN = "that copy protects nothing until it is current; look at its server's disk and at the routes"
 _GROWS = "its Raft log is not shortened: it grows on disk and makes the next start slow"

@@ -98,6 +98,9 @@ _CAUSES_LOGGED = (
     ("ermission denied", "its store directory cannot be written"),
 )
 _SEQUENCES_DIFFER = re.compile("sequence (?:by subject )?mismatch")
+_INDEX_DIFFERS = "raft: could not store entry to WAL"
+"""What the server answers where an entry got another index than it should have, and nothing else: JSD708."""
+
 _OTHERWISE = "look at the disk of that server, then restart it"
 
 
@@ -111,6 +114,7 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
         log_incidents(logs, *_STOPPED, calm=False),
         log_incidents(logs, *_FAILING, repeats=True, calm=False),
     )
+    failing = [trouble for trouble in failing if trouble.values("reason") != _INDEX_DIFFERS]
     subjects = {trouble.subject for trouble in stopped}
     named = any(trouble.subject.kind in ("stream", "consumer") for trouble in stopped)
     for trouble in stopped:

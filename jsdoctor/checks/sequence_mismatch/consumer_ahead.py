@@ -1,25 +1,29 @@
 """JSD205: a consumer that has been given messages its stream does not have: the stream lost its tail.
 
-From logs: consumers that had a higher sequence than the last of their stream.
+From one sample: consumers whose last delivery was long before. From logs: consumers that had a higher sequence than the
+last of their stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.params import Params
 from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import ConnectedServer, Servers
-from jsdoctor.model.snapshot import Consumer
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
 _RESET_SINCE = (2, 14)
+_LARGEST = 1 << 63
+"""No stream has so many messages."""
 
 
 @check("sequence_mismatch.consumer_ahead")
@@ -36,23 +40,68 @@ def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedSe
         if ahead <= last_seq or _waits_for_the_future(now, last_seq):
             yield passed(now.subject)
             continue
-        yield Finding(
-            subject=now.subject,
-            message=(
-                f"the consumer stands at message {ahead:,} but the stream ends at {last_seq:,}: the stream lost "
-                f"messages, and this consumer may never get the next {counted(ahead - last_seq, 'new message')}"
-                f"{_recovery(version_at(now.answered_by, servers, connected), last_seq)}"
-            ),
-            measured=ahead,
-            threshold=last_seq,
-            unit="count",
-            evidence=(
-                earlier.observed("delivered.stream_seq", earlier.delivered.stream_seq),
-                now.observed("delivered.stream_seq", now.delivered.stream_seq),
-                now.observed("ack_floor.stream_seq", now.ack_floor.stream_seq),
-                stream.observed("state.last_seq", last_seq),
-            ),
-        )
+        yield _ahead(ahead, (earlier, now), stream, version_at(now.answered_by, servers, connected))
+
+
+@check("sequence_mismatch.consumer_ahead_in_one_sample")
+def consumer_ahead_in_one_sample(
+    snapshots: SnapshotSeries, trend: Trend | None, servers: Servers | None, params: Params
+) -> Iterator[Finding]:
+    """One sample is enough where the consumer was idle for so long that the stream was read after its last delivery.
+
+    It clears no consumer: that takes two samples.
+    """
+    if trend is not None:
+        return
+    unjudged = False
+    for stream, consumer in snapshots.last.led_consumers():
+        unjudged = True
+        delivered = consumer.delivered
+        if delivered.stream_seq > _LARGEST:
+            yield _impossible(consumer)
+            continue
+        last_seq = stream.state.last_seq
+        if delivered.stream_seq <= last_seq or delivered.consumer_seq == 0 or delivered.last_active is None:
+            continue
+        if (stream.at - delivered.last_active).total_seconds() * 1e9 >= params.integer("idle"):
+            yield _ahead(_furthest(consumer), (consumer,), stream, version_at(consumer.answered_by, servers, None))
+    if unjudged:
+        yield unknown(CLUSTER, "one sample shows it only of consumers that were idle", "run with --samples 2 or more")
+
+
+def _impossible(consumer: Consumer) -> Finding:
+    """A server that counted below zero shows a number near 2^64 (nats-server issue 4677)."""
+    return Finding(
+        subject=consumer.subject,
+        message=(
+            f"the consumer stands at message {consumer.delivered.stream_seq:,}, which no stream reaches: its position "
+            "is damaged and it delivers nothing; delete it and add it again with --deliver and the first message that "
+            f"is not worked on (its ack floor is at {consumer.ack_floor.stream_seq:,})"
+        ),
+        measured=consumer.delivered.stream_seq,
+        unit="count",
+        evidence=(consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),),
+    )
+
+
+def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: str) -> Finding:
+    now, last_seq = readings[-1], stream.state.last_seq
+    return Finding(
+        subject=now.subject,
+        message=(
+            f"the consumer stands at message {ahead:,} but the stream ends at {last_seq:,}: the stream lost "
+            f"messages, and this consumer may never get the next {counted(ahead - last_seq, 'new message')}"
+            f"{_recovery(version, last_seq)}"
+        ),
+        measured=ahead,
+        threshold=last_seq,
+        unit="count",
+        evidence=(
+            *(one.observed("delivered.stream_seq", one.delivered.stream_seq) for one in readings),
+            now.observed("ack_floor.stream_seq", now.ack_floor.stream_seq),
+            stream.observed("state.last_seq", last_seq),
+        ),
+    )
 
 
 def _recovery(version: str, last_seq: int) -> str:

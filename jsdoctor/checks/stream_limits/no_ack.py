@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Confidence, Finding, passed
 from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 _SYSTEM_SUBJECTS = ("$JS.", "$SYS.")
@@ -24,19 +25,26 @@ def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
     not acknowledge at all.
     """
     for stream in snapshots.last.streams:
-        if not stream.config.subjects or stream.config.mirror:
+        has_publishers = _has_publishers(stream)
+        if has_publishers is False:
             continue
-        if not stream.config.no_ack or _must_be_silent(stream):
+        if not stream.config.no_ack or (has_publishers and _must_be_silent(stream)):
             yield passed(stream.subject)
             continue
         yield Finding(
             subject=stream.subject,
+            confidence=Confidence.HIGH if has_publishers else Confidence.MEDIUM,
             message=(
                 "no_ack is set: a publisher that waits times out although its message is stored, "
                 "and stores it again with every retry"
             ),
             evidence=(stream.observed("config.no_ack", stream.config.no_ack),),
         )
+
+
+def _has_publishers(stream: Stream) -> bool | None:
+    """None where its settings were copied without their first lines, and its subjects are not shown."""
+    return shown_or(lambda: bool(stream.config.subjects) and not stream.config.mirror, otherwise=None)
 
 
 def _must_be_silent(stream: Stream) -> bool:

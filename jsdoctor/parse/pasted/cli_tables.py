@@ -26,6 +26,8 @@ _SLOW_KINDS = {"c": "clients", "r": "routes", "g": "gateways", "l": "leafs"}
 _OF_STREAM = re.compile(r"(?:report for|in stream|Stream) (\S+)", re.IGNORECASE)
 _NO_META_LEADER = re.compile(r"No cluster meta leader found\. The cluster expects (\d{1,4}) nodes", re.IGNORECASE)
 
+_PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")  # beside a name before there was a column for it
+
 Found = RecognisedDocument | Refused
 
 
@@ -127,7 +129,7 @@ def _meta_group(table: Table) -> dict[str, Any]:
         "replicas": [
             {
                 "name": row[name],
-                "peer": row["id"],
+                "peer": row["id"] or next(iter(_PEER_ID.findall(row[name])), ""),
                 "current": row["current"] == "true",
                 "offline": row["online"] == "false",
                 "active": _nanoseconds(row["active"]),
@@ -224,7 +226,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...]
     (("name", "version", "js", "conns", "subs"), _server_list),
     (("server", "status", "type", "error"), _health),
     (("server", "streams", "consumers", "api req"), _jetstream_summary),
-    (("id", "leader", "current", "online", "active", "lag"), _nothing),
+    (("leader", "current", "online", "active", "lag"), _nothing),
     (("stream", "messages", "storage"), _stream_report),
     (("consumer", "ack pending", "unprocessed"), _consumer_report),
     (("subject", "count"), _subjects),

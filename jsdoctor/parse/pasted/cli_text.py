@@ -21,7 +21,8 @@ _BUCKET = re.compile(r"Information for (Key-Value|Object) Store Bucket (\S+)")
 _BACKED_BY = {"Key-Value": "KV_", "Object": "OBJ_"}
 _LABEL = re.compile(r"^[\s>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S.*?)\s*$")
 _HEADING = re.compile(r"^[\s>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
-_REPLICA = re.compile(r"^(\S+),\s*(current|outdated)(.*)$", re.IGNORECASE)
+_REPLICA = re.compile(r"^(\S.{0,200}?),\s*(current|outdated)(.*)$", re.IGNORECASE)
+_PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")
 _SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
 _AGO = re.compile(r"Last (?:delivery|ack): ([\dyhdmsµun.]{2,30}) ago", re.IGNORECASE)
 _WHOLE = re.compile(r"[\d,]{1,20}(?=$| |/)")
@@ -31,8 +32,18 @@ _OPEN = frozenset({"", "config", "state", "delivered", "ack_floor"})
 
 UNKNOWN_NAME = "(unnamed)"
 """Stands for a stream or consumer whose page was copied without its first line."""
-_CONSUMER_LABELS = frozenset({"last delivered message", "outstanding acks", "unprocessed messages"})
-_STREAM_LABELS = frozenset({"messages", "bytes", "first sequence", "last sequence", "active consumers"})
+UNKNOWN_ASSET = "(unnamed stream or consumer)"
+"""Stands for what a cluster section alone tells of: both pages have it."""
+_CONSUMER_SECTIONS = (
+    frozenset({"last delivered message", "outstanding acks", "unprocessed messages"}),
+    frozenset({"deliver policy", "ack policy", "replay policy"}),
+)
+_STREAM_SECTIONS = (
+    frozenset({"retention", "discard policy", "duplicate window"}),
+    frozenset({"messages", "bytes", "first sequence", "last sequence", "active consumers"}),
+    frozenset({"messages", "bytes", "firstseq", "lastseq", "active consumers"}),
+)
+_CLUSTER_SECTION = re.compile(r"^[\s>|*-]*Cluster Information:\s*$", re.MULTILINE)
 
 Reader = Callable[[str], Any]
 
@@ -188,25 +199,37 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
 
 
 def _without_title(lines: Sequence[str]) -> dict[str, Any] | None:
-    """The page of a consumer or a stream whose first line was not copied; None where there is a title, or no page."""
+    """A page, or a section of one, whose first line was not copied; None where there is a title, or no section."""
     if any(_begun(line) for line in lines):
         return None
-    labels = {found[1].lower(): found[2] for line in lines if (found := _LABEL.match(line))}
-    if labels.keys() >= _CONSUMER_LABELS:
+    labels: dict[str, str] = {}
+    for line in lines:
+        if label := _LABEL.match(line):
+            labels.setdefault(label[1].lower(), label[2])  # the cluster has a name, too
+    if any(labels.keys() >= section for section in _CONSUMER_SECTIONS):
         name = labels.get("durable name") or labels.get("name") or UNKNOWN_NAME
         return {"stream_name": UNKNOWN_NAME, "name": name, "config": {}, "_labels": set()}
-    if labels.keys() >= _STREAM_LABELS:
-        return {"config": {"name": UNKNOWN_NAME}, "state": {}, "_labels": set()}
+    if any(labels.keys() >= section for section in _STREAM_SECTIONS):
+        return _stream_named(UNKNOWN_NAME)
+    if _REPLICA.match(labels.get("replica", "")) and _CLUSTER_SECTION.search("\n".join(lines)):
+        group = labels.get("cluster group") or labels.get("raft group") or ""
+        if group.startswith("C-"):
+            return {"stream_name": UNKNOWN_NAME, "name": UNKNOWN_NAME, "config": {}, "_labels": set()}
+        return _stream_named(UNKNOWN_NAME if group.startswith("S-") else UNKNOWN_ASSET)
     return None
+
+
+def _stream_named(name: str) -> dict[str, Any]:
+    return {"config": {"name": name}, "state": {}, "_labels": set()}
 
 
 def _begun(line: str) -> dict[str, Any] | None:
     if found := _CONSUMER.search(line):
         return {"stream_name": found[1], "name": found[2], "config": {}, "_labels": set()}
     if found := _BUCKET.search(line):
-        return {"config": {"name": _BACKED_BY[found[1]] + found[2]}, "state": {}, "_labels": set()}
+        return _stream_named(_BACKED_BY[found[1]] + found[2])
     if found := _STREAM.search(line):
-        return {"config": {"name": found[1]}, "state": {}, "_labels": set()}
+        return _stream_named(found[1])
     return None
 
 
@@ -243,8 +266,10 @@ def _take_metadata(value: dict[str, Any], line: str) -> None:
 def _replica(found: re.Match[str]) -> dict[str, Any]:
     rest = found[3]
     seen, behind = _SEEN.search(rest), _BEHIND.search(rest)
+    peer = _PEER_ID.search(found[1])
     return {
         "name": found[1],
+        **({"peer": peer[1]} if peer else {}),
         "current": found[2].lower() == "current",
         "offline": "OFFLINE" in rest,
         "active": (_nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
@@ -256,7 +281,7 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
     """What a whole page does not print is not there; a page that was cut before its end tells nothing of the rest."""
     labels = value.pop("_labels")
     value.pop("_section", None)
-    if "stream_name" in value and {"outstanding acks", "unprocessed messages"} <= labels:
+    if "stream_name" in value and {"ack policy", "outstanding acks", "unprocessed messages"} <= labels:
         absent: Mapping[str, tuple[str, str, Any]] = _ABSENT_OF_CONSUMER
     elif "state" in value and {"last sequence", "lastseq"} & labels and "retention" in labels:
         absent = _ABSENT_OF_STREAM

@@ -29,6 +29,11 @@ _REFUSED: Mapping[tuple[str, ...], tuple[str, str, str]] = {
         "it does not say which connections it leaves out",
         "give /connz of each server",
     ),
+    ("cmdline", "memstats"): (
+        "the variables of the Go runtime",
+        "they show the memory of the process and nothing of JetStream",
+        "give /varz, /jsz, /healthz and /raftz",
+    ),
     ("num_routes",): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
     ("routes", "server_id"): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
     ("num_subscriptions",): (
