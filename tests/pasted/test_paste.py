@@ -243,6 +243,15 @@ def test_a_busy_consumer_may_have_been_read_after_its_stream(tmp_path: Path) -> 
     assert "JSD205" not in passed(report)
 
 
+def test_a_position_below_zero_is_named_without_the_stream(tmp_path: Path) -> None:
+    """A server that counted below zero shows a number near 2^64 (nats-server issue 4677)."""
+    whole = json.loads((PASTED / "stuck" / "0.5.0_consumer_info_ORDERS_billing_json.txt").read_text("utf-8"))
+    whole["delivered"]["stream_seq"] = (1 << 64) - 2
+    page = tmp_path / "paste"
+    page.write_text(json.dumps(whole), "utf-8")
+    assert "JSD205" in faults(judged(page))
+
+
 QUEUE = """
 Information for Stream promotions created 2022-04-27 13:59:57
 

@@ -108,6 +108,11 @@ def test_errors_of_the_health_report_belong_to_the_server_above_them() -> None:
         ),
         ("OK JetStream | memory=0B\n", "the result of nats server check for JetStream", "it is OK"),
         (
+            '{"cmdline": ["nats-server", "-js"], "memstats": {"Alloc": 9112072, "NumGC": 4}, "now": "2026-11-21"}',
+            "the variables of the Go runtime",
+            "nothing of JetStream",
+        ),
+        (
             "[PASS] [CLUSTER_001] Cluster Memory Usage Outliers\n[FAIL] [META_001] Meta cluster offline replicas\n",
             "the report of nats audit analyze",
             "1 of its 2 checks failed (META_001)",
