@@ -34,10 +34,13 @@
     process = { open_files = 900 }     # fields of its process, in the last reading
     volume = { fs_type = "nfs4" }      # fields of the volume of its store directory
     readings = 1                       # how often it was looked at (default 2)
-    [[case.edit]]                      # instead: what Kubernetes says of n1, n2, n3, each on its node and well but for:
+    [[case.edit]]                      # instead: Kubernetes on n1, n2, n3, as the Helm chart makes them but for:
     kube = { }                         # fields of the facts (`model.kubernetes`); "": not to be listed
-    pods = { n1 = { node = "node-b" } }  # fields of pods, or further pods; unready_since as an age
-    containers = { n1 = { restarts = 3 } }  # fields of their containers; ended_at as an age: "90s"
+    pods = { n1 = { node = "node-b" } }  # fields of pods, or further pods; unready_since and started as ages
+    set = { ordered = true }           # fields of their StatefulSet
+    configuration = { jetstream = true }  # settings of the file that they have mounted; "": not read
+    changed = "1h"                     # how long ago that file was changed (default: before the servers started)
+    containers = { n1 = { restarts = 3 } }  # fields of their containers; ended_at as an age; "": none, "?": unknown
     claims = { n1 = "Pending" }        # the phase of claims; "": there is none
     budget = { max_unavailable = "2" } # fields of the one budget (default: max_unavailable 1)
     [[case.edit]]                      # instead: measured acknowledgements, so many of each time (account access)
@@ -264,27 +267,50 @@ def _add_host(sample: Json, edit: Json) -> None:
 
 
 def _add_kubernetes(sample: Json, edit: Json) -> None:
-    """Three pods of a StatefulSet on three nodes, with bound claims and the chart's budget."""
+    """Three pods of a StatefulSet on three nodes as the Helm chart makes them, with bound claims and its budget."""
     at = datetime.fromisoformat(sample["taken_at"])
     pods, claims = [], []
     edited = {name: dict(fields) for name, fields in edit.get("pods", {}).items()}
     placed = {"n1": "node-a", "n2": "node-b", "n3": "node-c"}
     for name, node in (dict.fromkeys(edited, "") | placed).items():
-        container = {"name": "nats"} | edit.get("containers", {}).get(name, {})
+        container = {"name": "nats"} | _CHART_PROBES | edit.get("containers", {}).get(name, {})
         if "ended_at" in container:
             container["ended_at"] = _before(at, container["ended_at"])
-        if "unready_since" in edited.get(name, {}):
-            edited[name]["unready_since"] = _before(at, edited[name]["unready_since"])
+        for moment in ("unready_since", "started"):
+            if moment in edited.get(name, {}):
+                edited[name][moment] = _before(at, edited[name][moment])
         pod = {"name": name, "node": node, "phase": "Running", "owner": "nats", "claims": [f"js-{name}"]}
-        pods.append(pod | {"container": container} | edited.get(name, {}))
+        pod |= {"shutdown": {"grace_s": 60, "lame_duck": True}, "revision": "nats-1", "configuration": _CONFIGURATION}
+        shown = {key: None if value == "?" else value for key, value in container.items() if value != ""}
+        pods.append(pod | {"container": shown} | edited.get(name, {}))
         phase = edit.get("claims", {}).get(name, "Bound")
         claims += [{"name": f"js-{name}", "phase": phase, "storage_class": "fast", "bytes": 10 << 30}] if phase else []
     budget = {"name": "nats", "pods": ["n1", "n2", "n3"], "max_unavailable": "1"} | edit.get("budget", {})
     facts: Json = {"namespace": "nats", "at": at.isoformat(), "pods": sorted(pods, key=lambda pod: pod["name"])}
     facts |= {"claims": claims, "budgets": [budget], "nodes": 3, "expandable": {"fast": True}, "warnings": []}
+    facts |= {"sets": [{"name": "nats", "replicas": 3} | edit.get("set", {})]}
+    facts |= {"configurations": _mounted(edit.get("configuration", {}), _before(at, edit.get("changed", "1000h")))}
     shown = {name: value for name, value in (facts | edit["kube"]).items() if value != ""}  # "": not to be listed
     asked = {"access": "kubernetes", "endpoint": "KUBERNETES", "target": "nats", "asked_at": at.isoformat()}
     sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": shown})
+
+
+_CONFIGURATION = "configmap/nats-config/nats.conf"
+_CHART_PROBES = {
+    "startup": {"path": "/healthz", "delay_s": 10, "failures": 90},
+    "readiness": {"path": "/healthz?js-server-only=true", "delay_s": 10},
+    "liveness": {"path": "/healthz?js-enabled-only=true", "delay_s": 10, "period_s": 30},
+}
+
+
+def _mounted(settings: Json | str, changed: str) -> list[Json]:
+    """The chart's file, with these settings as the parser names them; durations as text."""
+    if isinstance(settings, str):
+        return []
+    chart = {"lame_duck_duration": "30s", "lame_duck_grace_period": "10s", "jetstream": True} | settings
+    values = {key: parse_duration(str(value)) if key.startswith("lame") else value for key, value in chart.items()}
+    servers = {"what": "server configuration", "place": {"file": _CONFIGURATION}, "config_map": "nats-config"}
+    return [{"name": _CONFIGURATION, "changed": changed, "servers": servers | {"settings": values}}]
 
 
 def _before(at: datetime, age: str) -> str:

@@ -6,10 +6,58 @@ from collections.abc import Iterable, Mapping
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.history import History
+from jsdoctor.model.host import HostFacts
+from jsdoctor.model.kubernetes import KubernetesFacts
+from jsdoctor.model.links import Links
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.manifest import Manifests, RunningConfigurations
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.server import Accounts, Servers
+from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.topology import Topology
+from jsdoctor.model.trend import Trend
 
-_SOURCES: Mapping[type[Evidence], EvidenceSource] = {one.kind: one.source for one in DECLARED if one.source is not None}
+
+class EvidenceSource(StrEnum):
+    """A way to evidence, the cheapest first."""
+
+    LIVE = "live"
+    TREND = "trend"
+    SYSTEM = "system"
+    SCAN = "scan"
+    EXPECTED = "expected"
+    ACKS = "acks"
+    LOGS = "logs"
+    HISTORY = "history"
+    PACKETS = "packets"
+    NTP = "ntp"
+    HOST = "host"
+    KUBERNETES = "kubernetes"
+
+
+_WAYS: dict[type[Evidence], EvidenceSource] = {
+    Trend: EvidenceSource.TREND,
+    Servers: EvidenceSource.SYSTEM,
+    ServerTrend: EvidenceSource.SYSTEM,
+    Accounts: EvidenceSource.SYSTEM,
+    RaftGroups: EvidenceSource.SYSTEM,
+    Connections: EvidenceSource.SYSTEM,
+    Links: EvidenceSource.SYSTEM,
+    Topology: EvidenceSource.SYSTEM,
+    AccountClaims: EvidenceSource.SYSTEM,
+    StoredMessages: EvidenceSource.SCAN,
+    LogEvidence: EvidenceSource.LOGS,
+    PacketEvidence: EvidenceSource.PACKETS,
+    AckTimes: EvidenceSource.ACKS,
+    History: EvidenceSource.HISTORY,
+    NtpTime: EvidenceSource.NTP,
+    HostFacts: EvidenceSource.HOST,
+    KubernetesFacts: EvidenceSource.KUBERNETES,
+    RunningConfigurations: EvidenceSource.KUBERNETES,
+}
 
 
 def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
@@ -23,8 +71,8 @@ def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[Evidenc
 
 def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
     """The ways to the evidence of a rule: of the check that lacks least, and of each that lacks one thing only."""
-    # What a manifest says is not what runs: it decides no cause.
-    able = [check for check in checks if Manifests not in check.required.values()]
+    # What a file says is not what runs: it decides no cause.
+    able = [check for check in checks if not {Manifests, RunningConfigurations} & set(check.required.values())]
     lacking = [ways for check in able if (ways := sources_for(check, evidence))]
     single = [ways for ways in lacking if len(ways) == 1]
     return frozenset().union(*single) if single else min(lacking, key=len, default=frozenset())

@@ -16,7 +16,7 @@ from jsdoctor.model.host import HostFacts
 from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
@@ -51,12 +51,31 @@ Evidence = (
     | PacketEvidence
     | HostFacts
     | KubernetesFacts
+    | RunningConfigurations
     | KnownDefects
     | Suppressions
     | Gaps
 )
 
-KINDS: tuple[type[Evidence], ...] = get_args(Evidence)
+KINDS: tuple[type[Evidence], ...] = (
+    *(SnapshotSeries, Trend, Servers, ServerTrend, Accounts, ConnectedServer),
+    *(
+        RaftGroups,
+        Connections,
+        Links,
+        Topology,
+        AccountClaims,
+        Clocks,
+        NtpTime,
+        StoredMessages,
+        LogEvidence,
+        PacketEvidence,
+        HostFacts,
+        KubernetesFacts,
+        RunningConfigurations,
+    ),
+    *(Manifests, History, AckTimes, NearSubjects, KnownDefects, Suppressions, Gaps),
+)
 """Every kind of evidence that a check may ask for in its signature."""
 
 

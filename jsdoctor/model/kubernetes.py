@@ -7,16 +7,85 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.manifest import DeclaredServers
+
+_SERVER_ALONE = (2, 11)
+
+
+class ProbeScope(StrEnum):
+    """What must be well for a probe to succeed (server: monitor.go healthz). Each includes the ones before it.
+
+    `SERVER` is the meta group up to 2.10, and JetStream of the server alone from 2.11 on.
+    """
+
+    PROCESS = "process"
+    JETSTREAM = "JetStream"
+    SERVER = "server"
+    META_GROUP = "meta group"
+    ASSETS = "streams and consumers"
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A probe of a container. `path` is what it requests over HTTP, itself or by a command; empty: it opens a port."""
+
+    path: str = ""
+    delay_s: int = 0
+    period_s: int = 10
+    failures: int = 3
+
+    @property
+    def patience_s(self) -> int:
+        """How long a container may fail it from its start on."""
+        return self.delay_s + self.period_s * self.failures
+
+    @property
+    def scope(self) -> ProbeScope:
+        """What its path judges."""
+        parts = urlsplit(self.path)
+        if not parts.path.endswith("/healthz"):
+            return ProbeScope.PROCESS
+        asked = {name for name, values in parse_qs(parts.query).items() if values[-1].lower() in ("true", "1", "t")}
+        if asked & {"js-enabled-only", "js-enabled"}:
+            return ProbeScope.JETSTREAM
+        if "js-server-only" in asked:
+            return ProbeScope.SERVER
+        return ProbeScope.META_GROUP if "js-meta-only" in asked else ProbeScope.ASSETS
+
+    def scope_at(self, version: tuple[int, ...]) -> ProbeScope:
+        """What its path judges on a server of this version; `SERVER` where that decides and is not known."""
+        if self.scope is not ProbeScope.SERVER or not version:
+            return self.scope
+        return ProbeScope.META_GROUP if version < _SERVER_ALONE else ProbeScope.JETSTREAM
+
+
+class Shutdown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a pod is stopped: whether its server gets the signal for lame duck mode, and what the hook waits for."""
+
+    grace_s: int = 30
+    lame_duck: bool = False
+    before_s: int = 0
+    after_s: int = 0
 
 
 class ServerContainer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The container of nats-server. `waiting` is why it does not run now, `ended` why its previous run ended."""
+    """The container of nats-server. `waiting` is why it does not run now, `ended` why its previous run ended.
+
+    Sizes are bytes, 0: none. `go_memory_limit` is None where GOMEMLIMIT comes from somewhere else.
+    """
 
     name: str
+    image: str = ""
+    memory_limit: int = 0
+    go_memory_limit: int | None = 0
+    startup: Probe | None = None
+    readiness: Probe | None = None
+    liveness: Probe | None = None
     restarts: int = 0
     waiting: str = ""
     ended: str = ""
@@ -28,7 +97,8 @@ class ServerPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pod that runs nats-server. `owner` is its StatefulSet or Deployment.
 
     `claims` are its PersistentVolumeClaims, `mounts` the directories where the server has them; `unscheduled` is why it
-    has no node, `unready` why it is not ready.
+    has no node, `unready` why it is not ready. `revision` is that of its owner's template. `configuration` is where its
+    server's file comes from: `configmap/NAME/KEY` or `secret/NAME/KEY`; empty where neither holds it.
     """
 
     name: str
@@ -42,6 +112,10 @@ class ServerPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mounts: dict[str, str] = {}
     claims: tuple[str, ...] = ()
     monitor_port: int = 8222
+    revision: str = ""
+    started: datetime | None = None
+    configuration: str = ""
+    shutdown: Shutdown | None = None
     container: ServerContainer
 
     @property
@@ -86,6 +160,25 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         return None if kept is None else max(0, count - kept)
 
 
+class ServerSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A StatefulSet of servers. `ordered`: it starts a pod when the one before is ready. `by_hand`: it replaces no pods
+    of an earlier revision itself, or not all of them.
+    """
+
+    name: str
+    replicas: int = 1
+    ordered: bool = False
+    by_hand: bool = False
+
+
+class PodConfiguration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A configuration of servers in a ConfigMap, by the name that pods have for it, and when it was last changed."""
+
+    name: str
+    changed: datetime | None = None
+    servers: DeclaredServers
+
+
 class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One namespace at one moment. `nodes` is how many nodes the cluster has.
 
@@ -100,6 +193,12 @@ class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     nodes: int | None = None
     expandable: dict[str, bool] | None = None
     warnings: tuple[ObjectWarning, ...] | None = None
+    sets: tuple[ServerSet, ...] | None = None
+    configurations: tuple[PodConfiguration, ...] = ()
+
+    def configuration_of(self, pod: ServerPod) -> PodConfiguration | None:
+        """The configuration of a pod's server; None where it was not read."""
+        return next((one for one in self.configurations if one.name == pod.configuration), None)
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of it as evidence."""

@@ -228,3 +228,14 @@ class Manifests(msgspec.Struct, frozen=True, kw_only=True):
     def kept_consumers(self) -> Iterator[DeclaredConsumer]:
         """Consumers that shall be there afterwards."""
         return (consumer for consumer in self.consumers if consumer.fate is not Fate.DELETED)
+
+
+class RunningConfigurations(msgspec.Struct, frozen=True, kw_only=True):
+    """Configurations that servers have mounted now, as far as they could be read. No change is judged by them."""
+
+    servers: tuple[DeclaredServers, ...]
+
+    @property
+    def manifests(self) -> Manifests:
+        """For the checks of declared servers."""
+        return Manifests(servers=self.servers)

@@ -12,6 +12,7 @@ from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.links import Links
+from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
@@ -160,6 +161,9 @@ def _beside(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], 
     kubernetes, unreadable = kubernetes_facts(exchanges)
     if kubernetes is not None:
         present[type(kubernetes)] = kubernetes
+        if kubernetes.configurations:
+            mounted = tuple(one.servers for one in kubernetes.configurations)
+            present[RunningConfigurations] = RunningConfigurations(servers=mounted)
     gaps.extend((*unread, *unseen, *unreadable))
 
 

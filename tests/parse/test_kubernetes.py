@@ -15,9 +15,12 @@ from jsdoctor.parse.kubernetes import (
     disruption_budgets,
     object_warnings,
     server_pods,
+    server_sets,
+    set_sizes,
     storage_classes,
     volume_claims,
 )
+from jsdoctor.parse.kubernetes_configurations import read_configurations
 from jsdoctor.parse.quantity import quantity_bytes
 from tests.evidence import FIXTURES
 
@@ -27,7 +30,19 @@ ANYTHING = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["metadata", "spec", "status", "containers", "image", "name", "labels", "selector", "volumes"]
+                [
+                    *("metadata", "spec", "status", "containers", "image", "name", "labels", "selector", "volumes"),
+                    *(
+                        "args",
+                        "env",
+                        "volumeMounts",
+                        "lifecycle",
+                        "livenessProbe",
+                        "configMap",
+                        "mountPath",
+                        "template",
+                    ),
+                ]
             ),
             inner,
             max_size=5,
@@ -123,6 +138,8 @@ def test_objects_of_any_shape(objects: list[Any]) -> None:
     object_warnings(objects, pods)
     storage_classes(objects)
     disruption_budgets(objects, objects)
+    sizes = set_sizes(server_sets(objects, pods), pods)
+    read_configurations(objects, sizes, lambda _: {"data": {"nats.conf": "port: 4222"}})
 
 
 def test_why_a_pod_is_not_ready() -> None:

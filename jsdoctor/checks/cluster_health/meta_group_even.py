@@ -12,7 +12,7 @@ from jsdoctor.checks.cluster_health.raft import label, quorum
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
-from jsdoctor.model.manifest import DeclaredServers, Manifests
+from jsdoctor.model.manifest import DeclaredServers, Manifests, RunningConfigurations
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 
@@ -93,6 +93,12 @@ def meta_group_even_declared(manifests: Manifests) -> Iterator[Finding]:
             yield _finding(servers, "max_unavailable", f"{says} before JetStream stops", Severity.ERROR)
         else:
             yield passed(servers.subject)
+
+
+@check("cluster_health.meta_group_even_mounted")
+def meta_group_even_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
+    """The same of configurations that servers have mounted: the next start reads them."""
+    yield from meta_group_even_declared(configurations.manifests)
 
 
 _UNCOUNTED = "the configuration does not tell how many servers its cluster will have"

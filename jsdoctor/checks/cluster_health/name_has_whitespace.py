@@ -12,7 +12,7 @@ from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.links import Links, ServerLinks
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from jsdoctor.model.server import Server, Servers
 
 
@@ -110,3 +110,9 @@ def name_has_whitespace_declared(manifests: Manifests) -> Iterator[Finding]:
             )
         else:
             yield unclear(servers, "cluster_name", "domain") or passed(servers.subject)
+
+
+@check("cluster_health.name_has_whitespace_mounted")
+def name_has_whitespace_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
+    """The same of configurations that servers have mounted: the next start reads them."""
+    yield from name_has_whitespace_declared(configurations.manifests)

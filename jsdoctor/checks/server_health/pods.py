@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed
-from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod, ServerSet
 from jsdoctor.model.params import Params
 
 _REASONS = {
@@ -21,11 +21,27 @@ _REASONS = {
 
 @check("server_health.pods_running")
 def pods_running(kubernetes: KubernetesFacts, params: Params) -> Iterator[Finding]:
-    """A pod without a node, one whose server waits, and one whose server was ended lately."""
+    """A pod without a node, one whose server waits or was ended lately, and pods that a StatefulSet lacks."""
     recent = timedelta(seconds=params.number("recent") / 1_000_000_000)
     for number, pod in enumerate(kubernetes.pods):
         if not pod.deleting:
             yield _judged(kubernetes, number, pod, recent)
+    for own in kubernetes.sets or ():
+        there = sum(1 for pod in kubernetes.pods if pod.owner == own.name)
+        if there < own.replicas:
+            yield _missing(kubernetes, own, there)
+
+
+def _missing(facts: KubernetesFacts, own: ServerSet, there: int) -> Finding:
+    return Finding(
+        subject=Subject(kind="cluster", name=own.name),
+        message=f"{there} of {own.replicas} pods exist{facts.warning_of(own.name)}",
+        measured=there,
+        threshold=own.replicas,
+        unit="count",
+        evidence=(facts.observed("sets.replicas", own.replicas),),
+        remedy={**facts.remedy},
+    )
 
 
 def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedelta) -> Finding:

@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
-from jsdoctor.model.manifest import Manifests, Mistake
+from jsdoctor.model.manifest import Manifests, Mistake, RunningConfigurations
 
 
 @check("server_health.start_failed_logged")
@@ -93,3 +93,9 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
             evidence=tuple(mistake.place.shows(mistake.says) for mistake in told),
             remedy=BY_HAND,
         )
+
+
+@check("server_health.start_failed_mounted")
+def start_failed_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
+    """The same of configurations that servers have mounted: the next start reads them."""
+    yield from start_failed_declared(configurations.manifests)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import JetStreamConfig, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -140,3 +140,9 @@ def sync_interval_declared(manifests: Manifests, params: Params) -> Iterator[Fin
                 evidence=(servers.shows("sync_interval", f"sync_interval: {span(interval)}"),),
                 remedy=BY_HAND,
             )
+
+
+@check("server_health.sync_interval_mounted")
+def sync_interval_mounted(configurations: RunningConfigurations, params: Params) -> Iterator[Finding]:
+    """The same of configurations that servers have mounted: the next start reads them."""
+    yield from sync_interval_declared(configurations.manifests, params)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
-from jsdoctor.model.manifest import DeclaredServers, Manifests
+from jsdoctor.model.manifest import DeclaredServers, Manifests, RunningConfigurations
 
 
 @check("server_health.unmonitored_declared")
@@ -23,6 +23,12 @@ def unmonitored_declared(manifests: Manifests) -> Iterator[Finding]:
             yield _finding(servers, "exporter", _NO_EXPORTER, Severity.INFO)
         else:
             yield passed(servers.subject)
+
+
+@check("server_health.unmonitored_mounted")
+def unmonitored_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
+    """The same of configurations that servers have mounted: the next start reads them."""
+    yield from unmonitored_declared(configurations.manifests)
 
 
 _OFF = (

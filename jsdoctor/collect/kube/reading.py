@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,16 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
-from jsdoctor.parse.kubernetes import disruption_budgets, object_warnings, server_pods, storage_classes, volume_claims
+from jsdoctor.parse.kubernetes import (
+    disruption_budgets,
+    object_warnings,
+    server_pods,
+    server_sets,
+    set_sizes,
+    storage_classes,
+    volume_claims,
+)
+from jsdoctor.parse.kubernetes_configurations import read_configurations
 
 _PAGE = 500
 _EXPIRED = 410
@@ -80,6 +89,12 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
     # Most users may list nothing of the whole cluster, and few verdicts depend on it.
     nodes = optional("/api/v1/nodes", "nodes", requested=False)
     classes = optional("/apis/storage.k8s.io/v1/storageclasses", "storageclasses", requested=False)
+    sets = optional(f"/apis/apps/v1{inside}/statefulsets", "statefulsets")
+    own_sets = None if sets is None else server_sets(sets, servers)
+    maps = _ConfigMaps(api, inside)
+    configurations = read_configurations(pods, set_sizes(own_sets, servers), maps.read)
+    gaps.extend(maps.gaps)
+    gaps.extend(_in_secrets(servers))
     facts = KubernetesFacts(
         namespace=namespace,
         at=at,
@@ -89,8 +104,54 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
         nodes=None if nodes is None else len(nodes),
         expandable=None if classes is None else storage_classes(classes),
         warnings=None if events is None else object_warnings(events, servers),
+        sets=own_sets,
+        configurations=configurations,
     )
     return KubeLook(facts, tuple(gaps))
+
+
+class _ConfigMaps:
+    """The ConfigMaps that servers mount, each read once. Many logins may not read them: that gap is not requested."""
+
+    def __init__(self, api: KubeApi, inside: str) -> None:
+        self.gaps: list[Gap] = []
+        self._api, self._inside = api, inside
+        self._known: dict[str, dict[str, Any] | None] = {}
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """One of them; None, with a gap, where it cannot be had."""
+        if name not in self._known:
+            self._known[name] = self._get(name)
+        return self._known[name]
+
+    def _get(self, name: str) -> dict[str, Any] | None:
+        path = f"/api/v1{self._inside}/configmaps/{quote(name)}"
+        try:
+            found = json.loads(self._api.get(path))
+        except RefusedError as error:
+            self._gap(name, f"Kubernetes refuses: {error}", f"allow `get` on configmaps, at least on {name}")
+        except ConnectProblem as problem:
+            self._gap(name, problem.message, problem.hint)
+        except (ValueError, RecursionError):
+            self._gap(name, f"the reply to {path} is no object", "try kubectl get configmap")
+        else:
+            if isinstance(found, dict):
+                return found
+            self._gap(name, f"the reply to {path} is no object", "try kubectl get configmap")
+        return None
+
+    def _gap(self, name: str, reason: str, how: str) -> None:
+        subject = Subject(kind="cluster", name=f"ConfigMap {name} of Kubernetes")
+        self.gaps.append(Gap("kubernetes", subject, f"the configuration of servers: {reason}", how, requested=False))
+
+
+def _in_secrets(pods: Sequence[ServerPod]) -> Iterator[Gap]:
+    """Configurations in Secrets, which nothing here reads."""
+    held = dict.fromkeys(pod.configuration.split("/")[1] for pod in pods if pod.configuration.startswith("secret/"))
+    for name in held:
+        subject = Subject(kind="cluster", name=f"Secret {name} of Kubernetes")
+        reason = f"the configuration of servers is in the Secret {name}, and Secrets are not read"
+        yield Gap("kubernetes", subject, reason, "judge the file: --manifest nats.conf", requested=False)
 
 
 def log_path(facts: KubernetesFacts, pod: ServerPod, since_s: int, most_bytes: int, *, previous: bool = False) -> str:

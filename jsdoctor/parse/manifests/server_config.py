@@ -3,7 +3,8 @@
 Settings: `server_name`, `cluster_name`, `gateway_name`, `domain`, `host`, `max_payload` (bytes), `jetstream`,
 `store_dir`, `max_file_store` (bytes), `max_memory_store`, `sync_interval` (nanoseconds, with
 `sync_interval_in_seconds` where it was a number), `sync_always`, `monitoring`, `auth`, `tls`, `routes` (how many),
-`clustered`, `accounts` (how many), `unlimited_accounts` (their names). Absent: not set. No login is ever kept.
+`clustered`, `accounts` (how many), `unlimited_accounts` (their names), `lame_duck_duration` and
+`lame_duck_grace_period` (nanoseconds). Absent: not set. No login is ever kept.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def server_config(
 MAY_BE_INCLUDED = frozenset(
     {
         *("server_name", "cluster_name", "domain", "host", "jetstream", "store_dir", "max_file_store", "monitoring"),
-        *("auth", "tls", "accounts", "sync_interval"),
+        *("auth", "tls", "accounts", "sync_interval", "lame_duck_duration", "lame_duck_grace_period"),
     }
 )
 
@@ -99,6 +100,8 @@ class _Reader:
         self._text("host", by_key.get("host") or by_key.get("net"))
         self._host(by_key.get("listen"))
         self._size("max_payload", by_key.get("max_payload"))
+        for name in ("lame_duck_duration", "lame_duck_grace_period"):
+            self._duration(name, by_key.get(name))
         for key in ("http", "https", "http_port", "https_port", "monitor_port"):
             if key in by_key and by_key[key].value not in (0, None):
                 self._set("monitoring", True, by_key[key])
@@ -143,6 +146,18 @@ class _Reader:
         elif value != "":
             says = f"{name}: the server takes a number such as 10GB without quotes, or a text ending in K, M, G or T"
             self.mistakes.append(Mistake(node.place, says))
+
+    def _duration(self, name: str, node: Tree | None) -> None:
+        """Nanoseconds. Where it is no duration, the fields' own reader says so."""
+        if node is None:
+            return
+        if isinstance(node.value, Variable):
+            self.unclear.add(name)
+            return
+        try:
+            self._set(name, go_duration(node), node)
+        except ValueError:
+            self.unclear.add(name)
 
     def _jetstream(self, node: Tree | None) -> None:
         if node is None:

@@ -1,0 +1,59 @@
+"""JSD843: a StatefulSet that starts its servers one after the other, while a single one never becomes ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.pod_versions import release_of
+from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.kubernetes import KubernetesFacts, Probe, ProbeScope, ServerPod, ServerSet
+from jsdoctor.model.server import Server, Servers
+
+_NEEDS_OTHERS = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
+
+
+@check("server_health.pod_order")
+def pod_order(kubernetes: KubernetesFacts, servers: Servers | None) -> Iterator[Finding]:
+    """It shows only once all pods are gone at the same time, and then they do not come back."""
+    shown = {server.name: server for server in servers.servers} if servers else {}
+    for owner, pods in kubernetes.groups().items():
+        if kubernetes.sets is None:
+            if len(pods) > 1:
+                subject = Subject(kind="cluster", name=owner)
+                yield unknown(subject, "the login may not list StatefulSets", "allow `list` on statefulsets")
+            continue
+        own = next((one for one in kubernetes.sets if one.name == owner), None)
+        if own is None or own.replicas < 2:
+            continue
+        known = [server for pod in pods if (server := shown.get(pod.name)) is not None]
+        if own.ordered and not known:
+            subject = Subject(kind="cluster", name=owner)
+            yield unknown(subject, "whether its servers have JetStream is not known", "allow `get` on pods/proxy")
+        elif own.ordered and any(one.cluster and one.jetstream and not one.jetstream.disabled for one in known):
+            yield _judged(kubernetes, own, pods, shown)
+        else:
+            yield passed(Subject(kind="cluster", name=owner))
+
+
+def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], shown: Mapping[str, Server]) -> Finding:
+    subject = Subject(kind="cluster", name=own.name)
+    probe = next((one for pod in pods for one in _blocking(pod, shown.get(pod.name))), None)
+    if probe is None:
+        return passed(subject)
+    return Finding(
+        subject=subject,
+        message="it starts a server when the one before is ready (podManagementPolicy OrderedReady), and a single one"
+        f" never is: {probe.path} needs the leader of the meta group, which needs a majority of {own.replicas}. Once"
+        " all pods are gone at the same time, they do not come back",
+        measured="OrderedReady",
+        threshold="Parallel",
+        evidence=(facts.observed("sets.ordered", own.ordered), facts.observed("pods.container.probe", probe.path)),
+        remedy={**facts.remedy},
+    )
+
+
+def _blocking(pod: ServerPod, server: Server | None) -> Iterator[Probe]:
+    for probe in (pod.container.startup, pod.container.readiness):
+        if probe is not None and probe.scope_at(release_of(pod, server)) in _NEEDS_OTHERS:
+            yield probe

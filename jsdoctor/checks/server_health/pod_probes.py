@@ -1,0 +1,89 @@
+"""JSD838: probes that restart a server, or hide it from clients, for the state of a stream or of other servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.pod_versions import release_of
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.kubernetes import KubernetesFacts, Probe, ProbeScope, ServerPod
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import counted
+
+_BEYOND = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
+"""What other servers decide, too: no restart of this one makes it well."""
+
+
+@check("server_health.pod_probes")
+def pod_probes(
+    kubernetes: KubernetesFacts, servers: Servers | None, snapshots: SnapshotSeries | None
+) -> Iterator[Finding]:
+    """The startup probe may judge streams, as the chart's does: a server that starts has no clients to lose."""
+    shown = {server.name: server for server in servers.servers} if servers else {}
+    for pod in kubernetes.pods:
+        liveness, readiness = pod.container.liveness, pod.container.readiness
+        if pod.deleting or not (liveness or readiness):
+            continue
+        server = shown.get(pod.name)
+        scope = liveness.scope_at(release_of(pod, server)) if liveness else ProbeScope.PROCESS
+        if liveness is not None and scope in _BEYOND:
+            yield _restarts(kubernetes, pod, liveness, server, snapshots)
+        elif readiness is not None and readiness.scope is ProbeScope.ASSETS:
+            yield _hides(kubernetes, pod, readiness, server, snapshots)
+        elif scope is ProbeScope.SERVER:
+            reason = "its liveness probe judges the meta group up to 2.10, and its version is not known"
+            yield unknown(pod.subject, reason, "allow `get` on pods/proxy, or give a NATS login")
+        else:
+            yield passed(pod.subject)
+
+
+def _restarts(
+    facts: KubernetesFacts, pod: ServerPod, probe: Probe, server: Server | None, seen: SnapshotSeries | None
+) -> Finding:
+    group = "the meta group has no leader"
+    assets = f"any one of the streams and consumers on it is not current, or {group}"
+    cause = assets if probe.scope is ProbeScope.ASSETS else group
+    return Finding(
+        subject=pod.subject,
+        message=f"its liveness probe ({probe.path}) fails while {cause}, and after"
+        f" {probe.period_s * probe.failures} s Kubernetes restarts it, although a restart fixes neither"
+        f"{_state(pod, server, seen)}",
+        measured=probe.scope.value,
+        threshold=ProbeScope.JETSTREAM.value,
+        evidence=(facts.observed(f"pods.{pod.name}.container.liveness.path", probe.path),),
+        remedy={**facts.remedy},
+    )
+
+
+def _hides(
+    facts: KubernetesFacts, pod: ServerPod, probe: Probe, server: Server | None, seen: SnapshotSeries | None
+) -> Finding:
+    """It matters where the server has a replica of something that others have, too."""
+    stats = server.jetstream if server else None
+    if stats is None:
+        reason = f"its readiness probe ({probe.path}) judges streams, and whether it has any is not known"
+        return unknown(pod.subject, reason, "allow `get` on pods/proxy, or give a NATS login")
+    if not stats.ha_assets:
+        return passed(pod.subject)
+    return Finding(
+        subject=pod.subject,
+        message=f"its readiness probe ({probe.path}) fails while any one of the replicas on it is not current, or"
+        " the meta group has no leader, and Services leave it out: clients lose a server that works"
+        f"{_state(pod, server, seen)}",
+        measured=probe.scope.value,
+        threshold=ProbeScope.META_GROUP.value,
+        evidence=(facts.observed(f"pods.{pod.name}.container.readiness.path", probe.path),),
+        remedy={**facts.remedy},
+    )
+
+
+def _state(pod: ServerPod, server: Server | None, seen: SnapshotSeries | None) -> str:
+    """What is at stake now: what it leads, and whether the probe fails just now."""
+    streams = seen.last.led_streams() if seen else ()
+    led = sum(1 for stream in streams if stream.cluster is not None and stream.cluster.leader == pod.name)
+    leads = f"; it leads {counted(led, 'stream')}" if led else ""
+    health = server.health if server else None
+    failing = health is not None and health.status not in ("", "ok")
+    return leads + (f"; its health check fails now ({health.error or health.status})" if health and failing else "")

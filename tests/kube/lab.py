@@ -1,0 +1,106 @@
+"""Real nats-servers as pods of a real API server, and what `check --kube` reports of them."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.cli.invoke import jsdoctor
+from tests.kube.cluster import KubeCluster, kube_cluster, own_address
+from tests.kube.kubelet import Kubelet
+from tests.kube.pods import NAMESPACE, deploy, reachable
+from tests.servers import Cluster
+
+Json = dict[str, Any]
+ROLES = Path(__file__).resolve().parent.parent.parent / "deploy" / "kubernetes-reader.yaml"
+SPREAD = ("node-a", "node-b", "node-c")
+ONE_AT_A_TIME = {"maxUnavailable": 1}
+_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+
+
+@contextmanager
+def lab(cluster: Cluster, directory: Path, **deployment: Any) -> Iterator[tuple[KubeCluster, Kubelet]]:
+    """The cluster as pods of a namespace, with the least permissions for the reader."""
+    address = own_address()
+    (directory / "kubelet").mkdir()
+    monitors = [cluster.node(name).ports.monitor for name in cluster.names]
+    with (
+        kube_cluster(directory) as kube,
+        Kubelet(address, directory / "kubelet") as kubelet,
+        reachable(address, monitors) as ports,
+    ):
+        kubelet.logs.update({name: cluster.node(name).log_path for name in cluster.names})
+        pods = list(zip(cluster.names, ports, strict=True))
+        deploy(
+            kube,
+            pods,
+            address=address,
+            kubelet_port=kubelet.port,
+            **{"nodes": SPREAD, "budget": ONE_AT_A_TIME, **deployment},
+        )
+        kube.kubectl("apply", "-f", str(ROLES))
+        for kind, role in (("rolebinding", "--role=jsdoctor"), ("clusterrolebinding", "--clusterrole=jsdoctor")):
+            kube.kubectl("create", kind, "jsdoctor", role, "--user=reader", "-n", NAMESPACE)
+        yield kube, kubelet
+
+
+def check(kube: KubeCluster, cwd: Path, *arguments: str) -> tuple[int, Json]:
+    """The exit code and the JSON report of a run; what it printed on stderr where there is no report."""
+    done = jsdoctor(
+        "check", "--kube", "--format", "json", *arguments, cwd=cwd, env={"KUBECONFIG": str(kube.kubeconfig)}, timeout=90
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    report: Json = json.loads(done.stdout) if done.stdout else {"stderr": done.stderr}
+    return done.returncode, report
+
+
+def failures(report: Json) -> dict[str, list[str]]:
+    """The subjects of findings above information, by rule."""
+    found: dict[str, list[str]] = {}
+    for result in report["results"]:
+        if result["outcome"] == "fail" and result["severity"] != "info":
+            found.setdefault(result["code"], []).append(result["subject"].get("name", ""))
+    return found
+
+
+def message(report: Json, code: str, name: str) -> str:
+    """What a rule says of one subject."""
+    (found,) = (
+        one for one in report["results"] if (one["code"], one["subject"]["name"]) == (code, name) and one["message"]
+    )
+    return str(found["message"])
+
+
+def outcomes(report: Json) -> dict[str, str]:
+    """The outcome of each rule."""
+    return {rule["code"]: rule["outcome"] for rule in report["rules"]}
+
+
+def probe_readiness(kube: KubeCluster) -> dict[str, bool]:
+    """Run the readiness probe of every pod against its real server, and write what a kubelet writes."""
+    found = {}
+    for pod in kube.call("GET", _PODS)["items"]:
+        name, server = pod["metadata"]["name"], pod["spec"]["containers"][0]
+        if "readinessProbe" not in server:
+            continue
+        port = next(one["containerPort"] for one in server["ports"] if one["name"] == "monitor")
+        path = server["readinessProbe"]["httpGet"]["path"]
+        found[name] = _succeeds(f"http://{pod['status']['podIP']}:{port}{path}")
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = {"type": "Ready", "status": str(found[name]), "lastTransitionTime": now, "reason": "ContainersNotReady"}
+        kube.call("PATCH", f"{_PODS}/{name}/status", {"status": {"conditions": [told]}})
+    return found
+
+
+def _succeeds(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310
+            return 200 <= int(reply.status) < 400
+    except (urllib.error.HTTPError, OSError):
+        return False
