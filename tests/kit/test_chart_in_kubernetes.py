@@ -84,7 +84,7 @@ def test_a_release_is_installed_upgraded_and_removed(cluster: KubeCluster, relea
     cluster.kubectl(*command.split()[1:])
     job = yaml.safe_load(cluster.kubectl("get", "job", "look-jsdoctor-now", "--namespace", NAMESPACE, "-o", "yaml"))
     assert job["spec"]["template"]["spec"]["containers"][0]["args"][0] == "check"
-    cluster.kubectl("delete", "job", "look-jsdoctor-now", "--namespace", NAMESPACE, "--cascade=orphan")
+    cluster.kubectl("delete", "job", "look-jsdoctor-now", "--namespace", NAMESPACE, "--cascade=background")
     done = helm("upgrade", "look", str(CHART), *options, *values(VARIANTS["everything"]))
     assert done.returncode == 0, done.stderr
     cluster.kubectl("get", "servicemonitor", "look-jsdoctor-exporter", "--namespace", NAMESPACE)
