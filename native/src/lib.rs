@@ -2,6 +2,7 @@
 
 pub mod counts;
 pub mod measure;
+pub mod nats;
 mod pack;
 pub mod patterns;
 pub mod scan;
@@ -11,3 +12,5 @@ pub mod stamp;
 
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod python_nats;

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::measure;
 use crate::pack;
+use crate::python_nats;
 use crate::scan;
 use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
@@ -101,7 +102,11 @@ impl PyScan {
     /// `zoned`: the host knows how far the part's times are from UTC.
     #[new]
     fn new(signatures: &PySignatures, zoned: bool) -> Self {
-        Self { scan: scan::Scan::new(Arc::clone(&signatures.all), zoned), signatures: Arc::clone(&signatures.all), zoned }
+        Self {
+            scan: scan::Scan::new(Arc::clone(&signatures.all), zoned),
+            signatures: Arc::clone(&signatures.all),
+            zoned,
+        }
     }
 
     /// Scan whole lines: `base` is the offset of the first byte, `before` the lines of the part so far.
@@ -191,8 +196,13 @@ fn measured(value: &str) -> (bool, Option<i64>) {
 #[pymodule]
 fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("REVISION", REVISION)?;
+    module.add("PACKETS_REVISION", python_nats::REVISION)?;
     module.add_class::<PySignatures>()?;
     module.add_class::<PyScan>()?;
     module.add_function(wrap_pyfunction!(measured, module)?)?;
+    module.add_class::<python_nats::PyBook>()?;
+    module.add_class::<python_nats::PyTalk>()?;
+    module.add_class::<python_nats::PyStream>()?;
+    module.add_class::<python_nats::PyLines>()?;
     Ok(())
 }

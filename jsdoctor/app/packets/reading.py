@@ -12,6 +12,7 @@ from jsdoctor.app.packets.headline import packets_headline
 from jsdoctor.app.packets.options import PacketRequest
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.collect.packets.inputs import capture_files
+from jsdoctor.collect.packets.native import nats_observer
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Source
 from jsdoctor.model.wording import counted
@@ -23,7 +24,7 @@ def read_packets(request: PacketRequest, show: Callable[[str], None]) -> BesideR
     """Read all of them. What cannot be read becomes a gap; raises problems with names and with listening."""
     files = capture_files(request.files)
     started = datetime.now(UTC)
-    observer = NatsObserver()
+    observer = nats_observer()
     packets = PacketEvidence()
     if files:
         show(f"reading {counted(len(files), 'capture')}")

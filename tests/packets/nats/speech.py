@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.model.packets import SocketAddress
@@ -54,8 +55,10 @@ def connection(midstream: bool = False) -> CapturedConnection:
 class Ear:
     """An observer with one connection; `say` passes bytes on in order, one millisecond after the last."""
 
+    new_observer: ClassVar[Callable[[], NatsObserver]] = NatsObserver
+
     def __init__(self, midstream: bool = False) -> None:
-        self.observer = NatsObserver()
+        self.observer = type(self).new_observer()
         self.connection = connection(midstream)
         self.observer.opened(self.connection)
         self.at_ns = 0

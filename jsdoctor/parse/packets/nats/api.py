@@ -48,8 +48,8 @@ class ApiTally:
     def __init__(self) -> None:
         self.waiting: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
         self._requests = 0
-        self._found: dict[tuple[str, int], ApiFailure] = {}
         self._took_ns = LatencyTally()
+        self.failures = ApiFailureTally()
 
     def requested(self, at_ns: int, subject: bytes, reply: bytes) -> None:
         """One request that wants an answer."""
@@ -62,6 +62,21 @@ class ApiTally:
         """Its answer, or the beginning of a long one: errors are short."""
         asked_ns, subject = self.waiting.pop(inbox, (at_ns, b""))
         self._took_ns.add(at_ns - asked_ns)
+        self.failures.replied(at_ns, subject, headers, payload)
+
+    def traffic(self) -> ApiTraffic:
+        """All of it."""
+        return ApiTraffic(self._requests, len(self.waiting), self._took_ns.latencies(), self.failures.all())
+
+
+class ApiFailureTally:
+    """Requests of one connection that failed, by operation and reason."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, int], ApiFailure] = {}
+
+    def replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
+        """The reply to a request with that subject, or the beginning of a long one."""
         if headers and (found := status(headers))[0] >= 400:
             self._failed(at_ns, subject, PubAckError(found[0], 0, text(found[1])))
             return
@@ -91,7 +106,6 @@ class ApiTally:
             last_ns=at_ns,
         )
 
-    def traffic(self) -> ApiTraffic:
-        """All of it."""
-        failures = sorted(self._found.values(), key=lambda one: (-one.count, one.operation, one.err_code))
-        return ApiTraffic(self._requests, len(self.waiting), self._took_ns.latencies(), tuple(failures))
+    def all(self) -> tuple[ApiFailure, ...]:
+        """All of them, the most frequent first."""
+        return tuple(sorted(self._found.values(), key=lambda one: (-one.count, one.operation, one.err_code)))

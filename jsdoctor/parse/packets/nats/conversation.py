@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from jsdoctor.model.nats_traffic import Content, NatsConnection, NatsPeers
+from jsdoctor.model.nats_traffic import NatsConnection, NatsPeers
 from jsdoctor.parse.packets.nats.ack_subject import PREFIX, Delivered, delivered
 from jsdoctor.parse.packets.nats.api import ApiTally
+from jsdoctor.parse.packets.nats.control import ControlTally, Spoken
 from jsdoctor.parse.packets.nats.deliveries import ConsumerTally, DeliveryBook
-from jsdoctor.parse.packets.nats.faults import ErrorTally
 from jsdoctor.parse.packets.nats.headers import nats_headers, number, status
-from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened, text
 from jsdoctor.parse.packets.nats.lines import LineReader
-from jsdoctor.parse.packets.nats.pings import PingTally
 from jsdoctor.parse.packets.nats.publishing import PublishTally, PublishTracker
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
-from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, FlowTally, HeartbeatTally, StatusTally
+from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, HeartbeatTally
 from jsdoctor.parse.packets.nats.usual import LONGEST_ANSWER, answers, publishes
 from jsdoctor.parse.packets.nats.websocket import FrameReader
 
@@ -29,7 +27,7 @@ _PUBLISHES = frozenset((b"PUB", b"HPUB"))
 _DELIVERIES = frozenset((b"MSG", b"HMSG"))
 _NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
 _ADVISORY, _ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
-_CLIENT, _NATS = NatsPeers.CLIENT, Content.NATS
+_CLIENT = NatsPeers.CLIENT
 _OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
 """Whose body is wanted."""
 
@@ -44,18 +42,13 @@ class Conversation:
         self.deliveries = deliveries
         self.clock = publishes.clock
         self.link = _CLIENT
-        self.greeting = Greeting()
-        self.hello = Hello()
-        self.errors = ErrorTally()
+        self.control = ControlTally()
         self.delivered = 0
         self.swapped = 0
-        self.pings = PingTally()
         self.queued: set[bytes] = set()
         self.sids: dict[bytes, ConsumerTally] = {}
         self.api = ApiTally()
-        self.statuses = StatusTally()
         self.heartbeats = HeartbeatTally()
-        self.flow = FlowTally()
         self.advisories: dict[bytes, int] = {}
         self.websocket = False
         self.to_server = Side(self, to_server=True)
@@ -66,61 +59,30 @@ class Conversation:
         self.link = link
         self.to_server.reader.usual = self.to_client.reader.usual = None
 
-    def settle(self) -> None:
-        """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
-        for content in (Content.TLS, Content.S2):
-            if content in (self.to_server.reader.content, self.to_client.reader.content):
-                self.to_server.reader.give_up(content)
-                self.to_client.reader.give_up(content)
-
     def finish(self, at_ns: int) -> NatsConnection:
         """Everything that became of it."""
         sides = (self.to_server, self.to_client)
         for side in sides:
             side.bytes.finish(at_ns)
         readers = tuple(side.reader for side in sides)
-        self.settle()
-        resyncs, bad_lines = sum(r.resyncs for r in readers), sum(r.bad_lines for r in readers)
-        read = all(reader.content is Content.NATS for reader in readers)
-        holes = any(side.bytes.holes for side in sides)
-        return NatsConnection(
-            number=self.number,
-            content=self._content(readers[0].content, readers[1].content),
+        spoken = Spoken(
+            contents=(readers[0].content, readers[1].content),
+            resyncs=sum(reader.resyncs for reader in readers),
+            bad_lines=sum(reader.bad_lines for reader in readers),
+            holes=any(side.bytes.holes for side in sides),
+            midstream=self.midstream,
             websocket=self.websocket,
             link=self.link,
-            whole=read and not self.midstream and not resyncs and not bad_lines,
-            gapless=read and not resyncs and not bad_lines and not holes,
-            swapped=self.link is NatsPeers.CLIENT and self.swapped > 0,
-            resyncs=resyncs,
-            bad_lines=bad_lines,
-            server=shortened(self.greeting.server_name),
-            server_version=shortened(self.greeting.version),
-            cluster=shortened(self.greeting.cluster),
-            client=shortened(self.hello.name),
-            lang=shortened(self.hello.lang),
-            version=shortened(self.hello.version),
+            swapped=self.swapped,
             publishing=self.publishing.publishing(at_ns),
-            deliveries=self.delivered,
-            errors=self.errors.errors(),
-            statuses=self.statuses.statuses(),
-            heartbeats=self.heartbeats.idle(at_ns),
-            flow_control=self.flow.flow(at_ns),
-            api=self.api.traffic(),
-            advisories=tuple((text(name), count) for name, count in sorted(self.advisories.items())),
             subjects=self.publishing.subjects(),
-            ping_ns=self.pings.answered_ns.latencies(),
-            pings_unanswered=self.pings.unanswered,
-            longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
+            deliveries=self.delivered,
+            heartbeats=self.heartbeats.idle(at_ns),
+            api=self.api.traffic(),
+            advisories=self.advisories,
             held_ns=(self.to_server.bytes.longest_hold_ns, self.to_client.bytes.longest_hold_ns),
         )
-
-    def _content(self, one: Content, other: Content) -> Content:
-        if self.websocket and _NATS not in (one, other):
-            return Content.WEBSOCKET
-        if one is other:
-            return one
-        order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
-        return next(content for content in order if content in (one, other))
+        return self.control.connection(self.number, spoken, at_ns)
 
 
 class Side:
@@ -167,25 +129,12 @@ class Side:
         """A line without a body."""
         talk = self._conversation
         self._notice(verb)
-        match verb:
-            case b"PING":
-                talk.pings.ping(at_ns, to_server=self.to_server)
-            case b"PONG":
-                talk.pings.pong(at_ns, to_server=self.to_server)
-            case b"INFO":
-                said = greeting(rest)
-                if said.server_name and not (talk.greeting.server_name and self.to_server):
-                    talk.greeting = said
-                if said.link is not None:
-                    talk.is_between_servers(said.link)
-            case b"CONNECT":
-                talk.hello = hello(rest)
-            case b"-ERR":
-                talk.errors.add(at_ns, rest, from_server=not self.to_server)
-            case b"SUB":
-                words = rest.split()
-                if len(words) > 2 and len(talk.queued) < _QUEUES:
-                    talk.queued.add(words[-1])
+        if verb == b"SUB":
+            words = rest.split()
+            if len(words) > 2 and len(talk.queued) < _QUEUES:
+                talk.queued.add(words[-1])
+        elif (link := talk.control.line(at_ns, verb, rest, to_server=self.to_server)) is not None:
+            talk.is_between_servers(link)
 
     def _notice(self, verb: bytes) -> None:
         """Who speaks so: servers among themselves, a server, a client."""
@@ -229,7 +178,7 @@ class Side:
             stream, _, consumer = subject.partition(_NEXT)[2].partition(b".")
             talk.deliveries.pulled(stream, consumer)
         elif subject.startswith(FLOW_PREFIX):
-            talk.flow.answer(at_ns, subject)
+            talk.control.flow.answer(at_ns, subject)
         elif _API in subject and len(words) > 2:
             talk.api.requested(at_ns, subject, words[2])
         return 0
@@ -310,23 +259,22 @@ class Side:
         if not code:
             return
         if code != HEARTBEAT:
-            talk.statuses.add(at_ns, code, words)
+            talk.control.statuses.add(at_ns, code, words)
             talk.heartbeats.ended(sid)
             return
         if self._reply.startswith(FLOW_PREFIX):
-            talk.flow.request(at_ns, self._reply)
+            talk.control.flow.request(at_ns, self._reply)
             talk.heartbeats.heard(at_ns, sid)
             return
         talk.heartbeats.heartbeat(at_ns, sid)
         said = nats_headers(headers)
         if stalled := said.get(b"Nats-Consumer-Stalled"):
-            talk.flow.stall(at_ns, stalled)
+            talk.control.flow.stall(at_ns, stalled)
         last = number(said.get(b"Nats-Last-Consumer"))
         if last is not None and (tally := talk.sids.get(sid)):
             tally.heartbeat(last)
 
     def missed(self, at_ns: int) -> None:  # noqa: ARG002 - the protocol's
         """Lines may have been lost: what was open is no longer waited for."""
-        self._conversation.pings.forget()
+        self._conversation.control.missed()
         self._conversation.heartbeats.forget()
-        self._conversation.flow.forget()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.parse.packets.nats.conversation import Conversation, Side
 from jsdoctor.parse.packets.nats.deliveries import DeliveryBook
@@ -12,18 +14,53 @@ from jsdoctor.parse.packets.segment import CapturedConnection, Direction
 _CONNECTIONS = 20_000
 
 
+class ConnectionList:
+    """Connections of a capture that are over. `omitted` counts those beyond the bound that said nothing of note."""
+
+    def __init__(self) -> None:
+        self._done: list[NatsConnection] = []
+        self.omitted = 0
+
+    def add(self, done: NatsConnection) -> None:
+        """One more."""
+        if len(self._done) < _CONNECTIONS or done.errors or done.publishing.messages:
+            self._done.append(done)
+        else:
+            self.omitted += 1
+
+    def whole(self) -> frozenset[int]:
+        """The numbers of those that were seen from beginning to end."""
+        return frozenset(done.number for done in self._done if done.whole)
+
+    def all(self) -> tuple[NatsConnection, ...]:
+        """By number."""
+        return tuple(sorted(self._done, key=lambda done: done.number))
+
+
+class TrafficReader(Protocol):
+    """Everything of one capture."""
+
+    def close(self, connection: CapturedConnection, at_ns: int) -> None:
+        """That connection is over."""
+
+    def traffic(self, number: int) -> NatsTraffic:
+        """What was said in the capture of that number."""
+
+
 class NatsObserver:
     """A `StreamObserver`. Ask for `traffic` when everything is read."""
 
     def __init__(self) -> None:
-        self._captures: dict[int, _Capture] = {}
+        self._captures: dict[int, TrafficReader] = {}
         self._sides: dict[Direction, Side] = {}
 
     def opened(self, connection: CapturedConnection) -> None:
         """A connection was seen for the first time."""
-        talk = self._of(connection).open(connection)
-        self._sides[connection.to_server] = talk.to_server
-        self._sides[connection.to_client] = talk.to_client
+        capture = self._of(connection)
+        if isinstance(capture, _Capture):
+            talk = capture.open(connection)
+            self._sides[connection.to_server] = talk.to_server
+            self._sides[connection.to_client] = talk.to_client
 
     def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
         """Bytes of a connection."""
@@ -53,11 +90,14 @@ class NatsObserver:
         """What was read, by capture."""
         return tuple(capture.traffic(number) for number, capture in sorted(self._captures.items()))
 
-    def _of(self, connection: CapturedConnection) -> _Capture:
+    def _of(self, connection: CapturedConnection) -> TrafficReader:
         found = self._captures.get(connection.capture)
         if found is None:
-            found = self._captures[connection.capture] = _Capture()
+            found = self._captures[connection.capture] = self._capture()
         return found
+
+    def _capture(self) -> TrafficReader:
+        return _Capture()
 
 
 class _Capture:
@@ -67,8 +107,7 @@ class _Capture:
         self._clock = StoreClockBook()
         self._publishes = PublishTracker(self._clock)
         self._deliveries = DeliveryBook()
-        self._done: list[NatsConnection] = []
-        self._omitted = 0
+        self._done = ConnectionList()
         self.talks: dict[int, Conversation] = {}
 
     def open(self, connection: CapturedConnection) -> Conversation:
@@ -79,20 +118,14 @@ class _Capture:
 
     def close(self, connection: CapturedConnection, at_ns: int) -> None:
         talk = self.talks.pop(connection.number, None)
-        if talk is None:
-            return
-        done = talk.finish(at_ns)
-        if len(self._done) < _CONNECTIONS or done.errors or done.publishing.messages:
-            self._done.append(done)
-        else:
-            self._omitted += 1
+        if talk is not None:
+            self._done.add(talk.finish(at_ns))
 
     def traffic(self, number: int) -> NatsTraffic:
-        whole = frozenset(done.number for done in self._done if done.whole)
         return NatsTraffic(
             capture=number,
-            connections=tuple(sorted(self._done, key=lambda done: done.number)),
-            consumers=self._deliveries.consumers(whole),
+            connections=self._done.all(),
+            consumers=self._deliveries.consumers(self._done.whole()),
             clocks=self._clock.clocks(),
-            omitted=self._omitted + self._deliveries.omitted,
+            omitted=self._done.omitted + self._deliveries.omitted,
         )

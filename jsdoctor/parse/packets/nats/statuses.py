@@ -5,6 +5,8 @@ Source: nats-server consumer.go (`sendIdleHeartbeat`, `sendFlowControl`, `Exceed
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jsdoctor.model.nats_traffic import IdleHeartbeats, StatusMessages, StreamFlow
 from jsdoctor.parse.packets.nats.identity import text
 
@@ -88,12 +90,18 @@ class HeartbeatTally:
 
     def idle(self, end_ns: int) -> IdleHeartbeats:
         """The subscription with the longest silence for its interval; the end of the capture ends it, too."""
-        worst = IdleHeartbeats(count=self.count)
-        for one in self._idle.values():
-            silence_ns = max(one.silence_ns, end_ns - one.last_ns if one.last_ns else 0)
-            if one.interval_ns and silence_ns * max(worst.interval_ns, 1) > worst.silence_ns * one.interval_ns:
-                worst = IdleHeartbeats(count=self.count, interval_ns=one.interval_ns, silence_ns=silence_ns)
-        return worst
+        idle = [(one.interval_ns, one.silence_ns, one.last_ns) for one in self._idle.values()]
+        return longest_silence(self.count, idle, end_ns)
+
+
+def longest_silence(count: int, idle: Iterable[tuple[int, int, int]], end_ns: int) -> IdleHeartbeats:
+    """Of subscriptions (interval, silence, last heartbeat or 0), the one with the longest silence for its interval."""
+    worst = IdleHeartbeats(count=count)
+    for interval_ns, silent_ns, last_ns in idle:
+        silence_ns = max(silent_ns, end_ns - last_ns if last_ns else 0)
+        if interval_ns and silence_ns * max(worst.interval_ns, 1) > worst.silence_ns * interval_ns:
+            worst = IdleHeartbeats(count=count, interval_ns=interval_ns, silence_ns=silence_ns)
+    return worst
 
 
 class FlowTally:

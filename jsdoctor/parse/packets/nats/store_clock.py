@@ -67,12 +67,15 @@ class StoreClockBook:
 
     def clocks(self) -> tuple[StoreClock, ...]:
         """One for each stream, by name."""
-        return tuple(_clock(text(stream), bounds) for stream, bounds in sorted(self._streams.items()))
+        return tuple(
+            store_clock(stream, bounds.low_ns or 0, bounds.high_ns, bounds.messages)
+            for stream, bounds in sorted(self._streams.items())
+        )
 
 
-def _clock(stream: str, bounds: _Bounds) -> StoreClock:
-    low_ns, high_ns = bounds.low_ns or 0, bounds.high_ns
+def store_clock(stream: bytes, low_ns: int, high_ns: int | None, messages: int) -> StoreClock:
+    """By how much that stream's clock is ahead, from the bounds that its messages set."""
     steady = high_ns is None or low_ns - high_ns <= _JITTER_NS
     if high_ns is not None and low_ns > high_ns:
         low_ns, high_ns = high_ns, low_ns
-    return StoreClock(stream=stream, low_ns=low_ns, high_ns=high_ns, messages=bounds.messages, steady=steady)
+    return StoreClock(stream=text(stream), low_ns=low_ns, high_ns=high_ns, messages=messages, steady=steady)

@@ -7,10 +7,9 @@ nats-server and its clients use binary frames and, where both agree, permessage-
 from __future__ import annotations
 
 import zlib
-from typing import Final
+from typing import Final, Protocol
 
 from jsdoctor.parse.packets.nats.frames import CONTINUATION, CONTROL, FrameHeader, begins_frame, header_size, unmasked
-from jsdoctor.parse.packets.nats.lines import LineReader
 
 MOST_INFLATED: Final = 64 * 1024 * 1024
 """One compressed message may become so large (the largest max_payload of a server); the rest of it is not read."""
@@ -18,6 +17,23 @@ MOST_INFLATED: Final = 64 * 1024 * 1024
 _PIECE = 256 * 1024
 _TAIL = b"\x00\x00\xff\xff"
 """What a sender leaves out at the end of each compressed message."""
+
+
+class FramedLines(Protocol):
+    """Who reads the lines that frames carry."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether what comes may be NATS."""
+
+    def data(self, at_ns: int, data: memoryview) -> None:
+        """The next bytes."""
+
+    def uncaptured(self, at_ns: int, length: int) -> None:
+        """So many bytes were cut off."""
+
+    def lose_place(self, at_ns: int) -> None:
+        """Anything may be missing here."""
 
 
 class FrameReader:
@@ -31,7 +47,7 @@ class FrameReader:
         *("_skipping", "_synced"),
     )
 
-    def __init__(self, lines: LineReader, *, synced: bool) -> None:
+    def __init__(self, lines: FramedLines, *, synced: bool) -> None:
         self._lines = lines
         self._synced = synced
         self._kept = b""

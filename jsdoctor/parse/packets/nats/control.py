@@ -1,0 +1,134 @@
+"""What is said on a connection beside messages: who both sides are, PING, errors, statuses, flow control.
+
+Both readers of NATS, the one in Python and the compiled one, have these lines and the conclusions from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from jsdoctor.model.nats_traffic import (
+    ApiTraffic,
+    Content,
+    IdleHeartbeats,
+    NatsConnection,
+    NatsPeers,
+    Publishing,
+)
+from jsdoctor.parse.packets.nats.faults import ErrorTally
+from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened, text
+from jsdoctor.parse.packets.nats.pings import PingTally
+from jsdoctor.parse.packets.nats.statuses import FlowTally, StatusTally
+
+_NATS = Content.NATS
+
+
+class Spoken(NamedTuple):
+    """What the reader of a connection found: `contents` to the server and to the client, and its tallies."""
+
+    contents: tuple[Content, Content]
+    resyncs: int
+    bad_lines: int
+    holes: bool
+    midstream: bool
+    websocket: bool
+    link: NatsPeers
+    swapped: int
+    publishing: Publishing
+    subjects: tuple[tuple[str, int], ...]
+    deliveries: int
+    heartbeats: IdleHeartbeats
+    api: ApiTraffic
+    advisories: Mapping[bytes, int]
+    held_ns: tuple[int, int]
+
+
+class ControlTally:
+    """Lines of one connection that belong to no message, and messages that are only a status."""
+
+    __slots__ = ("errors", "flow", "greeting", "hello", "pings", "statuses")
+
+    def __init__(self) -> None:
+        self.greeting = Greeting()
+        self.hello = Hello()
+        self.errors = ErrorTally()
+        self.pings = PingTally()
+        self.statuses = StatusTally()
+        self.flow = FlowTally()
+
+    def line(self, at_ns: int, verb: bytes, rest: bytes, *, to_server: bool) -> NatsPeers | None:
+        """One line; who is at both ends of the connection, where it shows that."""
+        match verb:
+            case b"PING":
+                self.pings.ping(at_ns, to_server=to_server)
+            case b"PONG":
+                self.pings.pong(at_ns, to_server=to_server)
+            case b"INFO":
+                said = greeting(rest)
+                if said.server_name and not (self.greeting.server_name and to_server):
+                    self.greeting = said
+                return said.link
+            case b"CONNECT":
+                self.hello = hello(rest)
+            case b"-ERR":
+                self.errors.add(at_ns, rest, from_server=not to_server)
+        return None
+
+    def missed(self) -> None:
+        """Lines were lost: what was open is no longer waited for."""
+        self.pings.forget()
+        self.flow.forget()
+
+    def connection(self, number: int, spoken: Spoken, at_ns: int) -> NatsConnection:
+        """Everything that became of the connection."""
+        contents = _settled(spoken.contents)
+        read = contents == (_NATS, _NATS)
+        sound = read and not spoken.resyncs and not spoken.bad_lines
+        return NatsConnection(
+            number=number,
+            content=_content(*contents, websocket=spoken.websocket),
+            websocket=spoken.websocket,
+            link=spoken.link,
+            whole=sound and not spoken.midstream,
+            gapless=sound and not spoken.holes,
+            swapped=spoken.link is NatsPeers.CLIENT and spoken.swapped > 0,
+            resyncs=spoken.resyncs,
+            bad_lines=spoken.bad_lines,
+            server=shortened(self.greeting.server_name),
+            server_version=shortened(self.greeting.version),
+            cluster=shortened(self.greeting.cluster),
+            client=shortened(self.hello.name),
+            lang=shortened(self.hello.lang),
+            version=shortened(self.hello.version),
+            publishing=spoken.publishing,
+            deliveries=spoken.deliveries,
+            errors=self.errors.errors(),
+            statuses=self.statuses.statuses(),
+            heartbeats=spoken.heartbeats,
+            flow_control=self.flow.flow(at_ns),
+            api=spoken.api,
+            advisories=tuple((text(name), count) for name, count in sorted(spoken.advisories.items())),
+            subjects=spoken.subjects,
+            ping_ns=self.pings.answered_ns.latencies(),
+            pings_unanswered=self.pings.unanswered,
+            longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
+            held_ns=spoken.held_ns,
+        )
+
+
+def _settled(contents: tuple[Content, Content]) -> tuple[Content, Content]:
+    """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
+    for content in (Content.TLS, Content.S2):
+        if content in contents:
+            return content, content
+    return contents
+
+
+def _content(one: Content, other: Content, *, websocket: bool) -> Content:
+    if websocket and _NATS not in (one, other):
+        return Content.WEBSOCKET
+    if one is other:
+        return one
+    order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
+    return next(content for content in order if content in (one, other))

@@ -1,0 +1,38 @@
+"""The evidence of one capture by both readers of packets: the reference in Python, and the compiled one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from jsdoctor.collect.packets.files import read_captures
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.parse.packets.native_core import NativeCore
+from jsdoctor.parse.packets.nats.compiled import CompiledObserver
+from jsdoctor.parse.packets.nats.observer import NatsObserver
+
+
+def evidence(paths: Sequence[Path], core: NativeCore | None) -> PacketEvidence:
+    """Everything that these captures show, with what NATS says in them."""
+    observer = NatsObserver() if core is None else CompiledObserver(core)
+    found = read_captures(paths, lambda _: observer)
+    return msgspec.structs.replace(found, nats=observer.traffic())
+
+
+def differences(one: object, other: object, place: str = "") -> list[str]:
+    """Where two pieces of evidence differ, in words."""
+    if isinstance(one, msgspec.Struct) and isinstance(other, msgspec.Struct) and type(one) is type(other):
+        return [
+            line
+            for name in one.__struct_fields__
+            for line in differences(getattr(one, name), getattr(other, name), f"{place}.{name}")
+        ]
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        return [
+            line
+            for number, pair in enumerate(zip(one, other, strict=True))
+            for line in differences(*pair, f"{place}[{number}]")
+        ]
+    return [] if one == other else [f"{place}: {one!r} is {other!r}"]
