@@ -4,6 +4,7 @@ pub mod counts;
 pub mod measure;
 pub mod nats;
 mod pack;
+pub mod packets;
 pub mod patterns;
 pub mod scan;
 pub mod segments;
@@ -14,3 +15,5 @@ pub mod stamp;
 mod python;
 #[cfg(feature = "python")]
 mod python_nats;
+#[cfg(feature = "python")]
+mod python_packets;

@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::measure;
 use crate::pack;
 use crate::python_nats;
+use crate::python_packets;
 use crate::scan;
 use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
@@ -200,6 +201,7 @@ fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySignatures>()?;
     module.add_class::<PyScan>()?;
     module.add_function(wrap_pyfunction!(measured, module)?)?;
+    module.add_class::<python_packets::PyWalk>()?;
     module.add_class::<python_nats::PyBook>()?;
     module.add_class::<python_nats::PyTalk>()?;
     module.add_class::<python_nats::PyStream>()?;

@@ -202,14 +202,14 @@ pub struct PyTalk {
     changes: [u32; 2],
 }
 
+/// The connection, what it shares with others, and who understands what is rare.
+type Parts<'a, 'py> = (&'a mut Talk<Py<PyAny>>, PyRefMut<'py, PyBook>, PyHost<'py>);
+
 /// Who reads on, when, and from which bytes on.
 type Frames = Option<(Py<PyAny>, i64, Vec<u8>)>;
 
 impl PyTalk {
-    fn parts<'a, 'py>(
-        &'a mut self,
-        py: Python<'py>,
-    ) -> PyResult<(&'a mut Talk<Py<PyAny>>, PyRefMut<'py, PyBook>, PyHost<'py>)> {
+    fn parts<'py>(&mut self, py: Python<'py>) -> PyResult<Parts<'_, 'py>> {
         let book = self.book.bind(py).try_borrow_mut()?;
         Ok((&mut self.talk, book, PyHost { host: self.host.bind(py).clone() }))
     }

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 
 from jsdoctor.collect.packets.files import read_captures
+from jsdoctor.collect.packets.native import nats_observer
 from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.parse.packets.native_core import NativeCore
-from jsdoctor.parse.packets.nats.compiled import CompiledObserver
-from jsdoctor.parse.packets.nats.observer import NatsObserver
 
 
-def evidence(paths: Sequence[Path], core: NativeCore | None) -> PacketEvidence:
+def evidence(paths: Sequence[Path], *, native: bool) -> PacketEvidence:
     """Everything that these captures show, with what NATS says in them."""
-    observer = NatsObserver() if core is None else CompiledObserver(core)
-    found = read_captures(paths, lambda _: observer)
+    with mock.patch.dict(os.environ, JSDOCTOR_NATIVE="1" if native else "0"):
+        observer = nats_observer()
+        found = read_captures(paths, lambda _: observer)
     return msgspec.structs.replace(found, nats=observer.traffic())
 
 

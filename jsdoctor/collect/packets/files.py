@@ -12,6 +12,7 @@ from typing import cast
 from jsdoctor.collect.logs.codec import Unreadable, codec_of, decompressed
 from jsdoctor.collect.packets.foreign import link_offset, packets_of
 from jsdoctor.collect.packets.inputs import STANDARD_INPUT
+from jsdoctor.collect.packets.native import packet_walk
 from jsdoctor.collect.packets.rings import Ring, rings_of
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.analysis import BLOCK, Analysis, Analyzed
@@ -85,6 +86,7 @@ def read_ring(
         noticed=noticed,
         link_offset=link_offset,
         sightings=sightings,
+        walk=packet_walk(observer) if sightings is None else None,
     )
     problem = _read(path, analysis)
     while not problem and ring.continues(analysis.last_ns):

@@ -11,6 +11,7 @@ from jsdoctor.parse.packets.clock import BACK_NS, HOLDING, JUMP_NS, CaptureClock
 from jsdoctor.parse.packets.container import LATEST_NS, Damaged, Foreign, Interface, Reader
 from jsdoctor.parse.packets.ip import NoSegment
 from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
+from jsdoctor.parse.packets.native_core import PacketWalk
 from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
 from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
 from jsdoctor.parse.packets.segment import SYN, CapturedPacket, Segment, StreamObserver
@@ -47,6 +48,7 @@ class Analysis:
 
     Give either the blocks of a file (`feed`) or packets one by one (`packet`), then call `finish` once. `noticed` is
     told every label; `link_offset` helps out with link types that are not known here; `sightings` remembers packets.
+    `walk` takes in packets of files that simply come next; it has the same observer, and there are no sightings.
     """
 
     def __init__(
@@ -58,9 +60,11 @@ class Analysis:
         noticed: Noticed | None = None,
         link_offset: Callable[[int], Peel | None] | None = None,
         sightings: PacketIndex | None = None,
+        walk: PacketWalk | None = None,
     ) -> None:
         self._name, self._link_offset, self._sightings = name, link_offset, sightings
-        self._connections = ConnectionTable(index, observer, noticed)
+        self._walk = walk
+        self._connections = ConnectionTable(index, observer, noticed, walk)
         self._reader: Reader | None = None
         self._earlier: list[Reader] = []
         self._files = 1
@@ -85,6 +89,10 @@ class Analysis:
                 return
             reader = self._begin(block)
         buffer = reader.feed(block)
+        if self._walk is not None:
+            self._feed_rest(reader, buffer, self._walk)
+            self._forget_some()
+            return
         view = memoryview(buffer)
         states, find, decoders = self._connections.states, self._connections.find, self._decoders
         frame, tcp, wire, last_at = self._frame, self._tcp, self._bytes, self._last_at
@@ -119,6 +127,24 @@ class Analysis:
         finally:
             self._frame, self._tcp, self._bytes, self._last_at = frame, tcp, wire, last_at
         self._forget_some()
+
+    def _feed_rest(self, reader: Reader, buffer: bytes, walk: PacketWalk) -> None:
+        """The packets that do not simply come next; `walk` takes in those between them."""
+        try:
+            for at, start, end, length, interface in reader.records(walk):
+                self._catch_up(walk)
+                if interface >= len(self._decoders):
+                    self._know_interfaces()
+                    walk.interfaces([one.link for one in self._interfaces])
+                self._one(at, buffer, (start, end), length, interface)
+                walk.go_on(self._frame, self._tcp, self._bytes, self._last_at, self._clock.shift_ns)
+        finally:
+            self._catch_up(walk)
+
+    def _catch_up(self, walk: PacketWalk) -> None:
+        """Count what `walk` has taken in: nothing while packets are held."""
+        if self._held is None:
+            self._frame, self._tcp, self._bytes, self._last_at = walk.counts()
 
     def _odd_time(self, segment: Segment | NoSegment, frame: int, at: int, block: bytes, last_at: int) -> int:
         """Take in a packet that comes before the last one, or long after it; the time of the last packet from now on.
@@ -181,22 +207,27 @@ class Analysis:
 
     def packet(self, at: int, data: bytes, length: int, interface: int) -> None:
         """One packet that was `length` bytes long on the wire, captured on that interface (see `interface`)."""
+        self._one(at, data, (0, len(data)), length, interface)
+        self._forget_some()
+
+    def _one(self, at: int, block: bytes, span: tuple[int, int], length: int, interface: int) -> None:
         self._frame += 1
         self._bytes += length
-        segment = self._decoders[interface](data, 0, len(data), length)
+        segment = self._decoders[interface](block, *span, length)
         self._tcp += not isinstance(segment, NoSegment)
         at -= self._clock.shift_ns
         if at < self._last_at or at - self._last_at > JUMP_NS:
-            self._last_at = self._odd_time(segment, self._frame, at, data, self._last_at)
+            self._last_at = self._odd_time(segment, self._frame, at, block, self._last_at)
         else:
             self._last_at = at
-            self._take(segment, self._frame, at, data)
-        self._forget_some()
+            self._take(segment, self._frame, at, block)
 
     def _forget_some(self) -> None:
         """Every now and then, give up what is over."""
         if self._tcp > self._next_forget:
             self._next_forget = self._tcp + _FORGET_EVERY
+            if self._walk is not None:
+                self._walk.write_back()
             self._connections.forget(self.last_ns)
 
     @property
@@ -215,6 +246,8 @@ class Analysis:
         if self._reader is not None:
             self._earlier.append(self._reader)
         self._reader, self._head, self._decoders = None, b"", []
+        if self._walk is not None:
+            self._walk.interfaces([])
         self._files += 1
 
     def interface(self, interface: Interface) -> int:

@@ -7,7 +7,10 @@ from importlib import import_module
 from typing import Protocol, TypedDict, cast
 
 from jsdoctor.model.latency import Latencies
+from jsdoctor.parse.packets.container import RunsAhead
 from jsdoctor.parse.packets.nats.expectations import PublishExpectation
+from jsdoctor.parse.packets.segment import StreamObserver
+from jsdoctor.parse.packets.tcp.connections import StateTable
 
 _MISSING = "jsdoctor-native is not installed"
 REVISION = 1
@@ -227,12 +230,36 @@ class TalkHost(Protocol):
         ...
 
 
+class PacketWalk(RunsAhead, StateTable, Protocol):
+    """Follows packets that simply come next, and says where the first one begins that does not."""
+
+    def interfaces(self, links: Sequence[int], /) -> None:
+        """The link types of the interfaces of the file, as far as they are known."""
+        ...
+
+    def counts(self) -> tuple[int, int, int, int]:
+        """Packets, those of TCP, bytes on the wire, the time of the last packet."""
+        ...
+
+    def go_on(self, frame: int, tcp: int, size: int, last_at: int, shift_ns: int, /) -> None:
+        """The counts behind a packet that was followed elsewhere, and by how much the clock is ahead."""
+        ...
+
+    def write_back(self) -> None:
+        """Bring all directions up to the last packet."""
+        ...
+
+
 class NativeCore(Protocol):
     """The compiled reader of packets."""
 
     PACKETS_REVISION: int
 
-    def NatsBook(self) -> NativeBook:  # noqa: N802  # a class
+    def PacketWalk(self, observer: StreamObserver | None, compiled: bool, /) -> PacketWalk:  # noqa: N802  # a class
+        """For one capture. `compiled`: its observer has a `NatsStream` for each direction."""
+        ...
+
+    def NatsBook(self) -> NativeBook:  # noqa: N802
         """What the connections of a capture share."""
         ...
 

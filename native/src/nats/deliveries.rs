@@ -1,7 +1,7 @@
 //! Deliveries of consumers and their acks, over all connections: `jsdoctor.parse.packets.nats.deliveries`.
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ack_subject::Delivered;
 use super::durations::Durations;
@@ -10,6 +10,8 @@ use super::fifo::Fifo;
 const OUTSTANDING: usize = 100_000;
 const CONSUMERS: usize = 10_000;
 const CONNECTIONS_NAMED: usize = 8;
+
+type Name = Box<[u8]>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Response {
@@ -45,7 +47,7 @@ pub struct Counts {
 pub struct ConsumerTally {
     /// Whether it was seen between servers; domain, hash of the account, stream, consumer.
     pub routed: bool,
-    pub names: [Box<[u8]>; 4],
+    pub names: [Name; 4],
     pub counts: Counts,
     pub connections: Vec<i64>,
     consumer_seq: u64,
@@ -90,10 +92,11 @@ impl ConsumerTally {
 #[derive(Default)]
 pub struct DeliveryBook {
     /// By name; `consumers` has what the numbers stand for.
-    numbers: HashMap<Box<[u8]>, u32>,
+    numbers: HashMap<Name, u32>,
     pub consumers: Vec<ConsumerTally>,
     outstanding: Fifo<(u32, u64), Outstanding>,
-    pub pulled: std::collections::HashSet<(Box<[u8]>, Box<[u8]>)>,
+    /// Stream and consumer.
+    pub pulled: HashSet<(Name, Name)>,
     pub omitted: u64,
     key: Vec<u8>,
 }

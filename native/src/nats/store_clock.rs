@@ -15,17 +15,22 @@ pub struct Bounds {
     pub messages: u64,
 }
 
+/// Stream and sequence.
+type Message = (Arc<[u8]>, u64);
+/// When it was published, and when acknowledged.
+type Times = (i64, i64);
+
 struct News {
     stream: Arc<[u8]>,
     seq: u64,
-    times: (i64, i64),
+    times: Times,
 }
 
 #[derive(Default)]
 pub struct StoreClockBook {
     latest: Option<Arc<[u8]>>,
     news: VecDeque<News>,
-    stored: Fifo<(Arc<[u8]>, u64), (i64, i64)>,
+    stored: Fifo<Message, Times>,
     pub streams: HashMap<Arc<[u8]>, Bounds>,
 }
 

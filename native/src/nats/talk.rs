@@ -104,11 +104,14 @@ pub struct Book {
     pub clock: StoreClockBook,
 }
 
+type Request = (i64, Box<[u8]>);
+
 /// Requests to the JetStream API.
 #[derive(Default)]
 pub struct ApiTally {
     pub requests: u64,
-    pub waiting: Fifo<Box<[u8]>, (i64, Box<[u8]>)>,
+    /// When, and with which subject, by the subject of the reply.
+    pub waiting: Fifo<Box<[u8]>, Request>,
     pub took_ns: Durations,
 }
 
@@ -288,7 +291,7 @@ impl<H: Host> Listener for Ear<'_, H> {
             return Ok(self.deliver(at_ns, words, header_length, length));
         }
         if subject.starts_with(JETSTREAM) {
-            return self.to_jetstream(at_ns, words, header_length, length);
+            return self.jetstream(at_ns, words, header_length, length);
         }
         let reply = words.get(2).unwrap_or(b"");
         if header_length == 0 {
@@ -371,7 +374,7 @@ impl<H: Host> Ear<'_, H> {
         header_length.min(HEADER_BYTES) + LONGEST_ANSWER
     }
 
-    fn to_jetstream(
+    fn jetstream(
         &mut self,
         at_ns: i64,
         words: &Words<'_>,
