@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -140,6 +141,14 @@ def huge_header(talk: Talk, _: str, inbox: bytes) -> None:
     talk.send(b"HMSG %s %s %d %d\r\n" % (inbox, talk.sid_of(inbox), len(head), len(head)) + head + b"\r\n")
 
 
+def packed_bomb(talk: Talk, _: str, inbox: bytes) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(1000)) + packer.flush()
+    head = b"NATS/1.0\r\nContent-Encoding: gzip\r\n\r\n"
+    size = len(head) + len(packed)
+    talk.send(b"HMSG %s %s %d %d\r\n" % (inbox, talk.sid_of(inbox), len(head), size) + head + packed + b"\r\n")
+
+
 def raw_reply(template: bytes) -> Callable[[Talk, str, bytes], None]:
     return lambda talk, _, inbox: talk.send(template.replace(b"INBOX", inbox).replace(b"SID", talk.sid_of(inbox)))
 
@@ -208,6 +217,7 @@ NATS_SCENARIOS: dict[str, Handler] = {
     "system replies of a wrong shape": greeted(lambda talk: talk.serve(always(pong(data=[1, {"a": "b"}])))),
     "system replies that are deep": beside_ping(always(DEEP)),
     "system replies that are huge": beside_ping(huge_reply),
+    "system replies that unpack to 1 GB": beside_ping(packed_bomb),
     "a list of 100 MB": api(STREAM_LIST=huge_reply),
     "a list that drips": api(STREAM_LIST=drip_reply),
     "a list that lies about its total": api(STREAM_LIST=lying_total),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 from jsdoctor.model.trend import Trend
 
 _Kind = tuple[str, ...]
+_Incarnation = tuple[str, str, datetime | None]
+_Consumers = dict[str, Consumer]
 
 
 @check("consumer_lag.recreated")
@@ -22,8 +25,9 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
     Readers of key-value buckets make ordered consumers of their own for each request: those start by a policy.
     """
     often = params.integer("often")
+    ordered = [_ordered_by_stream(snapshot) for snapshot in trend.snapshots]
     for stream in trend.snapshots[-1].led_streams():
-        counts = _resets(stream, trend)
+        counts = _resets([look[_incarnation(stream)] for look in ordered if _incarnation(stream) in look])
         if counts is None:
             continue
         worst, times = max(counts.items(), key=lambda item: item[1], default=((), 0))
@@ -39,23 +43,19 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
             yield passed(stream.subject)
 
 
-def _resets(stream: Stream, trend: Trend) -> dict[_Kind, int] | None:
+def _incarnation(stream: Stream) -> _Incarnation:
+    return stream.account, stream.name, stream.created
+
+
+def _ordered_by_stream(snapshot: ClusterSnapshot) -> dict[_Incarnation, _Consumers]:
+    return {_incarnation(s): {c.name: c for c in s.consumers if _is_ordered(c)} for s in snapshot.streams}
+
+
+def _resets(ordered: Sequence[_Consumers]) -> dict[_Kind, int] | None:
     """By filter, the looks that show a new ordered consumer with a start sequence in place of the one before.
 
     None: the stream has had none in any look.
     """
-    looks = [
-        next(
-            (
-                s
-                for s in look.streams
-                if (s.account, s.name, s.created) == (stream.account, stream.name, stream.created)
-            ),
-            None,
-        )
-        for look in trend.snapshots
-    ]
-    ordered = [{c.name: c for c in look.consumers if _is_ordered(c)} for look in looks if look is not None]
     if not any(ordered):
         return None
     counts: dict[_Kind, int] = defaultdict(int)

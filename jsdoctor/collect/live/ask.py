@@ -17,6 +17,7 @@ from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
 from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.live.packed import REQUEST_HEADERS, UnpacksTooLongError, unpacked
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
 _LOOK_S = 0.05
@@ -54,11 +55,12 @@ class NoReplyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TimedReply:
-    """One reply: our clock when asking, the time until it came, the bytes."""
+    """One reply: our clock when asking, the time until it came, the bytes. `too_long`: they were not kept."""
 
     asked_at: datetime
     round_trip_ns: int
     body: bytes = field(repr=False)
+    too_long: bool = False
 
     def exchange(self, access: Access, endpoint: Endpoint, target: str) -> Exchange:
         """This reply as evidence."""
@@ -123,12 +125,19 @@ class Asker:
             asking.cancel()
 
     async def everyone(
-        self, subject: str, payload: bytes, is_last: Callable[[TimedReply], bool], quiet_s: float | None = None
+        self,
+        subject: str,
+        payload: bytes,
+        is_last: Callable[[TimedReply], bool],
+        quiet_s: float | None = None,
+        *,
+        packed: bool = False,
     ) -> list[TimedReply]:
         """The replies of all servers: until `is_last`, called once with each, says so, at most `timeout_s`.
 
         With `quiet_s`, also until no reply has come for that long, or for thrice the longest time any took (far
-        servers answer late). Raises NoReplyError when there is no reply at all.
+        servers answer late). With `packed`, servers are requested to compress their replies. Raises NoReplyError when
+        there is no reply at all.
         """
         client = self._connection.client
         replies: list[TimedReply] = []
@@ -136,10 +145,11 @@ class Asker:
             inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
             try:
                 started, asked_at = monotonic_ns(), datetime.now(UTC)
-                await client.publish(subject, payload, reply=inbox.subject)
+                headers = REQUEST_HEADERS if packed and self._connection.server_info.get("headers") else None
+                await client.publish(subject, payload, reply=inbox.subject, headers=headers)
                 async with contextlib.aclosing(self._messages(inbox, subject, quiet_s)) as messages:
                     async for message in messages:
-                        replies.append(TimedReply(asked_at, monotonic_ns() - started, message.data))
+                        replies.append(_timed(message, asked_at, monotonic_ns() - started))
                         if is_last(replies[-1]):
                             break
             finally:
@@ -178,3 +188,10 @@ class Asker:
                 raise NoReplyError(Why.NO_INBOX, subject, words)
         if not self._connection.client.is_connected:
             raise NoReplyError(Why.LOST, subject)
+
+
+def _timed(message: Msg, asked_at: datetime, round_trip_ns: int) -> TimedReply:
+    try:
+        return TimedReply(asked_at, round_trip_ns, unpacked(message))
+    except UnpacksTooLongError:
+        return TimedReply(asked_at, round_trip_ns, b"", too_long=True)

@@ -19,7 +19,7 @@ from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
-from jsdoctor.collect.live.unanswered import hanging, late, unanswered
+from jsdoctor.collect.live.unanswered import hanging, late, too_long, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
@@ -173,22 +173,27 @@ class SystemSource:
         hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
         awaited = self._names.keys() - hopeless
         late_ones = set(awaited)
+        discarded = 0  # of whom is known when all others have answered
 
         def is_last(reply: TimedReply) -> bool:
+            nonlocal discarded
+            discarded += reply.too_long
             late_ones.discard(_read(reply, _Sender).server.id)
-            return not late_ones
+            return len(late_ones) <= discarded
 
         try:
-            replies = await self._asker.everyone(subject, msgspec.json.encode(options), is_last)
+            replies = await self._asker.everyone(subject, msgspec.json.encode(options), is_last, packed=True)
         except NoReplyError as error:
             haul.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
             self._given_up |= {(endpoint, server) for server in awaited}
             return
-        haul.exchanges += [reply.exchange(Access.SYSTEM, endpoint, subject) for reply in replies]
+        haul.exchanges += [reply.exchange(Access.SYSTEM, endpoint, subject) for reply in replies if not reply.too_long]
         for server in sorted(late_ones, key=self._names.__getitem__):
             self._given_up.add((endpoint, server))
             silent = Subject(kind="server", name=self._names[server])
-            haul.gaps.append(late(subject, "server", silent, self._asker.timeout_s))
+            haul.gaps.append(
+                too_long(subject, silent) if discarded else late(subject, "server", silent, self._asker.timeout_s)
+            )
 
 
 def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jsdoctor.collect.live.ask import NoReplyError, Why
+from jsdoctor.collect.live.packed import MOST_UNPACKED_BYTES
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 
@@ -62,6 +63,16 @@ def late(asked: str, kind: str, subject: Subject, timeout_s: float) -> Gap:
         how_to_get="run again with --timeout 10s: servers take 4 s to report that a leader does not respond"
         if short
         else "run again, with a longer --timeout; if it stays, the server that should respond is down or overloaded",
+    )
+
+
+def too_long(asked: str, server: Subject) -> Gap:
+    """The gap for a server whose reply was larger than what is kept of one."""
+    return Gap(
+        kind="server",
+        subject=server,
+        reason=f"its reply to {asked} unpacks to more than {MOST_UNPACKED_BYTES // 1_000_000} MB, or did not arrive",
+        how_to_get="check the accounts one by one, each with a login of its own",
     )
 
 
