@@ -14,7 +14,7 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.parse.configuration import Configuration, ConfigurationError
-from jsdoctor.render.explain import drawn, page_markdown
+from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import api_error_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
@@ -47,8 +47,11 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
             pages.append(page_markdown(find_rule(rulebook.rules, name, known), options))
         if symptom is not None:
             pages.append(symptom_markdown(symptom, book, rulebook.rules, options))
-    on_terminal = sys.stdout.isatty() or color is Color.ALWAYS
-    sys.stdout.write("\n".join(drawn(page, options) if on_terminal else page for page in pages))
+    if sys.stdout.isatty() or color is Color.ALWAYS:
+        from jsdoctor.render.explain_drawn import drawn
+
+        pages = [drawn(page, options) for page in pages]
+    sys.stdout.write("\n".join(pages))
     return ExitCode.OK
 
 

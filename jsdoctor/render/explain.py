@@ -1,20 +1,13 @@
-"""A rule page for a reader: as Markdown, or drawn on a terminal."""
+"""A rule page as Markdown; `explain_drawn` draws it on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from io import StringIO
-from typing import ClassVar
-
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Markdown, MarkdownElement
-from rich.text import Text
 
 from jsdoctor.model.rule import Param, Rule, RuleStatus, Unit
 from jsdoctor.parse.duration import format_duration
 from jsdoctor.render.escape import ascii_only, printable
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.page import console_for
 from jsdoctor.render.site import rule_url
 
 
@@ -23,22 +16,9 @@ def page_markdown(rule: Rule, options: RenderOptions) -> str:
     return as_markdown(_page(rule, options.docs_url), options)
 
 
-def page_rendered(rule: Rule, options: RenderOptions) -> str:
-    """The same page drawn for a terminal of that width. Links show their address; nothing is clickable."""
-    return drawn(page_markdown(rule, options), options)
-
-
 def as_markdown(lines: Iterable[str], options: RenderOptions) -> str:
     """Lines of Markdown, harmless to a terminal."""
     text = "\n".join(printable(line) for line in "\n".join(lines).splitlines()) + "\n"
-    return ascii_only(text) if options.ascii_only else text
-
-
-def drawn(markdown: str, options: RenderOptions) -> str:
-    """Markdown drawn for a terminal of that width."""
-    written = StringIO()
-    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
-    text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
 
 
@@ -71,19 +51,3 @@ def _default(param: Param) -> str:
     if param.unit is Unit.DURATION:
         return format_duration(int(param.default))
     return f"{param.default} ({param.unit.value})"
-
-
-class _Command(CodeBlock):
-    """A code block that is not wrapped, so that a command can be copied from it."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in str(self.text).rstrip().splitlines():
-            yield Text(f"    {line}", style="bold", no_wrap=True, overflow="ignore")
-
-
-class _Page(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "fence": _Command,
-        "code_block": _Command,
-    }

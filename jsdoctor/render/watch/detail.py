@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jsdoctor.model.report import Incident
-from jsdoctor.render.explain import page_rendered
+from jsdoctor.render.explain_drawn import page_rendered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
 from jsdoctor.render.text import write_incident
