@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import pickle
 import signal
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from heapq import merge
 from itertools import chain, groupby
-from typing import IO, Self
 
 from jsdoctor.collect.logs.part import scan_part
+from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.evidence import assemble
@@ -26,16 +23,11 @@ Progress = Callable[[int], None]
 Scan = Callable[[ScanSettings, Part, Progress | None], Iterator[Row]]
 """Scans one part, as `scan_part` does; goes to other processes, so it must pickle."""
 
-_IN_MEMORY_BYTES = 4 << 20
-"""So much of rows is sorted in memory; more goes to temporary files in sorted runs."""
-
 _TASK_BYTES = 4 << 20
 """Small series are handed to another process together, up to so much text: the call costs more than a small file."""
 
 _Task = tuple[bool, list[Part]]
 """Whether these parts are whole series, which can be folded where they are scanned; and the parts."""
-
-_ROW_BYTES = 300  # of a row beside its value, roughly
 
 
 def scan_rows(settings: ScanSettings, part: Part, progress: Progress | None) -> Iterator[Row]:
@@ -76,7 +68,7 @@ def _by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
 
 def _folded(settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan) -> Iterator[Row]:
     """Whole series, scanned and folded. An archive among them may hold several."""
-    with _Sorter() as sorter:
+    with RowSorter() as sorter:
         for part in parts:
             sorter.add(scan(settings, part, progress))
         yield from fold(sorter.rows())
@@ -92,7 +84,7 @@ def _in_processes(
     pool = ProcessPoolExecutor(
         min(processes, len(tasks)), mp_context=_context(), initializer=_begin, initargs=(settings, scan)
     )
-    with _Sorter() as sorter:
+    with RowSorter() as sorter:
         try:
             waiting = {pool.submit(_work, *task): task for task in tasks}
             for done in as_completed(waiting):
@@ -148,50 +140,3 @@ def _work(whole: bool, parts: list[Part]) -> list[Row]:
     if whole:
         return list(_folded(_settings, parts, None, _scan_part))
     return sorted(row for part in parts for row in _scan_part(_settings, part, None))
-
-
-class _Sorter:
-    """Sorts any number of rows in bounded memory."""
-
-    def __init__(self) -> None:
-        self._rows: list[Row] = []
-        self._bytes = 0
-        self._runs: list[IO[bytes]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for run in self._runs:
-            run.close()
-
-    def add(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self._rows.append(row)
-            self._bytes += len(row.value) + _ROW_BYTES
-            if self._bytes > _IN_MEMORY_BYTES:
-                self._spill()
-
-    def _spill(self) -> None:
-        self._rows.sort()
-        run = tempfile.TemporaryFile(prefix="jsdoctor-")  # noqa: SIM115  # closed on exit
-        for begin in range(0, len(self._rows), 100):
-            pickle.dump([tuple(row) for row in self._rows[begin : begin + 100]], run, pickle.HIGHEST_PROTOCOL)
-        run.seek(0)
-        self._runs.append(run)
-        self._rows, self._bytes = [], 0
-
-    def rows(self) -> Iterator[Row]:
-        """All rows in order."""
-        self._rows.sort()
-        if not self._runs:
-            return iter(self._rows)
-        return merge(self._rows, *(_read_back(run) for run in self._runs))
-
-
-def _read_back(run: IO[bytes]) -> Iterator[Row]:
-    while True:
-        try:
-            yield from (Row(*row) for row in pickle.load(run))  # noqa: S301  # written by this process
-        except EOFError:
-            return

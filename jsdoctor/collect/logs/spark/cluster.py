@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from jsdoctor.collect.logs.spark.embedded import spark_home
 from jsdoctor.collect.logs.spark.executor_package import zipped_package
-from jsdoctor.collect.logs.spark.gateway import forget, join, session_on, variables
+from jsdoctor.collect.logs.spark.gateway import context_on, forget, join, variables
 from jsdoctor.collect.logs.spark.java import Java, find_java
 from jsdoctor.collect.logs.spark.jvm import Jvm, complaint
 from jsdoctor.collect.logs.spark.problem import SparkProblem
@@ -45,17 +45,17 @@ def open_master(choice: SparkChoice) -> Iterator[Spark]:
         words = Path(place) / "stderr"
         try:
             with words.open("wb") as said:
-                session = _in_own_jvm(java, settings, ending) if java.bundled else _launch(java, settings, said, ending)
-            ending.callback(stop_in_time, session.stop)
-            session.sparkContext.addPyFile(str(zipped_package(Path(place))))
+                context = _in_own_jvm(java, settings, ending) if java.bundled else _launch(java, settings, said, ending)
+            ending.callback(stop_in_time, context.stop)
+            context.addPyFile(str(zipped_package(Path(place))))
         except SparkProblem:
             raise
         except Exception as error:  # whatever Spark raises, and it raises a lot
             raise SparkProblem(
                 f"Spark did not start on {master}: {complaint(words) or error}", "see --master and --conf"
             ) from error
-        cores = session.sparkContext.defaultParallelism
-        yield Spark(session, f"{master}, {cores} {'core' if cores == 1 else 'cores'}", cores)
+        cores = context.defaultParallelism
+        yield Spark(f"{master}, {cores} {'core' if cores == 1 else 'cores'}", cores, context)
 
 
 def _launch(java: Java, settings: dict[str, str], said: BinaryIO, ending: contextlib.ExitStack) -> Any:
@@ -66,7 +66,7 @@ def _launch(java: Java, settings: dict[str, str], said: BinaryIO, ending: contex
         conf = SparkConf().setAll(list(settings.items()))
         launched = launch_gateway(conf, {"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
     ending.callback(_end, launched.proc)
-    return session_on(launched, settings, settings.get("spark.pyspark.python"))
+    return context_on(launched, settings, settings.get("spark.pyspark.python"))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -110,7 +110,7 @@ def open_connect(choice: SparkChoice) -> Iterator[Spark]:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise SparkProblem(f"no session on {remote}: {first}", "see --remote and --conf") from error
         try:
-            yield Spark(session, f"{remote}, Spark {version}", None, remote=True)
+            yield Spark(f"{remote}, Spark {version}", None, remote=session)
         except BaseException:
             stop_in_time(session.interruptAll)
             raise

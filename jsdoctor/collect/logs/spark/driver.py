@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from jsdoctor.collect.logs.event_files import EventStore, server_names
 from jsdoctor.collect.logs.local import Scan, scan_rows
 from jsdoctor.collect.logs.spark.problem import SparkProblem
 from jsdoctor.collect.logs.spark.session import Spark
@@ -18,6 +17,9 @@ from jsdoctor.collect.logs.store import is_uri
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
 from jsdoctor.parse.logs.evidence import assemble
+
+if TYPE_CHECKING:
+    from jsdoctor.collect.logs.event_files import EventStore
 
 _BIN_BYTES = 256 * 1024 * 1024
 """What one task reads on a cluster. A task costs some 50 to 100 ms, so a task for each file would not do."""
@@ -42,34 +44,36 @@ def run_spark(
     be read is in the evidence. `events` is committed when all went well.
     """
     from jsdoctor.collect.logs.spark.progress_file import ProgressFile
-    from jsdoctor.collect.logs.spark.tasks import COLUMNS, SCHEMA, ScanBins, event_files, fold_sorted, rows_of
+    from jsdoctor.collect.logs.spark.tasks import BinScan, without_event_files
     from jsdoctor.collect.logs.spark.watch import watched
 
     total = sum(part.size for part in parts)
     packed = bins(list(map(_absolute, parts)), bin_count(spark.cores, len(parts), total))
     tally = ProgressFile(spark.work / "tally") if spark.work and progress else None
     folds = min(spark.cores or _FOLDS_WHERE_NOBODY_SAYS, max(len(packed), 1))
-    job = (
-        spark.session.range(0, len(packed), 1, len(packed) or 1)
-        .mapInArrow(ScanBins(settings, packed, tally, events.staging if events else None, scan), SCHEMA)
-        .repartition(folds, "series")
-        .sortWithinPartitions(*COLUMNS)
-        .mapInArrow(fold_sorted, SCHEMA)
-    )
+    bin_scan = BinScan(settings, packed, tally, events.staging if events else None, scan)
 
     def collect() -> Any:
         with watched(spark, tally, len(packed), total, progress):
-            return job.toArrow()
+            if spark.remote is not None:
+                from jsdoctor.collect.logs.spark.arrow_job import run_arrow_job
+
+                return run_arrow_job(spark.remote, bin_scan, len(packed), folds)
+            from jsdoctor.collect.logs.spark.rdd_job import run_rdd_job
+
+            return run_rdd_job(spark.context, bin_scan, len(packed), folds)
 
     try:
-        table = spark.in_thread(collect)
+        scanned = spark.in_thread(collect)
     except Exception as error:  # of Spark, of py4j, of the connection when the JVM dies
         raise explained(_said(error)) from error
-    files, rows = event_files(rows_of(table))
+    rows, files = without_event_files(scanned)
     evidence = assemble(settings, rows)
     if events is not None:
+        from jsdoctor.collect.logs.event_files import EventFile, server_names
+
         try:
-            events.commit(server_names(parts, evidence), files)
+            events.commit(server_names(parts, evidence), [EventFile(*file) for file in files])
         except OSError as error:
             raise SparkProblem(
                 f"the events that executors wrote are not to be seen from here: {error}",
@@ -101,7 +105,7 @@ def explained(said: str) -> SparkProblem:
     if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", said):
         return SparkProblem(
             f"the Python of the executors has no module {missing[1]}",
-            "they need msgspec, pyarrow, pandas and numpy; name a Python that has them with"
+            "they need msgspec, and behind Spark Connect pyarrow, pandas and numpy; name a Python that has them with"
             " --conf spark.pyspark.python=/path/to/python",
         )
     if "PYTHON_VERSION_MISMATCH" in said:

@@ -26,15 +26,15 @@ def spark_home() -> Path:
 
 @contextlib.contextmanager
 def open_embedded(choice: SparkChoice) -> Iterator[Spark]:
-    """Start a JVM and a session in it. An archive of its classes is made in the background where there is none yet."""
+    """Start a JVM and a Spark context. An archive of its classes is made in the background where there is none yet."""
     java, home = find_java(os.environ), spark_home()
     archive = archive_for(java, home)
     jvm = Jvm(java, home)
     try:
         sharing = archive.options()
-        session = start_session(jvm, choice.master or "local[*]", choice.conf, sharing)
-        cores = session.sparkContext.defaultParallelism
-        yield Spark(session, f"embedded, {cores} {'core' if cores == 1 else 'cores'}", cores, work=jvm.work)
+        context = start_context(jvm, choice.master or "local[*]", choice.conf, sharing)
+        cores = context.defaultParallelism
+        yield Spark(f"embedded, {cores} {'core' if cores == 1 else 'cores'}", cores, context, work=jvm.work)
         if not sharing:
             make_in_background(archive)
     finally:
@@ -42,8 +42,8 @@ def open_embedded(choice: SparkChoice) -> Iterator[Spark]:
         jvm.end()
 
 
-def start_session(jvm: Jvm, master: str, conf: Mapping[str, str], options: Sequence[str]) -> Any:
-    """A session in a JVM of ours. Raises `SparkProblem` when either does not come up."""
+def start_context(jvm: Jvm, master: str, conf: Mapping[str, str], options: Sequence[str]) -> Any:
+    """A Spark context in a JVM of ours. Raises `SparkProblem` when either does not come up."""
     settings = _settings(jvm.work, master) | dict(conf)
     gateway = jvm.start(settings, options)
     try:

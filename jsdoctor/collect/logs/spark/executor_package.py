@@ -16,7 +16,7 @@ def zipped_package(directory: Path) -> Path:
     """Write the ZIP file. Its name tells its content, so that an executor never uses one of another version.
 
     What is left out is never used there. Executors need msgspec as well, which is compiled and cannot be handed on
-    like this; pyarrow, pandas and numpy they need for Spark's own sake.
+    like this; behind Spark Connect they also need pyarrow, pandas and numpy, for Spark's own sake.
     """
     package = Path(jsdoctor.__file__).parent
     modules = sorted(

@@ -1,4 +1,4 @@
-"""From a JVM that listens to a session in it, and back to a pyspark that remembers neither."""
+"""From a JVM that listens to a Spark context in it, and back to a pyspark that remembers neither."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from jsdoctor.collect.logs.spark.session import classic_mode, keep_interrupts
 
 
 def join(gateway: JvmGateway, settings: Mapping[str, str], python: str | None) -> Any:
-    """A session in a JVM that jsdoctor has started. `python` is that of the workers, None to leave it to the user."""
+    """A Spark context in a JVM of ours. `python` is that of the workers, None to leave it to the user."""
     from pyspark.java_gateway import launch_gateway
 
     given = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
     with variables(given):
         launched = launch_gateway()  # type: ignore[no-untyped-call]
-    return session_on(launched, settings, python)
+    return context_on(launched, settings, python)
 
 
-def session_on(launched: Any, settings: Mapping[str, str], python: str | None) -> Any:
-    """A session through a py4j gateway. Takes Ctrl-C back from pyspark, whose handler talks to the JVM first."""
+def context_on(launched: Any, settings: Mapping[str, str], python: str | None) -> Any:
+    """A Spark context through a py4j gateway. Takes Ctrl-C back from pyspark, whose handler talks to the JVM first."""
     from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
 
     quiet_py4j()
     handler = signal.getsignal(signal.SIGINT)
     try:
         with classic_mode(), variables({"PYSPARK_PYTHON": python} if python else {}):
             conf = SparkConf(_jvm=launched.jvm).setAll(list(settings.items()))
-            return SparkSession(SparkContext(gateway=launched, conf=conf))
+            return SparkContext(gateway=launched, conf=conf)
     finally:
         keep_interrupts(handler)
 
@@ -42,7 +41,6 @@ def session_on(launched: Any, settings: Mapping[str, str], python: str | None) -
 def forget() -> None:
     """Let pyspark forget a JVM that is gone, so that this process can open another session."""
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
     gateway, context = SparkContext._gateway, SparkContext._active_spark_context  # noqa: SLF001 - no public way
     accumulators = getattr(context, "_accumulatorServer", None)
@@ -50,7 +48,6 @@ def forget() -> None:
         accumulators.handle_error = _ignore  # else it prints that the JVM has gone
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-    SparkSession._instantiatedSession = None  # noqa: SLF001
     if gateway is not None:
         with contextlib.suppress(Exception):
             gateway.close()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from jsdoctor.collect.logs.spark.archive import ClassArchive, archive_for
-from jsdoctor.collect.logs.spark.embedded import spark_home, start_session
+from jsdoctor.collect.logs.spark.embedded import spark_home, start_context
 from jsdoctor.collect.logs.spark.java import Java, find_java
 from jsdoctor.collect.logs.spark.jvm import Jvm
+from jsdoctor.collect.logs.spark.rdd_job import run_rdd_job
+from jsdoctor.collect.logs.spark.tasks import BinScan
 from jsdoctor.collect.problems import Problem
+from jsdoctor.model.log_scan import ScanSettings
 
 _EXIT_TIMEOUT_S = 300.0
 _BASE_TIMEOUT_S = 120.0
@@ -29,9 +31,9 @@ def make_archive() -> bool:
     try:
         if archive.base is not None and not archive.base.is_file():
             _make_base(java, archive)
-        session = start_session(jvm, "local[2]", {}, archive.making_options(unfinished))
-        _exercise(session)
-        session.stop()
+        context = start_context(jvm, "local[2]", {}, archive.making_options(unfinished))
+        _exercise(context)
+        context.stop()
         if jvm.finish(_EXIT_TIMEOUT_S) and unfinished.is_file():
             unfinished.replace(archive.path)
     finally:
@@ -51,14 +53,9 @@ def _make_base(java: Java, archive: ClassArchive) -> None:
     unfinished.replace(archive.base)
 
 
-def _exercise(session: Any) -> None:
+def _exercise(context: Any) -> None:
     """A job of the same shape as the scan, so that the same classes are used."""
-
-    def same(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from batches
-
-    table = session.range(0, 4, 1, 4).mapInArrow(same, "id long")
-    table.repartition(2, "id").sortWithinPartitions("id").mapInArrow(same, "id long").toArrow()
+    run_rdd_job(context, BinScan(ScanSettings(), [[]] * 4), 4, 2)
 
 
 if __name__ == "__main__":

@@ -39,15 +39,16 @@ class SparkChoice:
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """A session and what is known of it. `cores` is None where nobody says (Connect).
+    """A Spark and what is known of it: `context` where a driver runs here, `remote` the session of a Connect server.
 
-    `work` is a directory that all workers share, where jsdoctor started them.
+    `cores` is None where nobody says (Connect). `work` is a directory that all workers share, where jsdoctor started
+    them.
     """
 
-    session: Any
     place: str
     cores: int | None
-    remote: bool = False
+    context: Any = None
+    remote: Any = None
     work: Path | None = None
     threads: list[threading.Thread] = field(default_factory=list)
 

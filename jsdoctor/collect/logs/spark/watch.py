@@ -25,7 +25,7 @@ def watched(
     if progress is None or not bins:
         yield
         return
-    if spark.remote and tally is None:
+    if spark.remote is not None and tally is None:
         share = _Share(bins, total, progress)
 
         def handler(stages: Any, **_: Any) -> None:
@@ -33,16 +33,16 @@ def watched(
                 max((stage.num_completed_tasks for stage in stages or () if stage.num_tasks == bins), default=0)
             )
 
-        spark.session.registerProgressHandler(handler)
+        spark.remote.registerProgressHandler(handler)
         try:
             yield
         finally:
-            spark.session.removeProgressHandler(handler)
+            spark.remote.removeProgressHandler(handler)
         return
     over = threading.Event()
     thread = threading.Thread(target=_poll, args=(spark, tally, _Share(bins, total, progress), over), daemon=True)
     if tally is None:
-        spark.session.sparkContext.setJobGroup(_GROUP, "jsdoctor: scan of logs")
+        spark.context.setJobGroup(_GROUP, "jsdoctor: scan of logs")
     thread.start()
     try:
         yield
@@ -80,7 +80,7 @@ def _poll(spark: Spark, tally: ProgressFile | None, share: _Share, over: threadi
 
 def _ended(spark: Spark) -> int:
     """Ended tasks of the first stage, which is the scan."""
-    tracker = spark.session.sparkContext.statusTracker()
+    tracker = spark.context.statusTracker()
     stages = [stage for job in tracker.getJobIdsForGroup(_GROUP) for stage in tracker.getJobInfo(job).stageIds]
     info = tracker.getStageInfo(min(stages)) if stages else None
     return info.numCompletedTasks if info else 0

@@ -1,0 +1,62 @@
+"""The scan as a job on tables of Arrow: the only form that a Spark Connect server takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from jsdoctor.collect.logs.spark.tasks import BinScan, folded
+from jsdoctor.model.log_scan import Row
+
+_COLUMNS = Row._fields
+_SCHEMA = "series string, analysis string, key string, at_us long, seq long, value binary"
+_ARROW = pa.schema(
+    [
+        *((name, pa.string()) for name in ("series", "analysis", "key")),
+        *((name, pa.int64()) for name in ("at_us", "seq")),
+        ("value", pa.binary()),
+    ]
+)
+_ROWS_IN_BATCH = 4096
+
+
+def run_arrow_job(session: Any, scan: BinScan, bins: int, folds: int) -> Iterator[Row]:
+    """Scan so many bins, sort series together, fold. Only what is folded comes back."""
+    table = (
+        session.range(0, bins, 1, bins or 1)
+        .mapInArrow(_ScanToArrow(scan), _SCHEMA)
+        .repartition(folds, "series")
+        .sortWithinPartitions(*_COLUMNS)
+        .mapInArrow(_fold_sorted, _SCHEMA)
+        .toArrow()
+    )
+    return _rows_of(table)
+
+
+class _ScanToArrow:
+    def __init__(self, scan: BinScan) -> None:
+        self._scan = scan
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of all bins whose numbers are in the first column."""
+        for batch in batches:
+            yield from _packed(self._scan.rows(batch.column(0).to_pylist()))
+
+
+def _fold_sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from _packed(folded(row for batch in batches for row in _rows_of(batch)))
+
+
+def _rows_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:
+    return map(Row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _packed(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+    left = iter(rows)
+    while some := list(islice(left, _ROWS_IN_BATCH)):
+        columns = zip(*some, strict=True)
+        arrays = [pa.array(values, type=kind) for values, kind in zip(columns, _ARROW.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW)

@@ -1,0 +1,68 @@
+"""The scan as a job on RDDs: rows go through the JVM as bytes that it does not read, and no SQL is planned.
+
+The shuffle brings the rows of a series together; they are sorted where they are folded, as in local processes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from jsdoctor.collect.logs.sorter import RowSorter
+from jsdoctor.collect.logs.spark.tasks import BinScan, folded
+from jsdoctor.model.log_scan import Row
+
+_ROWS_IN_CHUNK = 4096
+
+_Chunk = tuple[int, bytes]
+"""The number of the task that folds these rows, and the rows."""
+
+
+def run_rdd_job(context: Any, scan: BinScan, bins: int, folds: int) -> Iterator[Row]:
+    """Scan so many bins, bring series together, sort and fold. Only what is folded comes back."""
+    chunks = (
+        context.parallelize(range(bins), bins or 1)
+        .mapPartitions(_ScanToChunks(scan, folds))
+        .partitionBy(folds, _number)
+        .mapPartitions(_fold_chunks)
+        .collect()
+    )
+    return (row for chunk in chunks for row in _rows_of(chunk))
+
+
+class _ScanToChunks:
+    def __init__(self, scan: BinScan, folds: int) -> None:
+        self._scan = scan
+        self._folds = folds
+
+    def __call__(self, numbers: Iterable[int]) -> Iterator[_Chunk]:
+        waiting: dict[int, list[Row]] = defaultdict(list)
+        for row in self._scan.rows(numbers):
+            fold = zlib.crc32(row.series.encode(errors="surrogateescape")) % self._folds
+            waiting[fold].append(row)
+            if len(waiting[fold]) == _ROWS_IN_CHUNK:
+                yield fold, msgspec.msgpack.encode(waiting.pop(fold))
+        for fold, rows in waiting.items():
+            yield fold, msgspec.msgpack.encode(rows)
+
+
+def _number(fold: int) -> int:
+    return fold
+
+
+def _fold_chunks(chunks: Iterable[_Chunk]) -> Iterator[bytes]:
+    with RowSorter() as sorter:
+        for _, chunk in chunks:
+            sorter.add(_rows_of(chunk))
+        left = folded(sorter.rows())
+        while some := list(islice(left, _ROWS_IN_CHUNK)):
+            yield msgspec.msgpack.encode(some)
+
+
+def _rows_of(chunk: bytes) -> list[Row]:
+    return msgspec.msgpack.decode(chunk, type=list[Row])
