@@ -29,7 +29,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page man peers kit proof proof-page site screenshots axe grafana-schema lock formula clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page man peers kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,7 @@ nightly: setup servers natscli kit-tools ## run the slow matrix
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe grafana-schema || echo 'something of npm is missing: see above'; fi
 	@$(MAKE) --no-print-directory $(SITE)/.ready
 	$(BIN)/pytest -m nightly $(ARGS)
+	@$(MAKE) --no-print-directory mutants mutants-page
 
 coverage: setup servers ## run the tests and report which lines of jsdoctor/ they reach
 	$(BIN)/coverage run -m pytest -m 'not nightly' $(ARGS)
@@ -164,6 +165,16 @@ peers: setup ## write docs/peers.md: what other tools look at, and what answers 
 
 kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit
+
+# The nightly measure of the tests themselves (tests/mutation). Results are kept in .mutation. AGAIN=1 takes only what was not killed.
+mutants: setup ## change the code and see whether tests fail: make mutants PACKAGE=checks MODULE=near_limit ONLY=JSD602 SAMPLE=300 AGAIN=1
+	@for package in $(PACKAGE); do nice -n 19 $(BIN)/python -m tests.mutation --package $$package $(if $(MODULE),--module $(MODULE)) \
+	  $(if $(ONLY),-k $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again) || exit 1; done
+
+PACKAGE ?= checks engine
+
+mutants-page: setup ## write docs/mutation.md from the results of `make mutants`
+	$(BIN)/python -m tests.mutation --page
 
 # Results are kept in .proof: what has one for this state of the code is not run again (tests/proof/__init__.py).
 proof: setup servers $(SITE)/.ready ## run the tests in slices that resume: make proof SLICE=faults VERSION=2.15.1 MINUTES=8 AGAIN=20

@@ -45,7 +45,7 @@ def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
     """Title and results, with commands, of each case of a rule."""
     return [
         (f"{title}: {case['about']}", _offered(run_rule(code, evidence, case.get("params"), keep_passes=True)))
-        for title, case, evidence in _all_cases(code)
+        for title, case, evidence in cases_of(code)
     ]
 
 
@@ -62,7 +62,7 @@ def written(code: str, cases_and_results: Iterable[tuple[str, tuple[Result, ...]
     return _TEMPORARY.sub("", text).replace(f"{ROOT}/", "")
 
 
-def _all_cases(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
+def cases_of(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
     """Name, declaration and evidence of each case of a rule, whatever its kind of evidence."""
     for number, case in enumerate(cases(code), 1):
         yield f"{case['kind']} {number}, {case.get('base', 'no recording')}", case, evidence_of(case)

@@ -26,7 +26,7 @@ from tests.docs.messages import messages
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ROOT / "docs" / "words.toml"
-EXEMPT = {"docs/style.md", "docs/peers.md", "docs/proof.md"}
+EXEMPT = {"docs/style.md", "docs/peers.md", "docs/proof.md", "docs/mutation.md"}
 """The word list, and generated pages: of one, docs/peers.toml is checked; the other lists names of tests."""
 # Texts for people in front matter and in docs/peers.toml; all other values are names, patterns and lines of logs.
 TEXT_KEYS = {"title", "means", "help", "because", "note", "about", "differ", "not_built", "text"}
