@@ -151,7 +151,7 @@ kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/b
 record: setup servers ## record fixtures/base anew from real servers
 	$(BIN)/python -m tests.record
 
-golden: setup ## write fixtures/*/results.txt: what every rule says in each of its cases
+golden: setup ## write fixtures/*/results.txt, what every rule says in each of its cases, and fixtures/engine
 	$(BIN)/python -m tests.golden_results
 
 help-page: setup ## write what `jsdoctor --help` prints

@@ -19,6 +19,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
+from tests.engine.golden import write_all
 from tests.evidence import FIXTURES, cases, evidence_of
 from tests.log_cases import log_cases, log_evidence_of
 from tests.manifest_cases import manifest_cases, manifest_evidence_of
@@ -126,9 +127,10 @@ def _json(value: object) -> str:
 
 
 def main() -> None:
-    """Write the golden files of all rules."""
+    """Write the golden files of all rules, and those of the engine."""
     for rule in rules():
         path_of(rule.code).write_text(text_of(rule.code), encoding="utf-8", errors="backslashreplace")
+    write_all()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,157 @@
+"""Policies as rules: the page that is made of one, and what each condition says of recordings and of manifests."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsdoctor.engine.policies import policy_rules
+from jsdoctor.engine.runner import evaluate
+from jsdoctor.engine.select import select_rules
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.rule import Impact
+from jsdoctor.parse.configuration import parse_configuration
+from tests.evidence import evidence_of
+from tests.manifest_cases import manifest_evidence_of
+
+HEAD = """\
+[[policies]]
+code = "ORD001"
+title = "Streams of orders are limited, and of nobody else"
+severity = "error"
+"""
+BASE = "three-nodes-2.15.1"
+ORDERS = 'on = "stream"\nmatch = { name = "ORDERS" }\n[policies.fields]\n'
+BILLING = 'on = "consumer"\nmatch = { name = "billing", stream = "ORD*" }\n[policies.fields]\n'
+MANIFEST = """\
+apiVersion: jetstream.nats.io/v1beta2
+kind: Stream
+metadata: {name: orders}
+spec:
+  name: ORDERS
+  subjects: ["orders.>"]
+  maxAge: "1h"
+"""
+
+
+def judged(policy: str, evidence: EvidenceSet) -> list[str]:
+    rules, checks = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
+    evaluation = evaluate(select_rules(rules), checks, evidence, {}, keep_passes=True)
+    assert not [result for result in evaluation.results if result.finding.outcome is Outcome.ERROR]
+    return sorted(
+        f"{result.finding.subject.label}: {result.finding.message or result.finding.outcome.value}"
+        for result in evaluation.results
+    )
+
+
+def test_a_policy_becomes_a_rule() -> None:
+    policy = (
+        'on = "consumer"\nurl = "https://wiki.example/1"\n'
+        'match = { name = "b*", account = "APP", stream = "ORD*", metadata = { team = "x" } }\n'
+        "[policies.fields]\nmax_deliver = { required = true }\nack_wait = { max = '1m' }\n"
+    )
+    (rule,), checks = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
+    assert (rule.code, rule.slug) == ("ORD001", "ord001-streams-of-orders-are-limited")
+    assert rule.title == "Streams of orders are limited, and of nobody else"
+    assert (rule.severity, rule.failure_mode, rule.impact) == (Severity.ERROR, "policy", Impact.HYGIENE)
+    assert rule.origin == "jsdoctor.toml:1"
+    assert rule.checks == ("policy.ORD001", "policy.ORD001_declared")
+    assert set(checks) == set(rule.checks)
+    assert rule.body == (
+        "## What it detects\n\nA policy of jsdoctor.toml, line 1, for each consumer with name `b*`, account `APP`, "
+        "stream `ORD*`, metadata `team` = `x`. These fields are judged: `max_deliver`, `ack_wait`.\n\n"
+        "## References\n\n- https://wiki.example/1\n"
+    )
+
+
+def test_the_page_of_a_policy_for_all_streams() -> None:
+    policy = 'on = "stream"\n[policies.fields]\nstorage = { one-of = ["file"] }\n'
+    (rule,), _ = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
+    assert rule.body == (
+        "## What it detects\n\nA policy of jsdoctor.toml, line 1, for each stream. "
+        "These fields are judged: `storage`.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ("num_replicas = { min = 3 }", "pass"),
+        ("num_replicas = { min = 4 }", "num_replicas is 3 and must be at least 4"),
+        ("num_replicas = { max = 3 }", "pass"),
+        ("num_replicas = { max = 2 }", "num_replicas is 3 and must be at most 2"),
+        ("max_bytes = { max = '64MiB' }", "pass"),
+        ("max_bytes = { max = '1KiB' }", "max_bytes is 67,108,864 and must be at most 1,024"),
+        ("max_bytes = { min = '1GiB' }", "max_bytes is 67,108,864 and must be at least 1,073,741,824"),
+        ("max_msgs = { required = true }", "max_msgs is unlimited and must be set"),
+        ("max_msgs = { max = 10 }", "max_msgs is unlimited and must be at most 10"),
+        ("max_msgs = { min = 10 }", "pass"),
+        ("max_age = { max = '1m' }", None),
+        ("description = { required = true }", "description is not set and must be set"),
+        ("storage = { one-of = ['memory'] }", "storage is file and must be memory"),
+        ("storage = { one-of = ['memory', 'file'] }", "pass"),
+        ("storage = { one-of = ['memory', 'tape'] }", "storage is file and must be memory or tape"),
+        ("subjects = { pattern = 'orders\\.>' }", "pass"),
+        ("subjects = { pattern = 'orders' }", "subjects is orders.> and must match orders"),
+        ("metadata.owner = { required = true }", "metadata.owner is not set and must be set"),
+        ("deny_delete = { one-of = [true] }", "deny_delete is false and must be true"),
+        (
+            "num_replicas = { min = 5 }\nstorage = { one-of = ['memory'] }",
+            "num_replicas is 3 and must be at least 5; storage is file and must be memory",
+        ),
+    ],
+)
+def test_conditions_on_a_stream(conditions: str, message: str | None) -> None:
+    (line,) = judged(ORDERS + conditions, evidence_of({"base": BASE}))
+    if message is None:
+        assert line.startswith("APP > ORDERS: max_age is ")
+    else:
+        assert line == f"APP > ORDERS: {message}"
+
+
+def test_a_finding_shows_the_field_and_the_url() -> None:
+    policy = 'url = "https://wiki.example/1"\n' + ORDERS + "num_replicas = { min = 5 }"
+    rules, checks = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
+    (result,) = evaluate(select_rules(rules), checks, evidence_of({"base": BASE}), {}).results
+    assert result.finding.message == "num_replicas is 3 and must be at least 5 (https://wiki.example/1)"
+    (shown,) = result.finding.evidence
+    assert (shown.path, shown.value) == ("config.num_replicas", "3")
+
+
+def test_a_policy_on_consumers_is_for_those_that_match() -> None:
+    evidence = evidence_of({"base": BASE})
+    assert judged(BILLING + "max_deliver = { max = 1 }", evidence) == [
+        "APP > ORDERS > billing: max_deliver is unlimited and must be at most 1"
+    ]
+    elsewhere = BILLING.replace("ORD*", "WORK")
+    assert judged(elsewhere + "max_deliver = { max = 1 }", evidence) == []
+    of_all = 'on = "consumer"\n[policies.fields]\nack_policy = { one-of = ["explicit", "none", "all"] }'
+    assert len(judged(of_all, evidence)) > 5
+
+
+def test_accounts_and_metadata_narrow_a_policy() -> None:
+    evidence = evidence_of({"base": BASE})
+    fields = "[policies.fields]\nnum_replicas = { min = 5 }"
+    assert judged(f'on = "stream"\nmatch = {{ name = "ORDERS", account = "OTHER" }}\n{fields}', evidence) == []
+    assert judged(f'on = "stream"\nmatch = {{ name = "ORDERS", account = "A*" }}\n{fields}', evidence) != []
+    assert judged(f'on = "stream"\nmatch = {{ metadata = {{ team = "x" }} }}\n{fields}', evidence) == []
+    labelled = {"stream": "APP/ORDERS", "set": {"config.metadata": {"team": "x"}}}
+    edited = evidence_of({"base": BASE, "edit": [labelled]})
+    assert judged(f'on = "stream"\nmatch = {{ metadata = {{ team = "x" }} }}\n{fields}', edited) == [
+        "APP > ORDERS: num_replicas is 3 and must be at least 5"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ("max_age = { max = '2h' }", "pass"),
+        ("max_age = { max = '1h' }", "pass"),
+        ("max_age = { max = '59m' }", "max_age is 1h and must be at most 59m"),
+        ("max_age = { min = '61m' }", "max_age is 1h and must be at least 1h1m"),
+        ("max_bytes = { required = true }", "max_bytes is unlimited and must be set"),
+    ],
+)
+def test_conditions_on_a_manifest(conditions: str, message: str) -> None:
+    evidence = manifest_evidence_of({"text": {"s.yaml": MANIFEST}})
+    assert judged(ORDERS + conditions, evidence) == [f"ORDERS: {message}"]

@@ -1,0 +1,104 @@
+"""Symptoms without a text that is recognised: from findings, and from shared words."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsdoctor.engine.nearest_symptoms import MOST, nearest_symptoms
+from jsdoctor.engine.recognition import Recognition
+from jsdoctor.engine.symptom_of import symptom_of
+from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity, Subject
+from jsdoctor.model.report import Result
+from tests.diagnosis.book import book
+from tests.ruleset import rules
+
+RULES = {rule.code: rule for rule in rules()}
+ORDERS = Subject(kind="stream", name="ORDERS", account="APP")
+
+
+def result(code: str, **more: object) -> Result:
+    return Result(RULES[code], Finding(subject=ORDERS, **more))  # type: ignore[arg-type]
+
+
+def told(*results: Result, at_least: Severity = Severity.WARNING) -> Recognition:
+    return symptom_of(results, book(), at_least)
+
+
+def slugs(recognition: Recognition) -> list[str]:
+    first = [recognition.symptom.slug] if recognition.symptom else []
+    return [*first, *(one.symptom.slug for one in recognition.also)]
+
+
+def test_every_cause_leads_to_the_symptoms_that_list_it() -> None:
+    for symptom in book().symptoms:
+        for code in symptom.causes:
+            if code in RULES and RULES[code].failure_mode != "collection":
+                assert symptom.slug in slugs(told(result(code, severity=Severity.ERROR))), (symptom.slug, code)
+
+
+def test_nothing_found_is_no_symptom() -> None:
+    assert told() == Recognition()
+    assert told(result("JSD401", outcome=Outcome.PASS)) == Recognition()
+    assert told(result("JSD401", confidence=Confidence.LOW)) == Recognition()
+    assert told(result("JSD401", severity=Severity.INFO)) == Recognition()
+    assert told(result("JSD901", severity=Severity.ERROR)) == Recognition()
+
+
+def test_findings_below_the_wanted_severity_are_no_symptom() -> None:
+    warning = result("JSD401", severity=Severity.WARNING)
+    assert told(warning, at_least=Severity.ERROR) == Recognition()
+    assert told(warning, at_least=Severity.WARNING) != Recognition()
+    assert told(warning, result("JSD702", severity=Severity.ERROR), at_least=Severity.ERROR) != Recognition()
+
+
+def test_scores_weigh_severity_rank_and_home() -> None:
+    """By hand: weight by severity, twice on the page of its signatures, divided by its place among the causes."""
+    weights = {Severity.CRITICAL: 64, Severity.ERROR: 16, Severity.WARNING: 4}
+    for severity, weight in weights.items():
+        recognition = told(result("JSD702", severity=severity))
+        assert recognition.symptom is not None
+        scores = {one.symptom.slug: one.weight for one in recognition.also}
+        for symptom in book().caused_by("JSD702"):
+            home = 2 if "JSD702" in symptom.matching.rules else 1
+            expected = round(weight * home / (1 + symptom.causes.index("JSD702")))
+            assert scores.get(symptom.slug, expected) == expected
+        ranked = [one.weight for one in recognition.also]
+        assert ranked == sorted(ranked, reverse=True)
+
+
+def test_the_most_severe_finding_of_a_rule_counts_once() -> None:
+    weak, strong = result("JSD702", severity=Severity.WARNING), result("JSD702", severity=Severity.CRITICAL)
+    assert told(weak, strong) == told(strong, weak) == told(strong)
+
+
+def test_why_names_three_rules_and_counts_the_others() -> None:
+    symptom = max(book().symptoms, key=lambda one: sum(code in RULES for code in one.causes))
+    codes = [code for code in symptom.causes if code in RULES and RULES[code].failure_mode != "collection"]
+    recognition = told(*(result(code, severity=Severity.ERROR) for code in codes[:5]))
+    by = {one.symptom.slug: one.by for one in recognition.also}
+    if recognition.symptom is not None:
+        by[recognition.symptom.slug] = recognition.by
+    assert by[symptom.slug] == f"what the rules find in it: {', '.join(codes[:3])} and 2 more"
+    three = told(*(result(code, severity=Severity.ERROR) for code in codes[:3]))
+    by = {one.symptom.slug: one.by for one in three.also} | {three.symptom.slug if three.symptom else "": three.by}
+    assert by[symptom.slug] == f"what the rules find in it: {', '.join(codes[:3])}"
+
+
+@pytest.mark.parametrize("text", ["", "the and for with", "zzz qqq"])
+def test_no_shared_word_is_no_neighbour(text: str) -> None:
+    assert nearest_symptoms(text, book()) == ()
+
+
+def test_the_title_of_a_symptom_is_nearest_to_its_own_page() -> None:
+    for symptom in book().symptoms:
+        near = nearest_symptoms(f"{symptom.title} {symptom.means}", book())
+        assert near[0] == symptom
+        assert len(near) <= MOST
+
+
+def test_endings_and_case_do_not_matter_and_only_the_end_of_a_long_text_counts() -> None:
+    symptom = book().symptoms[0]
+    text = f"{symptom.title} {symptom.means}"
+    assert nearest_symptoms(text.upper(), book()) == nearest_symptoms(text, book())
+    assert nearest_symptoms(text + " x" * 4_000, book()) == ()
+    assert nearest_symptoms("x " * 4_000 + text, book())[0] == symptom
