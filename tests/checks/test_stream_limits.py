@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.checks.stream_limits.limits import storage_fills, time_to_full_ns
+from jsdoctor.checks.stream_limits.limits import consumer_fill, storage_fills, time_to_full_ns
 from jsdoctor.checks.stream_limits.placement import Room
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.server import JetStreamStats, MetaGroup, Server, Servers
@@ -80,3 +80,37 @@ def test_dead_servers_count_in_a_plain_cluster() -> None:
 def test_nothing_tells_how_many_servers_there_are() -> None:
     found = stream()
     assert Room(ClusterSnapshot(taken_at=NOON, streams=(found,)), None, None).servers_for(found) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "default", "used", "told"),
+    [
+        (0, 0, 5, None),
+        (-1, 0, 5, None),
+        (1, 0, 1, ("config.max_consumers", 1, True)),
+        (7, 0, 6, ("config.max_consumers", 7, False)),
+        (7, 9, 7, ("config.max_consumers", 7, True)),
+        (0, 9, 8, ("limits.default_max_consumers", 9, False)),
+        (-1, 1, 1, ("limits.default_max_consumers", 1, True)),
+    ],
+)
+def test_consumers_against_their_limit_else_the_default(
+    own: int, default: int, used: int, told: tuple[str, int, bool] | None
+) -> None:
+    bare = stream()
+    state = msgspec.structs.replace(bare.state, consumer_count=used)
+    config = msgspec.structs.replace(bare.config, max_consumers=own)
+    fill = consumer_fill(msgspec.structs.replace(bare, state=state, config=config), default)
+    assert (fill and (fill.limit_path, fill.limit, fill.no_room)) == told
+    if fill is not None:
+        assert fill.key == fill.limit_path.split(".")[1]
+    assert (consumer_fill(msgspec.structs.replace(bare, state=state, config=config)) is None) == (own <= 0)
+
+
+def test_limits_of_one_and_of_none() -> None:
+    assert storage_fills(stream(1, 1, max_msgs=0, max_bytes=0)) == ()
+    messages, held = storage_fills(stream(1, 1, max_msgs=1, max_bytes=1))
+    assert (messages.no_room, held.no_room) == (True, True)
+    (empty,) = storage_fills(stream(0, 0, max_bytes=1))
+    assert not empty.no_room
+    assert [fill.key for fill in storage_fills(stream(1, 1, max_msgs=1, max_bytes=1))] == ["max_msgs", "max_bytes"]

@@ -1,0 +1,65 @@
+"""Accounts without JetStream limits beside others, judged from the usage that servers report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jsdoctor.checks.server_health.authentication_not_required import authentication_not_required, is_local
+from jsdoctor.model.finding import Finding, Observation, Outcome, Severity
+from jsdoctor.model.server import Account, AccountLimits, Accounts, Tier
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+UNLIMITED, ONE_BYTE = AccountLimits(), AccountLimits(max_storage=1)
+
+
+def account(name: str, *tiers: Tier, domain: str = "") -> Account:
+    return Account(name, tiers, NOON, "n1", domain)
+
+
+def judged(*accounts: Account) -> list[Finding]:
+    return list(authentication_not_required(None, None, Accounts(accounts)))
+
+
+def names(*accounts: Account) -> list[tuple[str, str]]:
+    return [(finding.subject.name, finding.outcome.value) for finding in judged(*accounts)]
+
+
+def used(limits: AccountLimits = UNLIMITED, streams: int = 1) -> Tier:
+    return Tier(streams=streams, limits=limits)
+
+
+def test_one_without_limits_beside_another() -> None:
+    limited = account("A", used(ONE_BYTE))
+    first, second = judged(limited, account("B", used()))
+    assert (first.subject.name, first.outcome) == ("A", Outcome.PASS)
+    assert (second.subject.kind, second.subject.name, second.severity) == ("account", "B", Severity.INFO)
+    assert second.message == (
+        "it has no JetStream limits and shares its servers with 1 other account: it can use up their storage"
+    )
+    assert second.evidence == (Observation("n1", "limits.max_storage", -1, NOON),)
+    assert "with 2 other accounts" in judged(limited, limited, account("B", used()))[2].message
+
+
+def test_what_counts_as_a_limit_and_as_use() -> None:
+    memory = AccountLimits(max_memory=1)
+    none = AccountLimits(max_storage=0, max_memory=0)
+    both = [account("A", used(memory)), account("B", used(none))]
+    assert names(*both) == [("A", "pass"), ("B", "fail")]
+    tiers = account("A", used(), used(ONE_BYTE))
+    assert names(tiers, account("B", used())) == [("A", "pass"), ("B", "fail")]
+    for tier in (Tier(storage=1), Tier(memory=1), Tier(streams=1)):
+        assert len(names(account("A", Tier(), tier), account("B", used()))) == 2
+
+
+def test_no_neighbour_is_no_matter() -> None:
+    assert names(account("A", used())) == []
+    assert names(account("A", used()), account("B", Tier())) == []
+    assert names(account("A", used()), account("B")) == []
+    assert names(account("A", used(), domain="x"), account("B", used(), domain="y")) == []
+    assert names() == []
+    assert list(authentication_not_required(None, None, None)) == []
+
+
+def test_addresses_of_the_machine_itself() -> None:
+    local = ("127.0.0.1", "::1", "[::1]", "localhost", "127.9.9.9")
+    assert [host for host in (*local, "0.0.0.0", "", "10.0.0.1", "n1", "::") if is_local(host)] == list(local)  # noqa: S104
