@@ -25,7 +25,7 @@ def main() -> None:
         return
     suite, results = suites()[options.package], Results(options.package)
     everything = package_mutants(options.package)
-    mutants = [mutant for mutant in everything if options.module in mutant.module]
+    mutants = [mutant for mutant in everything if any(name in mutant.module for name in options.module)]
     if options.again:
         mutants = [m for m in mutants if (verdict := results.verdict(m)) is None or not verdict.is_killed]
     if options.sample is not None:
@@ -39,7 +39,7 @@ def main() -> None:
     sys.stdout.writelines(f"{line}\n" for line in results.survivors(mutants))
     score = results.score(mutants)
     sys.stdout.write(f"{options.package}: {score}: {score.ratio:.1%}\n")
-    if options.sample is None and not options.module and suite.goal is not None and score.ratio < suite.goal:
+    if options.sample is None and options.module == [""] and suite.goal is not None and score.ratio < suite.goal:
         sys.exit(f"{options.package}: {score.ratio:.1%} is below the goal of {suite.goal:.0%}")
 
 
@@ -48,7 +48,7 @@ def _options() -> argparse.Namespace:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--package", choices=sorted(suites()))
     what.add_argument("--page", action="store_true", help="write docs/mutation.md")
-    parser.add_argument("--module", default="", help="only modules with this in their names")
+    parser.add_argument("--module", nargs="+", default=[""], help="only modules with one of these in their names")
     parser.add_argument("-k", dest="keyword", default="", help="only tests that pytest -k selects")
     parser.add_argument("--sample", type=int, help="only so many mutants, chosen at random")
     parser.add_argument("--seed", type=int, default=1)
