@@ -1,0 +1,50 @@
+"""Streams and consumers that exist and that no server answers for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jsdoctor.checks.cluster_health.asset_leaderless import asset_leaderless
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, UnresponsiveAsset
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def asset(name: str, *, offline: bool = False) -> UnresponsiveAsset:
+    return UnresponsiveAsset(Subject(kind="stream", name=name, account="APP"), "no reply", offline=offline)
+
+
+def judged(*looks: tuple[UnresponsiveAsset, ...]) -> list[Finding]:
+    snapshots = SnapshotSeries(tuple(ClusterSnapshot(taken_at=NOON, streams=(), silent=silent) for silent in looks))
+    return list(asset_leaderless(snapshots, Params({"silence": 10_000_000_000})))
+
+
+def test_silent_in_each_sample_is_worse_than_in_the_last() -> None:
+    always, lately = judged((asset("A"),), (asset("A"), asset("B", offline=True)))
+    assert always.subject == Subject(kind="stream", name="A", account="APP")
+    assert (always.severity, lately.severity) == (None, Severity.ERROR)
+    assert always.message == "it exists and no server answers for it: no reply"
+    assert always.evidence == (Observation("$JS.API", "missing", "A"),)
+    assert lately.evidence == (Observation("$JS.API", "offline", "B"),)
+    assert always.remedy == lately.remedy != {}
+
+
+def test_it_answers_again() -> None:
+    assert judged((asset("A"),), ()) == []
+
+
+def test_more_than_are_listed_are_counted() -> None:
+    many = tuple(asset(f"S{number:03}") for number in range(MOST_UNRESPONSIVE))
+    assert len(judged(many)) == MOST_UNRESPONSIVE
+    *_, rest = judged((*many, asset("X"), asset("Y")))
+    assert rest == Finding(
+        subject=CLUSTER,
+        message="2 more streams and consumers exist and no server answers for them",
+        measured=2,
+        unit="count",
+        evidence=(Observation("$JS.API", "missing", 2),),
+    )
+    *_, rest = judged((*many, asset("X")))
+    assert rest.measured == 1
