@@ -68,7 +68,7 @@ nightly: setup servers natscli kit-tools ## run the slow matrix
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe grafana-schema || echo 'something of npm is missing: see above'; fi
 	@$(MAKE) --no-print-directory $(SITE)/.ready
 	$(BIN)/pytest -m nightly $(ARGS)
-	@$(MAKE) --no-print-directory mutants mutants-page
+	@status=0; $(MAKE) --no-print-directory mutants || status=1; $(MAKE) --no-print-directory mutants-page; exit $$status
 
 coverage: setup servers ## run the tests and report which lines of jsdoctor/ they reach
 	$(BIN)/coverage run -m pytest -m 'not nightly' $(ARGS)
@@ -168,8 +168,8 @@ kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
 
 # The nightly measure of the tests themselves (tests/mutation). Results are kept in .mutation. AGAIN=1 takes only what was not killed.
 mutants: setup ## change the code and see whether tests fail: make mutants PACKAGE=checks MODULE=near_limit ONLY=JSD602 SAMPLE=300 AGAIN=1
-	@for package in $(PACKAGE); do nice -n 19 $(BIN)/python -m tests.mutation --package $$package $(if $(MODULE),--module $(MODULE)) \
-	  $(if $(ONLY),-k $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again) || exit 1; done
+	@status=0; for package in $(PACKAGE); do nice -n 19 $(BIN)/python -m tests.mutation --package $$package $(if $(MODULE),--module $(MODULE)) \
+	  $(if $(ONLY),-k "$(ONLY)") $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again) || status=1; done; exit $$status
 
 PACKAGE ?= checks engine
 
