@@ -6,58 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.history import History
-from jsdoctor.model.host import HostFacts
-from jsdoctor.model.kubernetes import KubernetesFacts
-from jsdoctor.model.links import Links
-from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
-from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.server import Accounts, Servers
-from jsdoctor.model.server_trend import ServerTrend
-from jsdoctor.model.stored import StoredMessages
-from jsdoctor.model.topology import Topology
-from jsdoctor.model.trend import Trend
 
-
-class EvidenceSource(StrEnum):
-    """A way to evidence, the cheapest first."""
-
-    LIVE = "live"
-    TREND = "trend"
-    SYSTEM = "system"
-    SCAN = "scan"
-    EXPECTED = "expected"
-    ACKS = "acks"
-    LOGS = "logs"
-    HISTORY = "history"
-    PACKETS = "packets"
-    NTP = "ntp"
-    HOST = "host"
-    KUBERNETES = "kubernetes"
-
-
-_WAYS: dict[type[Evidence], EvidenceSource] = {
-    Trend: EvidenceSource.TREND,
-    Servers: EvidenceSource.SYSTEM,
-    ServerTrend: EvidenceSource.SYSTEM,
-    Accounts: EvidenceSource.SYSTEM,
-    RaftGroups: EvidenceSource.SYSTEM,
-    Connections: EvidenceSource.SYSTEM,
-    Links: EvidenceSource.SYSTEM,
-    Topology: EvidenceSource.SYSTEM,
-    AccountClaims: EvidenceSource.SYSTEM,
-    StoredMessages: EvidenceSource.SCAN,
-    LogEvidence: EvidenceSource.LOGS,
-    PacketEvidence: EvidenceSource.PACKETS,
-    AckTimes: EvidenceSource.ACKS,
-    History: EvidenceSource.HISTORY,
-    NtpTime: EvidenceSource.NTP,
-    HostFacts: EvidenceSource.HOST,
-    KubernetesFacts: EvidenceSource.KUBERNETES,
-    RunningConfigurations: EvidenceSource.KUBERNETES,
-}
+_SOURCES: Mapping[type[Evidence], EvidenceSource] = {one.kind: one.source for one in DECLARED if one.source is not None}
 
 
 def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:

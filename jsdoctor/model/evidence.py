@@ -57,25 +57,7 @@ Evidence = (
     | Gaps
 )
 
-KINDS: tuple[type[Evidence], ...] = (
-    *(SnapshotSeries, Trend, Servers, ServerTrend, Accounts, ConnectedServer),
-    *(
-        RaftGroups,
-        Connections,
-        Links,
-        Topology,
-        AccountClaims,
-        Clocks,
-        NtpTime,
-        StoredMessages,
-        LogEvidence,
-        PacketEvidence,
-        HostFacts,
-        KubernetesFacts,
-        RunningConfigurations,
-    ),
-    *(Manifests, History, AckTimes, NearSubjects, KnownDefects, Suppressions, Gaps),
-)
+KINDS: tuple[type[Evidence], ...] = get_args(Evidence)
 """Every kind of evidence that a check may ask for in its signature."""
 
 

@@ -23,7 +23,7 @@ from jsdoctor.model.host import HostFacts
 from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
@@ -137,6 +137,11 @@ _NO_HOST = _not_offered(
 _NO_KUBERNETES = _not_offered(
     "Kubernetes was not queried",
     "where the servers run in Kubernetes: --kube -n NAMESPACE",
+    kind="kubernetes",
+)
+_NO_CONFIGURATIONS = _not_offered(
+    "no configuration that servers have mounted was read from Kubernetes",
+    "where the servers run in Kubernetes: --kube -n NAMESPACE, with `get` on configmaps",
     kind="kubernetes",
 )
 _NO_SCAN = _not_offered(
@@ -255,6 +260,7 @@ DECLARED: tuple[EvidenceKind, ...] = (
     EvidenceKind(PacketEvidence, _always(_NO_PACKETS), EvidenceSource.PACKETS, endpoints=(Endpoint.PACKETS,)),
     EvidenceKind(HostFacts, _always(_NO_HOST), EvidenceSource.HOST, parts=("host",), endpoints=(Endpoint.HOST,)),
     EvidenceKind(KubernetesFacts, _always(_NO_KUBERNETES), EvidenceSource.KUBERNETES, endpoints=(Endpoint.KUBERNETES,)),
+    EvidenceKind(RunningConfigurations, _always(_NO_CONFIGURATIONS), EvidenceSource.KUBERNETES),
     EvidenceKind(KnownDefects, _always(_NO_DEFECTS)),
     EvidenceKind(Suppressions, _always(_NO_WAIVERS)),
     EvidenceKind(StoredMessages, _scan, EvidenceSource.SCAN, parts=("scan",)),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from jsdoctor.engine.change import without_existing
-from jsdoctor.engine.evidence_sources import EvidenceSource, any_source, in_words, unavailable_sources
+from jsdoctor.engine.evidence_sources import any_source, in_words, unavailable_sources
 from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
 from jsdoctor.engine.planner import CollectionPlan, plan_collection, plan_scan
 from jsdoctor.engine.relations import Relations
@@ -20,6 +20,7 @@ from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.change import ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.rule import Relation

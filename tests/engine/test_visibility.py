@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.engine.evidence_sources import EvidenceSource
 from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.finding import CLUSTER, Finding, Subject
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Result

@@ -5,5 +5,5 @@ each mutant, the tests that reach the changed lines run in a forked process. A m
 
 `suites.toml` lists the packages, their tests and their goals. `equivalent.toml` lists mutants that do the same as the
 original, each with the reason. Results are kept in `.mutation`; `make mutants-page` writes docs/mutation.md from them.
-docs/adr/0051 states why no published tool is used.
+docs/adr/0053 states why no published tool is used.
 """

@@ -84,7 +84,7 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
     if any(unheard(origin, stream, deployment) for origin in origins):
         return unknown(
             stream.subject,
-            "its leader has heard nothing of its origin yet, and does not say since when it leads",
+            "its leader has had no contact with its origin yet, and does not say since when it leads",
             f"run with --interval {span(params.integer('warn_silence'))}",
         )
     if late := _missing(origins, history, deployment):
