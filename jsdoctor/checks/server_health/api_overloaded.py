@@ -125,8 +125,8 @@ def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Par
     return Finding(
         subject=server.subject,
         severity=None if most else Severity.INFO,
-        message=f"{found.errors:,} of {found.total:,} JetStream API calls between the samples were answered with an"
-        f" error, {found.rate:,.0f} each second: some client asks again and again for what is not there or not allowed",
+        message=f"{found.errors:,} of {found.total:,} JetStream API calls between the samples returned an error,"
+        f" {found.rate:,.0f} each second: some client repeats requests for what does not exist or is not allowed",
         measured=found.share,
         threshold=params.number("max_errors" if most else "warn_errors"),
         unit="ratio",
