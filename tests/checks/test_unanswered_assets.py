@@ -1,4 +1,4 @@
-"""Streams and consumers that exist and that no server answers for."""
+"""Streams and consumers that exist and that no server responds for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_silent_in_each_sample_is_worse_than_in_the_last() -> None:
     always, lately = judged((asset("A"),), (asset("A"), asset("B", offline=True)))
     assert always.subject == Subject(kind="stream", name="A", account="APP")
     assert (always.severity, lately.severity) == (None, Severity.ERROR)
-    assert always.message == "it exists and no server answers for it: no reply"
+    assert always.message == "it exists and no server responds for it: no reply"
     assert always.evidence == (Observation("$JS.API", "missing", "A"),)
     assert lately.evidence == (Observation("$JS.API", "offline", "B"),)
     assert always.remedy == lately.remedy != {}
@@ -41,7 +41,7 @@ def test_more_than_are_listed_are_counted() -> None:
     *_, rest = judged((*many, asset("X"), asset("Y")))
     assert rest == Finding(
         subject=CLUSTER,
-        message="2 more streams and consumers exist and no server answers for them",
+        message="2 more streams and consumers exist and no server responds for them",
         measured=2,
         unit="count",
         evidence=(Observation("$JS.API", "missing", 2),),
