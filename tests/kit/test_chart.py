@@ -150,6 +150,8 @@ def test_roles_are_those_of_the_manifest_that_is_documented() -> None:
     for one in listed:
         if one["kind"].endswith("RoleBinding") or one["kind"] == "RoleBinding":
             assert [(who["name"], who["namespace"]) for who in one["subjects"]] == [(*accounts, NAMESPACE)]
+    unread = objects("kube.enabled=true", "kube.configMap=")
+    assert not [rule for one in unread for rule in one.get("rules", ()) if "configmaps" in rule["resources"]]
     assert not [one for one in objects() if "Role" in one["kind"]], "without kube.enabled, no rights are needed"
 
 
