@@ -12,7 +12,7 @@ from jsdoctor.app.packets.headline import packets_headline
 from jsdoctor.app.packets.options import PacketRequest
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.collect.packets.inputs import capture_files
-from jsdoctor.collect.packets.native import nats_observer
+from jsdoctor.collect.packets.native import nats_observer, packet_core
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Source
 from jsdoctor.model.wording import counted
@@ -27,7 +27,8 @@ def read_packets(request: PacketRequest, show: Callable[[str], None]) -> BesideR
     observer = nats_observer()
     packets = PacketEvidence()
     if files:
-        show(f"reading {counted(len(files), 'capture')}")
+        pace = "" if packet_core() else " in Python, which is slower than the compiled core of jsdoctor[native]"
+        show(f"reading {counted(len(files), 'capture')}{pace}")
         packets = read_captures(files, lambda _: observer)
     if request.interface:
         packets = _with_interface(packets, request, observer, show)
