@@ -29,7 +29,7 @@ from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
-from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from tests.evidence import evidence_of
 from tests.ruleset import checks, rules
 
@@ -47,8 +47,8 @@ def declared_rules() -> list[str]:
 
 
 def takes_manifests(name: str) -> bool:
-    """Whether this check works on manifests."""
-    return Manifests in checks()[name].required.values()
+    """Whether this check works on manifests, or on the same configurations where servers have them mounted."""
+    return bool({Manifests, RunningConfigurations} & set(checks()[name].required.values()))
 
 
 @cache

@@ -31,7 +31,7 @@ class ProbeScope(StrEnum):
     ASSETS = "streams and consumers"
 
 
-class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ContainerProbe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A probe of a container. `path` is what it requests over HTTP, itself or by a command; empty: it opens a port."""
 
     path: str = ""
@@ -83,9 +83,9 @@ class ServerContainer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     image: str = ""
     memory_limit: int = 0
     go_memory_limit: int | None = 0
-    startup: Probe | None = None
-    readiness: Probe | None = None
-    liveness: Probe | None = None
+    startup: ContainerProbe | None = None
+    readiness: ContainerProbe | None = None
+    liveness: ContainerProbe | None = None
     restarts: int = 0
     waiting: str = ""
     ended: str = ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from jsdoctor.model.kubernetes import Probe, ServerContainer, Shutdown
+from jsdoctor.model.kubernetes import ContainerProbe, ServerContainer, Shutdown
 from jsdoctor.parse.kubernetes_objects import Json, elements, inner, moment, size, text, whole
 
 _IMAGE = re.compile(r"(?:^|/)nats(?:-server)?(?::|@|$)")
@@ -69,13 +69,13 @@ def _command(run: Json) -> str:
     return " ".join(str(word) for word in words) if isinstance(words, list) else ""
 
 
-def _probe(container: Json, kind: str) -> Probe | None:
+def _probe(container: Json, kind: str) -> ContainerProbe | None:
     given = inner(container, kind)
     if not given:
         return None
     in_command = _PATH.search(_command(inner(given, "exec")))
     path = text(inner(given, "httpGet"), "path") if "httpGet" in given else in_command[0] if in_command else ""
-    return Probe(
+    return ContainerProbe(
         path=path,
         delay_s=whole(given.get("initialDelaySeconds")),
         period_s=whole(given.get("periodSeconds"), 10),

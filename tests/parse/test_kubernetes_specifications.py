@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.model.kubernetes import Probe, ProbeScope
+from jsdoctor.model.kubernetes import ContainerProbe, ProbeScope
 from jsdoctor.model.manifest import DeclaredServers
 from jsdoctor.parse.kubernetes_configurations import configuration_name, read_configurations
 from jsdoctor.parse.kubernetes_containers import container_of, shutdown_of
@@ -32,7 +32,7 @@ Json = dict[str, Any]
     ],
 )
 def test_what_a_probe_judges(path: str, scope: ProbeScope) -> None:
-    assert Probe(path=path).scope is scope
+    assert ContainerProbe(path=path).scope is scope
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_a_probe_judges(path: str, scope: ProbeScope) -> None:
     [((2, 10, 26), ProbeScope.META_GROUP), ((2, 11, 0), ProbeScope.JETSTREAM), ((), ProbeScope.SERVER)],
 )
 def test_what_a_probe_of_the_server_alone_judges(version: tuple[int, ...], scope: ProbeScope) -> None:
-    assert Probe(path="/healthz?js-server-only=true").scope_at(version) is scope
+    assert ContainerProbe(path="/healthz?js-server-only=true").scope_at(version) is scope
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.pod_versions import release_of
 from jsdoctor.model.finding import Finding, Subject, passed, unknown
-from jsdoctor.model.kubernetes import KubernetesFacts, Probe, ProbeScope, ServerPod, ServerSet
+from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod, ServerSet
 from jsdoctor.model.server import Server, Servers
 
 _NEEDS_OTHERS = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
@@ -53,7 +53,7 @@ def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], s
     )
 
 
-def _blocking(pod: ServerPod, server: Server | None) -> Iterator[Probe]:
+def _blocking(pod: ServerPod, server: Server | None) -> Iterator[ContainerProbe]:
     for probe in (pod.container.startup, pod.container.readiness):
         if probe is not None and probe.scope_at(release_of(pod, server)) in _NEEDS_OTHERS:
             yield probe

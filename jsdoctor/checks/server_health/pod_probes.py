@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.pod_versions import release_of
 from jsdoctor.model.finding import Finding, passed, unknown
-from jsdoctor.model.kubernetes import KubernetesFacts, Probe, ProbeScope, ServerPod
+from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
@@ -40,7 +40,7 @@ def pod_probes(
 
 
 def _restarts(
-    facts: KubernetesFacts, pod: ServerPod, probe: Probe, server: Server | None, seen: SnapshotSeries | None
+    facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, server: Server | None, seen: SnapshotSeries | None
 ) -> Finding:
     group = "the meta group has no leader"
     assets = f"any one of the streams and consumers on it is not current, or {group}"
@@ -58,7 +58,7 @@ def _restarts(
 
 
 def _hides(
-    facts: KubernetesFacts, pod: ServerPod, probe: Probe, server: Server | None, seen: SnapshotSeries | None
+    facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, server: Server | None, seen: SnapshotSeries | None
 ) -> Finding:
     """It matters where the server has a replica of something that others have, too."""
     stats = server.jetstream if server else None

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
-from jsdoctor.model.kubernetes import KubernetesFacts, Probe, ProbeScope, ServerPod
+from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.wording import counted
@@ -30,7 +30,7 @@ def pod_startup(kubernetes: KubernetesFacts, servers: Servers | None, params: Pa
             yield _judged(kubernetes, pod, probe, shown.get(pod.name), params)
 
 
-def _first(pod: ServerPod) -> Probe | None:
+def _first(pod: ServerPod) -> ContainerProbe | None:
     """The probe that decides how long a start may take: the liveness probe waits for a startup probe."""
     probe = pod.container.startup or pod.container.liveness
     # Until its store is read a server opens no port for clients and fails every health check; /varz and / respond.
@@ -50,7 +50,7 @@ def _ended_by(facts: KubernetesFacts, pod: ServerPod, recent: timedelta) -> str 
     return None
 
 
-def _ended(facts: KubernetesFacts, pod: ServerPod, probe: Probe, why: str) -> Finding:
+def _ended(facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, why: str) -> Finding:
     server = pod.container
     return Finding(
         subject=pod.subject,
@@ -68,7 +68,9 @@ def _ended(facts: KubernetesFacts, pod: ServerPod, probe: Probe, why: str) -> Fi
     )
 
 
-def _judged(facts: KubernetesFacts, pod: ServerPod, probe: Probe, server: Server | None, params: Params) -> Finding:
+def _judged(
+    facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, server: Server | None, params: Params
+) -> Finding:
     stats = server.jetstream if server else None
     if stats is None or server is None:
         how = "allow `get` on pods/proxy, or give a NATS login"
@@ -90,6 +92,6 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, probe: Probe, server: Server
     )
 
 
-def _patience(facts: KubernetesFacts, pod: ServerPod, kind: str, probe: Probe) -> Observation:
+def _patience(facts: KubernetesFacts, pod: ServerPod, kind: str, probe: ContainerProbe) -> Observation:
     told = f"initialDelaySeconds {probe.delay_s}, periodSeconds {probe.period_s}, failureThreshold {probe.failures}"
     return facts.observed(f"pods.{pod.name}.container.{kind}", told)
