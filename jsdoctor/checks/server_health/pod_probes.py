@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.health import reasons
 from jsdoctor.checks.server_health.pod_versions import release_of
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod
@@ -86,4 +87,5 @@ def _state(pod: ServerPod, server: Server | None, seen: SnapshotSeries | None) -
     leads = f"; it leads {counted(led, 'stream')}" if led else ""
     health = server.health if server else None
     failing = health is not None and health.status not in ("", "ok")
-    return leads + (f"; its health check fails now ({health.error or health.status})" if health and failing else "")
+    why = next((reason.error for reason in reasons(server)), health.status if health else "") if server else ""
+    return leads + (f"; its health check fails now ({why})" if failing else "")
