@@ -91,7 +91,7 @@ class Judging:
             finished=datetime.now(UTC),
             sources=sources,
             verdicts=evaluation.verdicts,
-            results=results if self.request.all_findings else without_existing(results, evidence),
+            results=results if self.request.all_findings else without_existing(results, evidence, self.rulebook.checks),
             gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
             headline=headline,
             traffic=_traffic(evidence),

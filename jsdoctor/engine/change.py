@@ -5,12 +5,13 @@ Everything else was there before: a gate on the change lists it and does not cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
+from jsdoctor.checks.registry import Check
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
@@ -26,41 +27,79 @@ _NOT_OF_A_DEPLOYMENT = ("file",)
 """Findings on files, such as a waiver that has expired, are about what is in the repository."""
 
 
-def without_existing(results: Iterable[Result], evidence: EvidenceSet) -> tuple[Result, ...]:
+def without_existing(
+    results: Iterable[Result], evidence: EvidenceSet, checks: Mapping[str, Check]
+) -> tuple[Result, ...]:
     """The results, those that were there before the change marked as such; unchanged without both sides."""
+    every = tuple(results)
     manifests, snapshots = evidence.get(Manifests), evidence.get(SnapshotSeries)
     if not isinstance(manifests, Manifests) or not isinstance(snapshots, SnapshotSeries):
-        return tuple(results)
-    change = _Change(manifests, Deployed(snapshots))
-    why = Suppression(EXISTING, "was there before the change")
+        return every
+    change = _Change(manifests, Deployed(snapshots), every, checks)
     return tuple(
-        replace(result, suppressed=why)
-        if result.finding.outcome is Outcome.FAIL and result.suppressed is None and not change.concerns(result)
-        else result
-        for result in results
+        replace(result, suppressed=Suppression(EXISTING, why)) if (why := change.existing(result)) else result
+        for result in every
     )
 
 
 class _Change:
     """The streams and consumers that differ between manifests and deployment, by name: manifests name no account."""
 
-    def __init__(self, manifests: Manifests, deployed: Deployed) -> None:
+    def __init__(
+        self, manifests: Manifests, deployed: Deployed, results: Iterable[Result], checks: Mapping[str, Check]
+    ) -> None:
+        self._checks = checks
         self._files = {file.path for file in manifests.files}
         self._streams = {one.name for one in manifests.streams if _stream_changes(one, deployed)}
         self._consumers = {(one.stream, one.name) for one in manifests.consumers if _consumer_changes(one, deployed)}
         self._groups = self._streams | {stream for stream, _ in self._consumers}
         """Streams of which something changes: their consumers and they are judged together."""
+        declared: tuple[DeclaredStream | DeclaredConsumer, ...] = (*manifests.streams, *manifests.consumers)
+        self._known = {
+            _asset(one.subject) for one in declared if one.fate is Fate.KEPT and not (one.mistakes or one.unknown)
+        }
+        self._not_passed = {
+            (result.rule.code, _asset(result.finding.subject))
+            for result in results
+            if result.finding.outcome is not Outcome.PASS and not result.finding.subject.account
+        }
+        """Rules that do not pass on what manifests declare, most of which name no account, with the asset."""
+
+    def existing(self, result: Result) -> str:
+        """Why a finding does not count as one of the change; empty: it does, or it is no finding."""
+        if result.finding.outcome is not Outcome.FAIL or result.suppressed is not None:
+            return ""
+        if not self.concerns(result):
+            return "was there before the change"
+        if result.finding.subject.account and not self._is_declared(result) and self._is_right(result):
+            return "was there before the change, which passes this rule"
+        return ""
+
+    def _is_declared(self, result: Result) -> bool:
+        """Whether the finding is one of what a manifest declares."""
+        return any(seen.source in self._files for seen in result.finding.evidence)
+
+    def _is_right(self, result: Result) -> bool:
+        """Whether the rule judges manifests, too, and finds nothing in what they declare of the asset."""
+        asset, rule = _asset(result.finding.subject), result.rule
+        judges = any(Manifests in self._checks[name].required.values() for name in rule.checks if name in self._checks)
+        return judges and asset in self._known and (rule.code, asset) not in self._not_passed
 
     def concerns(self, result: Result) -> bool:
         """Whether the change causes the finding (it is one of a manifest) or touches what it is about."""
         subject = result.finding.subject
         if subject.kind in _NOT_OF_A_DEPLOYMENT:
             return True
-        if any(seen.source in self._files for seen in result.finding.evidence):
+        if self._is_declared(result):
             return subject.kind not in _ASSETS or _stream_of(subject) in self._groups
         if subject.kind == "stream":
             return subject.name in self._streams
         return subject.kind == "consumer" and (subject.stream, subject.name) in self._consumers
+
+
+def _asset(subject: Subject) -> tuple[str, str, str]:
+    """A stream or consumer without its account, as manifests name none."""
+    return subject.kind, subject.stream, subject.name
 
 
 def _stream_of(subject: Subject) -> str:

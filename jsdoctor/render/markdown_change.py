@@ -19,7 +19,7 @@ def change_sections(change: ManifestChange | None, options: RenderOptions) -> It
     yield f"### Change · {plain_text(change.words())}"
     if change.steps:
         yield "Apply in this order:"
-        heads = ("", "ChangeAction", "Subject", "Declared at", "Messages at stake", "Why here")
+        heads = ("", "Action", "Subject", "Declared at", "Messages at stake", "Why here")
         yield from bounded(heads, [_row(place, step) for place, step in enumerate(change.steps, 1)], options)
         yield from _fields(change, options)
     else:

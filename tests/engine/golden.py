@@ -53,7 +53,7 @@ def _change(evidence: EvidenceSet) -> Iterator[str]:
     change = manifest_change(evidence, evaluation.results, evaluation.verdicts, given)
     assert change is not None
     yield from change_lines(change, given)
-    for result in without_existing(evaluation.results, evidence):
+    for result in without_existing(evaluation.results, evidence, checks()):
         if result.finding.outcome is Outcome.FAIL:
             since = result.suppressed.reason if result.suppressed else "caused or touched by the change"
             yield f"{result.rule.code} {result.finding.subject.label}: {since}"

@@ -63,6 +63,9 @@ def test_a_gate_judges_the_change(cluster_factory: ClusterFactory, tmp_path: Pat
     code, counted, _ = gate({"orders": UNBOUNDED | {"description": "all orders", "max_msg_size": 1 << 20}})
     assert code == 1, "a change of the stream touches its faults"
     assert ON_ORDERS in counted
+    code, counted, before = gate({"orders": UNBOUNDED | BOUNDED})
+    assert (code, counted) == (0, set()), "a change that fixes a fault is not charged with it"
+    assert ON_ORDERS in before
     code, counted, _ = gate({"orders": UNBOUNDED, "reader": {"stream_name": "ORDERS", "config": READER}})
     assert (code, counted) == (0, set()), "nor does a consumer as it is"
     code, counted, _ = gate({"new": NEW | {"max_bytes": 0, "max_msgs": 0, "max_age": 0}})
@@ -73,3 +76,7 @@ def test_a_gate_judges_the_change(cluster_factory: ClusterFactory, tmp_path: Pat
     shown = jsdoctor("check", "-s", cluster.url("app"), "--manifest", str(deploy), cwd=tmp_path).stdout
     assert "Found before the change" in shown
     assert "--all-findings counts them" in shown
+    table = jsdoctor(
+        *("check", "-s", cluster.url("app"), "--manifest", str(deploy), "--format", "markdown"), cwd=tmp_path
+    ).stdout
+    assert "|   | Action | Subject | Declared at | Messages at stake | Why here |" in table
