@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.server
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -104,12 +105,32 @@ def test_a_base_path_and_https(start_server: StartServer, certificates: Certific
     assert "that is not NATS monitoring (HTTP 404" in elsewhere.reason
 
 
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
+def test_a_connection_that_is_closed_early_is_no_other_protocol(sent: bytes) -> None:
+    def close_early(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # the listener is closed in the end
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(sent)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=close_early, args=(listener,), daemon=True).start()
+        found = gaps(look(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE))
+        listener.shutdown(socket.SHUT_RDWR)
+    assert {gap.reason.partition(": ")[2] for gap in found} == {
+        "it closed the connection without a complete HTTP response"
+    }
+    assert all("overloaded" in gap.how_to_get for gap in found)
+
+
 @real
 def test_ports_that_are_no_monitoring_ports(start_server: StartServer, closed_port: int) -> None:
     server = start_server('http: "127.0.0.1:-1"\n')
     told = {
         f"http://127.0.0.1:{closed_port}": "connection refused",
-        f"http://127.0.0.1:{server.port}": "does not speak HTTP",
+        f"http://127.0.0.1:{server.port}": "closed the connection without",
         f"https://127.0.0.1:{server.ports['monitoring']}": "no TLS there",
         "http://no-such-host.invalid:8222": "no such host name",
     }

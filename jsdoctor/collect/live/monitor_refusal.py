@@ -15,6 +15,9 @@ from jsdoctor.model.gap import Gap
 
 _CHECK = "check the address: monitoring is the server's http_port (8222 unless configured otherwise; off by default)"
 _WHERE = "the server's monitoring port is not its client port 4222: " + _CHECK
+_CLOSED = ("disconnected without sending a response", "closed connection without sending complete")
+"""What h11 reports of a connection that ended: a server that stops or is overloaded, or the client port of one."""
+_CLOSED_WHY = "run again, as a server that starts, stops or is overloaded does so; or " + _WHERE
 
 
 class MonitorError(Exception):
@@ -37,6 +40,8 @@ def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[st
         return f"no response within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
     if isinstance(error, TooLongError):
         return f"it responds with {error}", _WHERE
+    if isinstance(error, httpx.RemoteProtocolError) and any(words in str(error) for words in _CLOSED):
+        return "it closed the connection without a complete HTTP response", _CLOSED_WHY
     if isinstance(error, httpx.RemoteProtocolError | httpx.DecodingError):
         return "it does not speak HTTP", _WHERE
     cause = _root(error)
