@@ -97,7 +97,7 @@ def test_a_reply_that_is_no_list_is_no_empty_list(body: object, tmp_path: Path) 
         look(tmp_path, lambda _what, _query: (200, body))
     (tmp_path / "api.sock").unlink()
     found = look(tmp_path, lambda what, _query: (200, {"items": [pod(0)]} if what == "pods" else body))
-    assert (found.facts.claims, found.facts.budgets, len(found.gaps)) == (None, None, 5)
+    assert (found.facts.claims, found.facts.budgets, len(found.gaps)) == (None, None, 6)
 
 
 def test_objects_with_missing_fields(tmp_path: Path) -> None:
