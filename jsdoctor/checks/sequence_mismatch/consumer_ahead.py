@@ -66,7 +66,8 @@ def consumer_ahead_in_one_sample(
         if (stream.at - delivered.last_active).total_seconds() * 1e9 >= params.integer("idle"):
             yield _ahead(_furthest(consumer), (consumer,), stream, version_at(consumer.answered_by, servers, None))
     if unjudged:
-        yield unknown(CLUSTER, "it takes two samples: one shows it of idle consumers only", "run with --samples 2 or more")
+        reason = "it takes two samples: one shows it of idle consumers only"
+        yield unknown(CLUSTER, reason, "run with --samples 2 or more")
 
 
 def _impossible(consumer: Consumer) -> Finding:
