@@ -37,6 +37,11 @@ class Place:
         full = {**({"subjects": subjects} if subjects else {}), "num_replicas": self.replicas, **BOUNDED, **config}
         await add_stream(self.client, name, **full)
 
+    async def bucket(self, name: str, history: int = 1, **config: Any) -> None:
+        """A key-value bucket as `nats kv add` makes it, but for what is given."""
+        own = {"discard": "new", "allow_rollup_hdrs": True, "deny_delete": True, "allow_direct": True}
+        await self.stream(f"KV_{name}", subjects=[f"$KV.{name}.>"], max_msgs_per_subject=history, **{**own, **config})
+
     async def publish(self, subject: str, count: int = 20, **headers: str) -> None:
         """Acknowledged messages."""
         for _ in range(count):
@@ -203,15 +208,7 @@ async def queue_group(place: Place) -> None:
 @habit("KV_plain", publishes("$KV.plain.key"))
 async def key_value_bucket(place: Place) -> None:
     """History 1, as `nats kv add` makes it, and a watcher of all keys."""
-    await place.stream(
-        "KV_plain",
-        subjects=["$KV.plain.>"],
-        max_msgs_per_subject=1,
-        discard="new",
-        allow_rollup_hdrs=True,
-        deny_delete=True,
-        allow_direct=True,
-    )
+    await place.bucket("plain")
     await place.publish("$KV.plain.key", 5)
     bucket = await place.client.jetstream().key_value("plain")
     await bucket.watchall()
@@ -219,17 +216,8 @@ async def key_value_bucket(place: Place) -> None:
 
 @habit("KV_expiring", since=(2, 11))
 async def key_value_bucket_with_expiry_and_markers(place: Place) -> None:
-    await place.stream(
-        "KV_expiring",
-        subjects=["$KV.expiring.>"],
-        max_msgs_per_subject=5,
-        max_age=HOUR_NS,
-        discard="new",
-        allow_rollup_hdrs=True,
-        deny_delete=True,
-        allow_direct=True,
-        allow_msg_ttl=True,
-        subject_delete_marker_ttl=60 * SECOND_NS,
+    await place.bucket(
+        "expiring", history=5, max_age=HOUR_NS, allow_msg_ttl=True, subject_delete_marker_ttl=60 * SECOND_NS
     )
     await place.publish("$KV.expiring.key", 5, **{"Nats-TTL": "30s"})
 
@@ -301,15 +289,7 @@ async def priority_group_with_a_pinned_client(place: Place) -> None:
 
 @habit("KV_history", publishes("$KV.history.key1"))
 async def key_value_bucket_with_history_deletions_and_watchers(place: Place) -> None:
-    await place.stream(
-        "KV_history",
-        subjects=["$KV.history.>"],
-        max_msgs_per_subject=10,
-        discard="new",
-        allow_rollup_hdrs=True,
-        deny_delete=True,
-        allow_direct=True,
-    )
+    await place.bucket("history", history=10)
     bucket = await place.client.jetstream().key_value("history")
     for key in range(30):
         await bucket.put(f"key{key}", b"x")

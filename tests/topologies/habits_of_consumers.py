@@ -314,15 +314,7 @@ async def watch_and_leave(place: Place) -> None:
 
 @habit("KV_watched", watch_and_leave)
 async def key_value_watchers_that_come_and_go(place: Place) -> None:
-    await place.stream(
-        "KV_watched",
-        subjects=["$KV.watched.>"],
-        max_msgs_per_subject=1,
-        discard="new",
-        allow_rollup_hdrs=True,
-        deny_delete=True,
-        allow_direct=True,
-    )
+    await place.bucket("watched")
     await place.publish("$KV.watched.name", 3)
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.progress import Key, key
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries
 from jsdoctor.model.subjects import overlaps_any
-
-Key = tuple[str, str, str]
-"""Account, stream and name of a consumer; the last is the deliver subject where consumers are grouped by that."""
 
 _ALL = (">",)
 
@@ -23,24 +21,20 @@ def delivers_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
     A consumer that is being replaced is there for a moment beside its successor, so both must be in every sample.
     """
     lasting = set.intersection(*map(_consumers, snapshots.snapshots))
-    by_subject: dict[Key, list[Consumer]] = defaultdict(list)
+    by_subject: dict[tuple[str, str, str], list[Consumer]] = defaultdict(list)
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.config.deliver_subject and not consumer.paused:
             by_subject[(*stream.key, consumer.config.deliver_subject)].append(consumer)
     for consumers in by_subject.values():
         ordered = sorted(consumers, key=_age)
         for number, consumer in enumerate(ordered):
-            older = [each for each in ordered[:number] if _overlap(each, consumer) and _key(each) in lasting]
-            twice = older and _key(consumer) in lasting
+            older = [each for each in ordered[:number] if _overlap(each, consumer) and key(each) in lasting]
+            twice = older and key(consumer) in lasting
             yield _finding(consumer, older[0]) if twice else passed(consumer.subject)
 
 
 def _consumers(snapshot: ClusterSnapshot) -> set[Key]:
-    return {_key(consumer) for stream in snapshot.streams for consumer in stream.consumers}
-
-
-def _key(consumer: Consumer) -> Key:
-    return consumer.account, consumer.stream, consumer.name
+    return {key(consumer) for stream in snapshot.streams for consumer in stream.consumers}
 
 
 def _age(consumer: Consumer) -> tuple[bool, float, str]:

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import msgspec
 
+from jsdoctor.checks.consumer_lag.progress import Key, key
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.logs.bursts import Burst, bursts
@@ -27,8 +28,6 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
-
-Key = tuple[str, str, str]
 
 
 @check("consumer_lag.missing")
@@ -47,16 +46,16 @@ def gone(
 ) -> Iterator[Finding]:
     """The same for looks of any distance, the newest last. A consumer that was younger than `settled` may go."""
     last = snapshots[-1]
-    there = {_key(consumer) for stream in last.streams for consumer in stream.consumers}
+    there = {key(consumer) for stream in last.streams for consumer in stream.consumers}
     silent = {(asset.subject.account, asset.subject.stream, asset.subject.name) for asset in last.silent}
     streams = {(stream.account, stream.name): stream for stream in last.led_streams()}
     created = {(s.account, s.name, s.created) for snapshot in snapshots[:-1] for s in snapshot.streams}
     for consumer in _seen_before(snapshots[:-1]).values():
         stream = streams.get((consumer.account, consumer.stream))
-        key = _key(consumer)
-        if stream is None or key in silent or (stream.account, stream.name, stream.created) not in created:
+        identity = key(consumer)
+        if stream is None or identity in silent or (stream.account, stream.name, stream.created) not in created:
             continue
-        if key in there:
+        if identity in there:
             yield passed(consumer.subject)
         elif consumer.created and consumer.at - consumer.created < settled:
             yield passed(consumer.subject) if _is_at_rest(consumer) else _short_lived(consumer)
@@ -84,14 +83,10 @@ def _is_at_rest(consumer: Consumer) -> bool:
     return not (consumer.num_pending or consumer.num_ack_pending or has_clients)
 
 
-def _key(consumer: Consumer) -> Key:
-    return consumer.account, consumer.stream, consumer.name
-
-
 def _seen_before(snapshots: tuple[ClusterSnapshot, ...]) -> dict[Key, Consumer]:
     """The newest reading of every consumer that stays until somebody deletes it."""
     return {
-        _key(consumer): consumer
+        key(consumer): consumer
         for snapshot in snapshots
         for _, consumer in snapshot.led_consumers()
         if consumer.config.durable_name and consumer.config.inactive_threshold_ns == 0

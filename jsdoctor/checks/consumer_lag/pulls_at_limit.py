@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.progress import Key, key
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.params import Params
@@ -18,25 +19,21 @@ def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
     A small limit may be meant for exactly the workers that there are, and nothing shows a refusal: an info.
     """
     warn_at, chosen_below = params.number("warn_fraction"), params.integer("chosen_below")
-    lowest: dict[tuple[str, str, str], int] = {}
+    lowest: dict[Key, int] = {}
     for snapshot in snapshots.snapshots:
         for _, consumer in snapshot.led_consumers():
-            key = _key(consumer)
-            lowest[key] = min(lowest.get(key, consumer.num_waiting), consumer.num_waiting)
+            waiting = consumer.num_waiting
+            lowest[key(consumer)] = min(lowest.get(key(consumer), waiting), waiting)
     for _, consumer in snapshots.last.led_consumers():
         limit = consumer.config.max_waiting
         if limit <= 0 or consumer.config.is_push:
             continue
-        waiting = lowest[_key(consumer)]
+        waiting = lowest[key(consumer)]
         if waiting < warn_at * limit:
             yield passed(consumer.subject)
         else:
             severity = None if waiting >= limit >= chosen_below else Severity.INFO
             yield _finding(consumer, waiting, severity, len(snapshots.snapshots))
-
-
-def _key(consumer: Consumer) -> tuple[str, str, str]:
-    return consumer.account, consumer.stream, consumer.name
 
 
 def _finding(consumer: Consumer, waiting: int, severity: Severity | None, samples: int) -> Finding:
