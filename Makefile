@@ -29,7 +29,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page man peers kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page schemas man peers kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -156,6 +156,9 @@ golden: setup ## write fixtures/*/results.txt, what every rule says in each of i
 
 help-page: setup ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page
+
+schemas: setup ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
+	$(BIN)/python -m tests.schemas
 
 man: setup ## write docs/man: a manual page for each command
 	$(BIN)/python -m tests.man_pages

@@ -48,7 +48,7 @@ from jsdoctor.remedy.shareable import shareable
 from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.formats import FORMATS
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
 

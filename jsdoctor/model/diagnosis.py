@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -11,7 +12,7 @@ from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.symptom import Symptom
 
-SCHEMA = "jsdoctor.diagnosis/v1"
+SCHEMA: Final = "jsdoctor.diagnosis/v1"
 
 
 class Verdict(StrEnum):

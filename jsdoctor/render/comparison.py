@@ -8,7 +8,7 @@ from jsdoctor import __version__
 from jsdoctor.engine.comparison import ComparedFinding, FindingDifference, ReportComparison
 from jsdoctor.model.saved_report import SavedReport
 from jsdoctor.render.escape import ascii_only
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_text import dumps
 from jsdoctor.render.markdown_text import code_text, plain_text, table
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page

@@ -17,7 +17,7 @@ from jsdoctor.model.report import Report
 from jsdoctor.render.escape import printable, without_lone_surrogates
 from jsdoctor.render.findings import numbers
 from jsdoctor.render.incidents import memberships
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.places import file_path, places

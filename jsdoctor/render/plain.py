@@ -29,7 +29,8 @@ def plain(value: object) -> object:
         case AbstractSet():
             return [plain(member) for member in sorted(value, key=repr)]
         case msgspec.Struct():
-            return plain(msgspec.structs.asdict(value))
+            names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+            return {key: plain(getattr(value, name)) for key, name in names}
     return _scalar(value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.wording import counted
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 

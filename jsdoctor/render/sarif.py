@@ -14,7 +14,7 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.render.escape import printable
 from jsdoctor.render.findings import numbers
 from jsdoctor.render.incidents import Membership, first_command, incidents_of, memberships, summary
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order, with_outcome
 from jsdoctor.render.places import Place, file_uri, places

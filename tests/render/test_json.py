@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -19,8 +18,9 @@ from tests.render import reports
 from tests.render.golden import assert_golden
 from tests.render.strategies import options as any_options
 from tests.render.strategies import reports as any_report
+from tests.schemas import DIRECTORY, schemas
 
-SCHEMA: dict[str, Any] = json.loads(Path("docs/schema/report-v1.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads((DIRECTORY / "report-v1.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
@@ -47,20 +47,20 @@ def test_is_what_it_was(name: str) -> None:
     assert_golden(f"{name}.json", render_json(report, RenderOptions()))
 
 
-def test_the_schema_is_a_schema_and_closed_everywhere() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+def test_the_schemas_are_those_of_the_code() -> None:
+    for path, text in schemas().items():
+        assert path.read_text("utf-8") == text, "run make schemas"
 
-    def objects(node: Any) -> list[dict[str, Any]]:
-        if isinstance(node, list):
-            return [found for member in node for found in objects(member)]
-        if not isinstance(node, dict):
-            return []
-        return ([node] if node.get("type") == "object" else []) + objects(list(node.values()))
 
-    assert len(objects(SCHEMA)) > 8
-    for node in objects(SCHEMA):
-        assert node["additionalProperties"] is False
-        assert set(node["required"]) == set(node["properties"])
+@pytest.mark.parametrize("name", ["report-v1.json", "diagnosis-v1.json"])
+def test_a_schema_is_one_and_closed_everywhere(name: str) -> None:
+    schema = json.loads((DIRECTORY / name).read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert len(schema["$defs"]) > 8
+    for definition in schema["$defs"].values():
+        if definition.get("type") == "object":
+            assert definition["additionalProperties"] is False
+            assert set(definition["required"]) == set(definition["properties"])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from jsdoctor.model.plan import Plan
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
 from jsdoctor.remedy.shareable import shareable
-from jsdoctor.render.json_v1 import dumps
+from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
 from jsdoctor.render.plan_markdown import render_plan_markdown

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from jsdoctor.model.picture import Line, Timeline, TimelineEvent
 from jsdoctor.render.escape import printable, shortened
-from jsdoctor.render.json_v1 import compact
+from jsdoctor.render.json_text import compact
 
 _ROWS_SHOWN = 300
 _LABEL_CHARACTERS = 240

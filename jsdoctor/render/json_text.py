@@ -1,0 +1,40 @@
+"""JSON as jsdoctor writes it: indented, and harmless on a terminal, because what does not print is escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+
+import msgspec
+
+from jsdoctor.render.plain import plain
+
+_UNUSUAL = re.compile(r"[^\x20-\x7e]")
+
+
+def dumps(document: object, ascii_only: bool = False) -> str:
+    """Indented JSON and a newline. What does not print, or with `ascii_only` is not ASCII, is escaped as JSON does."""
+    return indented(raw(document, ascii_only))
+
+
+def compact(document: object) -> str:
+    """JSON on one line, in ASCII: for scripts of a page."""
+    return msgspec.json.format(msgspec.json.encode(raw(document, ascii_only=True)), indent=-1).decode()
+
+
+def raw(value: object, ascii_only: bool) -> msgspec.Raw:
+    """The JSON of one value, to be placed in a larger document."""
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    return msgspec.Raw(_UNUSUAL.sub(lambda found: _escaped(found[0], ascii_only), text).encode())
+
+
+def indented(document: object) -> str:
+    """A document of JSON types and raw parts, indented, and a newline."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _escaped(character: str, ascii_only: bool) -> str:
+    if character.isprintable() and not ascii_only:
+        return character
+    return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", character.encode("utf-16-be")))
