@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests.servers import VERSIONS, ClusterFactory, cluster_factories
+from tests.servers.clients import close_abandoned_connections
 from tests.servers.natscli import require_nats_cli
 from tests.servers.versions import parameter_version
 
@@ -18,9 +19,10 @@ settings.load_profile("jsdoctor")
 
 
 def pytest_configure() -> None:
-    """Shells start what runs in the background deaf to SIGINT; so would be what tests start, and interrupt."""
+    """Undo what disturbs tests: shells make background jobs ignore SIGINT, and nats-py leaves sockets open."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    close_abandoned_connections()
 
 
 _SLOW = {"real", "cli", "topologies", "spark", "collect", "remedy"}
