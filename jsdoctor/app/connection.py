@@ -55,8 +55,9 @@ def _with_configured(options: ConnectionOptions, config: Configuration) -> Conne
     timeout = options.timeout
     if timeout is None and config.timeout_ns is not None and not os.environ.get("NATS_TIMEOUT"):
         timeout = config.timeout_ns / 1e9
+    budget = options.budget or config.budget
     if named:
-        return replace(options, timeout=timeout)
+        return replace(options, timeout=timeout, budget=budget)
     contexts = config.contexts or ()
     more, first = contexts[1:] or None, next(iter(contexts), None)
-    return replace(options, server=config.server, context=first, more_contexts=more, timeout=timeout)
+    return replace(options, server=config.server, context=first, more_contexts=more, timeout=timeout, budget=budget)

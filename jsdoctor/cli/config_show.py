@@ -64,6 +64,7 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Sho
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
     file = {} if named else {"servers": config.server, "context_name": config.contexts}
     file["timeout_s"] = None if options.timeout is not None or os.environ.get("NATS_TIMEOUT") else config.timeout_ns  # type: ignore[assignment]
+    file["budget"] = None if options.budget else config.budget  # type: ignore[assignment]
 
     def row(name: str, field: str, value: object) -> ShownSetting:
         return ShownSetting(name, str(value), config.origin if file.get(field) else settings.origins[field])
@@ -79,6 +80,7 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Sho
     yield row("js-api-prefix", "js_api_prefix", settings.js_api_prefix)
     yield row("inbox-prefix", "inbox_prefix", settings.inbox_prefix)
     yield row("timeout", "timeout_s", quantity(int(settings.timeout_s * 1e9), "duration"))
+    yield row("budget", "budget", f"{settings.budget} requests/s" if settings.budget else "no limit")
 
 
 def _run(config: Configuration) -> Iterator[ShownSetting]:

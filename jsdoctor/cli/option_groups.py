@@ -39,6 +39,7 @@ def connection(
     js_domain: opt.JsDomain = None,
     js_api_prefix: opt.JsApiPrefix = None,
     timeout: opt.Timeout = None,
+    budget: opt.Budget = None,
     no_context: opt.NoContext = False,
 ) -> None:
     """Where to connect and as whom."""

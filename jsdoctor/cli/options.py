@@ -91,6 +91,16 @@ Timeout = Annotated[
         show_default=False,
     ),
 ]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        "--budget",
+        min=1,
+        metavar="N",
+        help="Requests to NATS per second at most. [default: no limit]",
+        show_default=False,
+    ),
+]
 Monitor = Annotated[
     list[str] | None,
     typer.Option("--monitor", metavar="URL", help="HTTP monitoring address of a server. Can be repeated."),

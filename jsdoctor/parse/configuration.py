@@ -52,6 +52,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     samples: int | None = None
     interval_ns: int | None = None
     timeout_ns: int | None = None
+    budget: int | None = None
     max_examples: int | None = None
     rule_directories: tuple[str, ...] | None = None
     rule_settings: tuple[RuleSetting, ...] = ()
@@ -222,7 +223,7 @@ def _count(value: object) -> int:
     return value
 
 
-def _samples(value: object) -> int:
+def _at_least_one(value: object) -> int:
     if _count(value) < 1:
         raise ValueError("must be 1 or more")
     return _count(value)
@@ -248,9 +249,10 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "server": ("server", _text),
     "monitor": ("monitor", _texts),
     "ntp": ("ntp", _texts),
-    "samples": ("samples", _samples),
+    "samples": ("samples", _at_least_one),
     "interval": ("interval_ns", _duration),
     "timeout": ("timeout_ns", _duration),
+    "budget": ("budget", _at_least_one),
     "max-examples": ("max_examples", _count),
     "rule-directories": ("rule_directories", _texts),
     "baseline": ("baseline", _text),

@@ -10,6 +10,7 @@ from tests.cli.invoke import jsdoctor
 CONFIG = """\
 server = "nats://who:secret-word@n1.example:4222"
 timeout = "9s"
+budget = 40
 fail-on = "warning"
 monitor = ["http://ops:secret-word@n1.example:8222"]
 
@@ -30,6 +31,7 @@ def test_defaults_say_that_they_are_defaults(tmp_path: Path) -> None:
     assert found["server"] == ("nats://127.0.0.1:4222", "default")
     assert found["timeout"] == ("5s", "default")
     assert found["samples"] == ("2", "default")
+    assert found["budget"] == ("no limit", "default")
     assert not [name for name in found if name.startswith("JSD")]
     assert settings(tmp_path, "--all")["JSD401.warn_pending"][1] == "default"
 
@@ -39,16 +41,18 @@ def test_the_file_the_environment_and_the_command_line(tmp_path: Path) -> None:
     found = settings(tmp_path)
     assert found["server"] == ("nats://n1.example:4222", "jsdoctor.toml")
     assert found["timeout"] == ("9s", "jsdoctor.toml")
+    assert found["budget"] == ("40 requests/s", "jsdoctor.toml")
     assert found["fail-on"] == ("warning", "jsdoctor.toml")
     assert found["monitor"] == ("http://n1.example:8222", "jsdoctor.toml")
-    assert found["JSD401.warn_pending"] == ("77", "jsdoctor.toml:7")
+    assert found["JSD401.warn_pending"] == ("77", "jsdoctor.toml:8")
     environment = {"NATS_URL": "nats://n2.example:4222", "NATS_TIMEOUT": "3s"}
     found = settings(tmp_path, env=environment)
     assert found["server"] == ("nats://n2.example:4222", "NATS_URL")
     assert found["timeout"] == ("3s", "NATS_TIMEOUT")
-    found = settings(tmp_path, "-s", "nats://n3.example:4222", "--timeout", "1s", env=environment)
+    found = settings(tmp_path, "-s", "nats://n3.example:4222", "--timeout", "1s", "--budget", "9", env=environment)
     assert found["server"] == ("nats://n3.example:4222", "--server")
     assert found["timeout"] == ("1s", "--timeout")
+    assert found["budget"] == ("9 requests/s", "--budget")
 
 
 def test_text_for_people(tmp_path: Path) -> None:
@@ -56,7 +60,7 @@ def test_text_for_people(tmp_path: Path) -> None:
     done = jsdoctor("config", "show", cwd=tmp_path)
     assert "configuration file: jsdoctor.toml" in done.stdout
     assert "secret-word" not in done.stdout + done.stderr
-    assert "(jsdoctor.toml:7)" in done.stdout
+    assert "(jsdoctor.toml:8)" in done.stdout
 
 
 def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:

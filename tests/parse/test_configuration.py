@@ -23,6 +23,7 @@ ntp = ["pool.example"]
 samples = 3
 interval = "5s"
 timeout = "2s"
+budget = 50
 select = ["JSD4"]
 extend-select = ["JSD101"]
 ignore = ["JSD405"]
@@ -102,7 +103,7 @@ def test_the_schema_knows_every_key_and_no_other() -> None:
 def test_a_file_with_everything_is_taken_by_both() -> None:
     VALIDATOR.validate(tomllib.loads(EVERYTHING))
     read = parse_configuration("jsdoctor.toml", EVERYTHING)
-    assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 21)
+    assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 22)
 
 
 @pytest.mark.parametrize("text", REFUSED)

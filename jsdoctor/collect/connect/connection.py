@@ -13,6 +13,7 @@ from typing import Any
 
 from nats import errors
 
+from jsdoctor.collect.connect.budget import RequestBudget
 from jsdoctor.collect.connect.client import InfoClient
 from jsdoctor.collect.connect.credentials import Login
 from jsdoctor.collect.connect.greeting import greet
@@ -59,12 +60,13 @@ class Connection:
     words when it denied something (`Permissions Violation for Publish to "$JS.API.STREAM.LIST"`): that request gets
     no reply and looks like a timeout otherwise. `errors` is what else went wrong outside of replies. The same words
     are kept once. `closed` is set when the connection is gone, so that nobody has to wait for replies on it. `stalls`
-    measures for how long this process did not get to run.
+    measures for how long this process did not get to run. `budget` is what every request waits for.
     """
 
     def __init__(self, url: str, stalls: Stalls, transport: GreetedTransport | ClosedWebSocketTransport) -> None:
         self.url = url
         self.stalls = stalls
+        self.budget = RequestBudget(None)
         self.client = InfoClient(transport)
         self.permission_errors: list[str] = []
         self.errors: list[str] = []
@@ -153,6 +155,7 @@ async def connect(settings: ConnectionSettings) -> AsyncIterator[Connection]:
     """
     with Stalls().watched() as stalls:
         connection = await _open_unstalled(settings, stalls)
+        connection.budget = RequestBudget(settings.budget)
         try:
             yield connection
         finally:

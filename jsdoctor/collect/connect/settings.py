@@ -34,7 +34,8 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """What the command line said about the connection. None: not given. `timeout` is in seconds.
+    """What the command line said about the connection. None: not given. `timeout` is in seconds,
+    `budget` in requests per second.
 
     `more_contexts` are further logins to look with.
     """
@@ -54,6 +55,7 @@ class ConnectionOptions:
     js_api_prefix: str | None = None
     inbox_prefix: str | None = None
     timeout: float | None = None
+    budget: int | None = None
     no_context: bool = False
     more_contexts: tuple[str, ...] | None = None
 
@@ -63,7 +65,8 @@ class ConnectionSettings:
     """Everything `connect` needs, ready to use. Its repr shows no secret.
 
     `servers` carry no userinfo: safe to show. `server_logins` says who to be where a URL said so itself, in the same
-    order (empty: no URL did); `login` is for all others. With `tls_required` a server without TLS is refused.
+    order (empty: no URL did); `login` is for all others. With `tls_required` a server without TLS is refused. `budget`
+    limits the requests per second; None: no limit.
     `origins` tells for the other fields, by name, where the value came from (`--server`, `NATS_URL`, `default`, ...).
     """
 
@@ -78,6 +81,7 @@ class ConnectionSettings:
     js_api_prefix: str = DEFAULT_API_PREFIX
     inbox_prefix: str = DEFAULT_INBOX_PREFIX
     timeout_s: float = DEFAULT_TIMEOUT_S
+    budget: int | None = None
     context_name: str | None = None
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -115,6 +119,7 @@ def resolve(options: ConnectionOptions, environ: Mapping[str, str], config_home:
         js_api_prefix=api_prefix,
         inbox_prefix=_subject(inbox, "an inbox prefix") if inbox.value else DEFAULT_INBOX_PREFIX,
         timeout_s=timeout_s,
+        budget=options.budget,
         context_name=context.name if context else None,
         origins=MappingProxyType(
             {
@@ -127,6 +132,7 @@ def resolve(options: ConnectionOptions, environ: Mapping[str, str], config_home:
                 "js_api_prefix": api_origin,
                 "inbox_prefix": inbox.origin,
                 "timeout_s": timeout_origin,
+                "budget": "--budget" if options.budget else "default",
                 "context_name": context_origin,
             }
         ),

@@ -97,6 +97,7 @@ class Asker:
         return await self._one(subject, payload)
 
     async def _one(self, subject: str, payload: bytes) -> TimedReply:
+        await self._connection.budget.wait()
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         message = await self.message(subject, payload)
         self._heard_s = self.now_s()
@@ -144,6 +145,7 @@ class Asker:
         try:
             inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
             try:
+                await self._connection.budget.wait()
                 started, asked_at = monotonic_ns(), datetime.now(UTC)
                 headers = REQUEST_HEADERS if packed and self._connection.server_info.get("headers") else None
                 await client.publish(subject, payload, reply=inbox.subject, headers=headers)
