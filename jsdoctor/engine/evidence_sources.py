@@ -13,12 +13,17 @@ _SOURCES: Mapping[type[Evidence], EvidenceSource] = {one.kind: one.source for on
 
 
 def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
-    """What a check still lacks. Empty: it has all that it requires. `evidence` None: nothing was looked at."""
+    """The sources that a check lacks. Empty: it has all that it requires. `evidence` None: nothing was collected.
+
+    Of optional evidence one kind is enough, so that only the cheapest source is named.
+    """
     wanted = list(check.required.values()) or list(check.optional.values())
     missing = [kind for kind in wanted if evidence is None or evidence.get(kind) is None]
-    if not check.required and len(missing) < len(wanted):
-        return frozenset()
-    return frozenset(_SOURCES.get(kind, EvidenceSource.LIVE) for kind in missing)
+    sources = frozenset(_SOURCES.get(kind, EvidenceSource.LIVE) for kind in missing)
+    if check.required:
+        return sources
+    cheapest = next((source for source in EvidenceSource if source in sources), None)
+    return frozenset() if cheapest is None or len(missing) < len(wanted) else frozenset({cheapest})
 
 
 def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
@@ -30,9 +35,9 @@ def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozens
     return frozenset().union(*single) if single else min(lacking, key=len, default=frozenset())
 
 
-def unavailable_sources(evidence: EvidenceSet) -> frozenset[EvidenceSource]:
-    """The ways that were gone: to all evidence that there is."""
-    return frozenset(way for kind, way in _SOURCES.items() if evidence.get(kind) is not None)
+def used_sources(evidence: EvidenceSet) -> frozenset[EvidenceSource]:
+    """The sources that all evidence at hand came from."""
+    return frozenset(source for kind, source in _SOURCES.items() if evidence.get(kind) is not None)
 
 
 def in_words(way: EvidenceSource, stream: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.engine.evidence_sources import unavailable_sources
+from jsdoctor.engine.evidence_sources import used_sources
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import EvidenceSource
@@ -25,7 +25,7 @@ class Visibility:
         self._snapshot: ClusterSnapshot | None = series.last if isinstance(series, SnapshotSeries) else None
         self._gaps = [gap for gap in evidence.gaps_for(()) if gap.requested]
         self._streams = [stream for stream in self._all() if stream.name == narrowing.stream]
-        self.ways = unavailable_sources(evidence) | (
+        self.ways = used_sources(evidence) | (
             {EvidenceSource.EXPECTED} if narrowing.expected_seq is not None else frozenset()
         )
         self.accounts = frozenset(stream.account for stream in self._streams)

@@ -37,7 +37,7 @@ from jsdoctor.model.trend import Trend
 
 
 class EvidenceSource(StrEnum):
-    """A way to evidence, the cheapest first."""
+    """Where evidence comes from, the cheapest source first."""
 
     LIVE = "live"
     TREND = "trend"
@@ -246,9 +246,8 @@ DECLARED: tuple[EvidenceKind, ...] = (
     EvidenceKind(Links, _REPORTED, _SYSTEM, parts=("links",), said_by=("links",), of_deployment=True),
     EvidenceKind(Topology, _of_servers(_NO_SERVERS), _SYSTEM, parts=("servers", "links"), of_deployment=True),
     EvidenceKind(AccountClaims, _REPORTED, _SYSTEM, parts=("claims",), said_by=("claims",), of_deployment=True),
-    EvidenceKind(
-        Accounts, _always(_NO_ACCOUNTS), _SYSTEM, parts=("accounts",), said_by=("accounts",), of_deployment=True
-    ),
+    # A plain account reports its own limits and usage, so this is no sign of the system account.
+    EvidenceKind(Accounts, _always(_NO_ACCOUNTS), parts=("accounts",), said_by=("accounts",), of_deployment=True),
     EvidenceKind(ConnectedServer, _always(NO_CONNECTION), endpoints=(Endpoint.CONNECT_INFO,)),
     EvidenceKind(Clocks, _always(_NO_CLOCKS), parts=("clocks",)),
     EvidenceKind(NtpTime, _ntp, EvidenceSource.NTP, parts=("ntp",), endpoints=(Endpoint.NTP,)),

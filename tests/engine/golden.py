@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from jsdoctor.engine.change import without_existing
-from jsdoctor.engine.evidence_sources import any_source, in_words, unavailable_sources
+from jsdoctor.engine.evidence_sources import any_source, in_words, used_sources
 from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
 from jsdoctor.engine.planner import CollectionPlan, plan_collection, plan_scan
 from jsdoctor.engine.relations import Relations
@@ -78,7 +78,7 @@ def sources() -> Iterator[str]:
     yield from (f"{source}: {in_words(source, 'ORDERS')}" for source in (EvidenceSource.SCAN, EvidenceSource.EXPECTED))
     recordings = {base: evidence_of({"base": base}) for base in _BASES}
     for base, evidence in recordings.items():
-        yield f"{base} has {_sorted(unavailable_sources(evidence))}"
+        yield f"{base} has {_sorted(used_sources(evidence))}"
     for rule in rules():
         mine = [checks()[name] for name in rule.checks]
         lacking = {"nothing": None, **recordings}
