@@ -3,7 +3,7 @@
 python -m tests.docs.prose         (or: make prose)
 
 Prose is README, CHANGELOG, CONTRIBUTING, docs/, the rule and symptom pages with texts in front matter, help texts, and
-the messages in jsdoctor/. Code blocks, code spans, link targets, examples of log lines, docstrings and comments are
+the messages, docstrings and comments in jsdoctor/. Code blocks, code spans, link targets and examples of log lines are
 left out.
 """
 
@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jsdoctor.cli.app import app
+from tests.docs.comments import comments
 from tests.docs.messages import messages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,8 +164,11 @@ def passages() -> Iterator[Passage]:
         yield from page(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
     yield from help_texts()
     for file in sorted((ROOT / "jsdoctor").rglob("*.py")):
+        place = file.relative_to(ROOT).as_posix()
         for line, text in messages(file):
-            yield Passage(file.relative_to(ROOT).as_posix(), line, text)
+            yield Passage(place, line, text)
+        for line, text in comments(file):
+            yield from (passage._replace(line=passage.line + line - 1) for passage in markdown(place, text))
 
 
 def main() -> int:
