@@ -10,7 +10,7 @@ _TIMEOUT_S = 5.0
 
 
 class WebhookProblem(Problem):
-    """A receiver did not take what was posted."""
+    """A receiver did not accept what was posted."""
 
 
 def receiver_name(url: str) -> str:
@@ -20,7 +20,7 @@ def receiver_name(url: str) -> str:
 
 
 def post_json(url: str, body: str) -> None:
-    """Post the body and read no answer but its status. Raises WebhookProblem, without the address's secret parts."""
+    """Post the body and read only the status. Raises WebhookProblem, without the secret parts of the address."""
     name = receiver_name(url)
     hint = "check the address given with --notify"
     try:

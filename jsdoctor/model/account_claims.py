@@ -1,4 +1,4 @@
-"""What each server tells of the accounts of operator mode: the limits in an account's JWT, and what it has of them.
+"""Accounts of operator mode as each server reports them: the limits in an account's JWT, and the use on that server.
 
 Source: the ACCOUNTZ endpoint with an account (server: monitor.go accountInfo). Counts are of that one server.
 """

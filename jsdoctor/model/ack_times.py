@@ -1,4 +1,4 @@
-"""How long messages took from their delivery to their acknowledgement, as servers measure it for consumers that ask."""
+"""Times from delivery to acknowledgement, as servers measure them for consumers with `sample_freq`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 from jsdoctor.model.finding import Subject
 
 MOST_ACKS = 100_000
-"""So many measurements are kept in one run."""
+"""Maximum number of measurements that one run keeps."""
 
 
 class ConsumerAcks(msgspec.Struct, frozen=True):
-    """The measurements of one consumer, the shortest first, in nanoseconds since the last delivery of the message.
+    """The measurements of one consumer, in ascending order, in nanoseconds since the last delivery of the message.
 
     `redelivered` counts acknowledgements of messages that had been delivered more than once.
     """
@@ -31,15 +31,15 @@ class ConsumerAcks(msgspec.Struct, frozen=True):
         return Subject(kind="consumer", name=self.consumer, account=self.account, stream=self.stream)
 
     def quantile_ns(self, share: float) -> int:
-        """The time within which that share of them came; the longest where there are too few to tell."""
+        """The time within which this share of the acknowledgements arrived; the longest if there are too few."""
         return self.ack_times_ns[max(ceil(share * len(self.ack_times_ns)) - 1, 0)]
 
     def longer_than(self, length_ns: int) -> int:
-        """How many took longer than that."""
+        """How many acknowledgements took longer than `length_ns`."""
         return len(self.ack_times_ns) - bisect_left(self.ack_times_ns, length_ns + 1)
 
 
 class AckTimes(msgspec.Struct, frozen=True):
-    """Every consumer with `sample_freq` of which something was heard while samples were taken."""
+    """Every consumer with `sample_freq` for which metrics arrived while samples were taken."""
 
     consumers: tuple[ConsumerAcks, ...]

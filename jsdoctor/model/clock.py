@@ -1,4 +1,4 @@
-"""Clocks: by how much those of the servers, and true time, are ahead of ours, and how surely that is known."""
+"""Clocks: by how much those of the servers, and true time, are ahead of ours, with the bounds of the measurement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.finding import Observation, Subject
 
 CERTAINTY = 3
-"""A clock is called wrong only when it is off by more than so many times the bound of the measurement."""
+"""A clock is reported as wrong only if its offset exceeds this multiple of the bound of the measurement."""
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -20,16 +20,19 @@ class Offset(msgspec.Struct, frozen=True):
 
     @property
     def middle_ns(self) -> int:
-        """The best guess."""
+        """The best estimate."""
         return (self.low_ns + self.high_ns) // 2
 
     @property
     def bound_ns(self) -> int:
-        """How far the truth may be from the best guess, to either side."""
+        """Maximum deviation of the true offset from the best estimate, to either side."""
         return -(-(self.high_ns - self.low_ns) // 2)
 
     def against(self, other: Offset) -> Offset:
-        """This clock against that other one, where both were compared with the same third: the bounds add up."""
+        """The offset of this clock from another one.
+
+        Both must have been compared with the same third clock; the bounds add up.
+        """
         return Offset(self.low_ns - other.high_ns, self.high_ns - other.low_ns)
 
     def exceeds(self, tolerance_ns: int) -> bool:
@@ -48,8 +51,8 @@ OURS = Offset(0, 0)
 class ServerClock(msgspec.Struct, frozen=True, kw_only=True):
     """One server's clock against ours. `at` is that clock at the best of the `readings`.
 
-    `steady` False: the readings contradict each other, because one of the two clocks was set meanwhile; `offset` spans
-    them. `source` says what was asked.
+    `steady` is False if the readings contradict each other because one of the two clocks was set meanwhile; `offset`
+    then spans them. `source` names the request that was sent.
     """
 
     name: str
@@ -76,7 +79,7 @@ class ServerClock(msgspec.Struct, frozen=True, kw_only=True):
 class Clocks(msgspec.Struct, frozen=True):
     """The clock of every server that could be read, by name, against ours.
 
-    `complete`: all servers were asked, which only the system account can do.
+    `complete`: all servers were queried, which requires the system account.
     """
 
     servers: tuple[ServerClock, ...]
@@ -84,7 +87,7 @@ class Clocks(msgspec.Struct, frozen=True):
 
 
 class NtpTime(msgspec.Struct, frozen=True):
-    """True time against our clock, as NTP servers have it. `sources` agree on it; `outvoted` were left out."""
+    """True time against our clock, as NTP servers report it. `sources` agree on it; `outvoted` were left out."""
 
     offset: Offset
     sources: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a printed command does: most only look, and reports say which ones do not."""
+"""Classifies printed commands: most only read; reports mark the ones that change something."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def changes_something(command: str) -> bool:
     """Whether a `nats` or `jsdoctor` command changes a deployment. A dry run and commands of others do not."""
     try:
         words = shlex.split(command)
-    except ValueError:  # an open quotation mark: nobody knows
+    except ValueError:  # an open quotation mark: the effect is unknown
         return True
     if "--dry-run" in words or len(words) < 2:
         return False

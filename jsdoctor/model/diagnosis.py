@@ -16,7 +16,7 @@ SCHEMA: Final = "jsdoctor.diagnosis/v1"
 
 
 class Verdict(StrEnum):
-    """What the evidence says of one cause. `EXPLAINED`: it is there, and a confirmed one is why."""
+    """The verdict on one cause. `EXPLAINED`: the cause is present, and a confirmed cause explains it."""
 
     CONFIRMED = "confirmed"
     EXPLAINED = "explained"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 
 class Narrowing(msgspec.Struct, frozen=True):
-    """What the person says it is about. Empty or None: not said."""
+    """What the user narrowed the diagnosis to. Empty or None: not given."""
 
     stream: str = ""
     consumer: str = ""
@@ -33,7 +33,7 @@ class Narrowing(msgspec.Struct, frozen=True):
     msg_id: str = ""
 
     def touches(self, subject: Subject, accounts: frozenset[str] = frozenset()) -> bool:
-        """Whether a finding about `subject` can have to do with it. `accounts`: those that own the stream, if known."""
+        """Whether a finding about `subject` can be related to it. `accounts`: those that own the stream, if known."""
         if subject.account and accounts and subject.account not in accounts:
             return False
         stream = {"stream": subject.name, "consumer": subject.stream}.get(subject.kind, subject.stream)
@@ -42,12 +42,12 @@ class Narrowing(msgspec.Struct, frozen=True):
         return not (self.consumer and subject.kind == "consumer" and subject.name != self.consumer)
 
     def is_meant(self, subject: Subject) -> bool:
-        """Whether a finding about `subject` is about the very thing, not only about what it stands on."""
+        """Whether a finding about `subject` is about the named asset itself, not only about what it depends on."""
         return bool(self.stream) and subject.kind in ("stream", "consumer") and self.touches(subject)
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is to be diagnosed: the symptom, what told it (`by`), and what the person narrows it to."""
+    """What to diagnose: the symptom, the input it was derived from (`by`), and what the user narrows it to."""
 
     symptom: Symptom
     by: str = ""
@@ -55,7 +55,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """One cause with its verdict. `message` says why; `results` are the findings that confirm it.
+    """One cause with its verdict. `message` gives the reason; `results` are the findings that confirm it.
 
     `next_step` is what to do about a confirmed cause, or what decides an undecided one.
     """
@@ -70,14 +70,17 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """Something to do that decides causes, the codes of which it names."""
+    """An action that decides causes, with the codes of these causes."""
 
     text: str
     decides: tuple[str, ...] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """The differential of a symptom. `next_step` is what decides most of what is undecided; `notes` go before it."""
+    """The differential of a symptom.
+
+    `next_step` decides most of the undecided causes; `notes` are printed before it.
+    """
 
     question: Question
     causes: tuple[Cause, ...]

@@ -58,7 +58,7 @@ Evidence = (
 )
 
 KINDS: tuple[type[Evidence], ...] = get_args(Evidence)
-"""Every kind of evidence that a check may ask for in its signature."""
+"""Every kind of evidence that a check may request in its signature."""
 
 
 class EvidenceSet:
@@ -110,11 +110,11 @@ class EvidenceSet:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Everything that was not seen: requested gaps, and kinds of evidence that were not offered."""
+        """Everything that was not collected: requested gaps, and kinds of evidence that were not offered."""
         return self.gaps_for(KINDS)
 
     def gaps_for(self, kinds: Iterable[type[Evidence]]) -> tuple[Gap, ...]:
-        """Requested gaps, and those of `kinds` that were not offered: nobody misses what no rule asks for."""
+        """Requested gaps, and those of `kinds` that were not offered; kinds that no rule requests are left out."""
         requested = self._present.get(Gaps)
         listed = requested.gaps if isinstance(requested, Gaps) else ()
         wanted = set(kinds)

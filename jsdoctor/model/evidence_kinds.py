@@ -37,7 +37,7 @@ from jsdoctor.model.trend import Trend
 
 
 class EvidenceSource(StrEnum):
-    """Where evidence comes from, the cheapest source first."""
+    """A source of evidence, the cheapest first."""
 
     LIVE = "live"
     TREND = "trend"
@@ -56,7 +56,8 @@ class EvidenceSource(StrEnum):
 class CollectionFacts(NamedTuple):
     """What is known of a collection when a kind of evidence is missing.
 
-    `samples` were taken, `looks` of them showed streams; `plain`: only logins of plain accounts answered.
+    `samples` is the number of samples taken, `looks` the number of those that contain streams. `plain`: only logins of
+    plain accounts got replies.
     """
 
     samples: int = 0
@@ -67,12 +68,12 @@ class CollectionFacts(NamedTuple):
 
 
 class EvidenceKind(NamedTuple):
-    """One kind.
+    """One kind of evidence: what collects it, and the gap that explains its absence.
 
-    `parts` are the parts of a `CollectionPlan` that bring it; `repeated`: it takes two samples. `absent` gives the gap
-    where it is missing. `said_by`: kinds of gaps that were not requested, by which a source says itself why it is
-    missing, the strongest last. `of_deployment`: nothing that answers means that this is missing for that reason.
-    `endpoints`: replies that hold it and nothing of the streams and servers of a deployment.
+    `parts` are the parts of a `CollectionPlan` that collect it; `repeated`: it takes two samples. `absent` returns the
+    gap if it is missing. `said_by`: kinds of gaps that were not requested, by which a source itself reports why the
+    evidence is missing, the strongest last. `of_deployment`: it is missing for the same reason if no server responds at
+    all. `endpoints`: replies that contain it and nothing of the streams and servers of a deployment.
     """
 
     kind: type[Evidence]

@@ -1,4 +1,4 @@
-"""What was asked and what was answered, raw: the one form in which live, captured and recorded evidence travels."""
+"""Requests and their raw replies: the common form of live, captured and recorded evidence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jsdoctor.model.gap import Gap
 
 
 class Access(StrEnum):
-    """Through which door a reply came; each sees something else. `PASTED`: of one server, with its envelope.
+    """Through which access a reply came; each access shows different data. `PASTED`: of one server, with its envelope.
 
-    `PACKETS` and `HOST` are no replies: what this host heard on a network and what its kernel says, in our own form.
-    `KUBERNETES` is what the API of Kubernetes says of the pods, in our own form, too.
+    `PACKETS`, `HOST` and `KUBERNETES` are not replies of a server: they hold, in our own form, what this host captured
+    on a network, what its kernel reports, and what the API of Kubernetes reports of the pods.
     """
 
     SYSTEM = "system"
@@ -29,15 +29,17 @@ class Access(StrEnum):
 
 
 class Endpoint(StrEnum):
-    """What was asked for. Values are the server's own names.
+    """What was requested. Values are the server's own names.
 
-    Of `STORED_MESSAGES` the body is our own, as the messages themselves are nobody's business (`parse.stored_columns`).
-    `…_AGAIN` were asked after the last sample, for assets that changed while it was taken.
-    Of `STREAM_SUBJECTS` it is our own, too, with the few subjects that are near a filter (`parse.near_subjects`).
-    Of `CONSUMERS_AT_REST` it is a list of streams whose consumers cannot have changed since the last sample.
-    Of `ACK_METRICS` it is a list of what was published while we listened, each as the server wrote it.
-    Of `PACKETS` it is what was found in captures (`parse.packets.kept`), never the packets. Of `HOST` it is our own
-    (`parse.host`), and so it is of `KUBERNETES` (`model.kubernetes`).
+    The body of `STORED_MESSAGES` has our own form, without message contents (`parse.stored_columns`).
+    `…_AGAIN` were requested after the last sample, for assets that changed while it was taken.
+    The body of `STREAM_SUBJECTS` has our own form, with the few subjects that are near a filter
+    (`parse.near_subjects`).
+    The body of `CONSUMERS_AT_REST` is a list of streams whose consumers cannot have changed since the last sample.
+    The body of `ACK_METRICS` is a list of the metrics that were received while samples were taken, as the server wrote
+    them.
+    The body of `PACKETS` is the result of reading captures (`parse.packets.kept`), never the packets. The bodies of
+    `HOST` (`parse.host`) and `KUBERNETES` (`model.kubernetes`) have our own form.
     """
 
     VARZ = "VARZ"
@@ -72,10 +74,11 @@ class Endpoint(StrEnum):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One request and one raw reply to it (a request to all servers makes one exchange per answering server).
+    """One request and one raw reply to it; a request to all servers makes one exchange per server that responds.
 
-    `target` is the subject or URL asked; `asked_at` our clock when asking; `round_trip_ns` until this reply came.
-    `body` is the reply as received: valid JSON is not assumed. `login` numbers the logins of a run, from 0.
+    `target` is the subject or URL of the request; `asked_at` our clock when it was sent; `round_trip_ns` the time until
+    this reply came. `body` is the reply as received: it may not be valid JSON. `login` numbers the logins of a run,
+    from 0.
     """
 
     access: Access
@@ -87,12 +90,13 @@ class Exchange(msgspec.Struct, frozen=True):
     login: int = 0
 
     def __repr__(self) -> str:
-        # Not the body, which may be megabytes: asyncio.run spells out what its coroutine returned, to throw it away.
+        # Without the body, which may be megabytes: asyncio.run formats the result of its coroutine and discards the
+        # text.
         return f"Exchange({self.access.value} {self.endpoint.value} {self.target!r}, {len(self.body)} bytes)"
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """All exchanges of one look at the cluster, and what could not be had in it. `taken_at` is our clock."""
+    """All exchanges of one sample of the cluster, and the gaps in it. `taken_at` is our clock."""
 
     taken_at: datetime
     exchanges: tuple[Exchange, ...]

@@ -17,9 +17,9 @@ class StoredMessage(msgspec.Struct, frozen=True):
 
 
 class RefusedPublish(msgspec.Struct, frozen=True):
-    """A refused publish: the last sequence that it expected (None: not known), its id, and what the server answered.
+    """A refused publish: the last sequence it expected (None: not known), its message id, and the server's reply.
 
-    `follower` is the stored message at `expected_seq + 1`, None where it was not looked at or is not there.
+    `follower` is the stored message at `expected_seq + 1`, None if it was not requested or does not exist.
     """
 
     expected_seq: int | None

@@ -1,4 +1,4 @@
-"""A finding: what one rule says of one subject, with the numbers and the evidence behind it."""
+"""A finding: the result of one rule for one subject, with the numbers and the evidence behind it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class Outcome(StrEnum):
-    """What became of one rule on one subject. Only `PASS` means that the rule looked and found it healthy."""
+    """The outcome of one rule for one subject.
+
+    Only `PASS` means that the rule was evaluated and the subject is healthy.
+    """
 
     PASS = "pass"
     FAIL = "fail"
@@ -64,7 +67,7 @@ CLUSTER = Subject(kind="cluster")
 
 
 class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One value as it was read: where from, under which field, when by the clock of the server that said it."""
+    """One value as it was read: its source, its field, and its time by the clock of the server that sent it."""
 
     source: str
     path: str
@@ -104,7 +107,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def passed(subject: Subject) -> Finding:
-    """The rule looked at this subject and found it healthy."""
+    """The rule was evaluated and this subject is healthy."""
     return Finding(subject=subject, outcome=Outcome.PASS)
 
 

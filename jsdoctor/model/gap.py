@@ -1,4 +1,4 @@
-"""A gap: evidence that could not be had, why, and how to get it."""
+"""A gap: evidence that could not be collected, why, and how to get it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from jsdoctor.model.finding import Subject
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Something that was not seen.
+    """Evidence that was not collected.
 
-    `kind` is what was missing (`connection`, `server`, `stream`, `consumer`, `endpoint`, `reply`, `access`, `samples`).
-    `requested` tells evidence that was asked for and could not be had (makes the run inconclusive, exit 3)
-    from evidence that this kind of access never offers (listed, exit 0).
+    `kind` is what is missing (`connection`, `server`, `stream`, `consumer`, `endpoint`, `reply`, `access`, `samples`).
+    `requested` is True for evidence that was requested and could not be collected (the run is inconclusive, exit 3),
+    False for evidence that this kind of access never offers (listed, exit 0).
     """
 
     kind: str

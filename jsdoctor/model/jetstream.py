@@ -87,7 +87,7 @@ class Republish(msgspec.Struct, frozen=True, gc=False):
 
 
 class ConsumerLimits(msgspec.Struct, frozen=True, gc=False):
-    """What a stream allows its consumers at most, and gives those that ask for nothing."""
+    """The maximum that a stream allows for its consumers, which is also the default for consumers that set none."""
 
     inactive_threshold_ns: int = msgspec.field(name="inactive_threshold", default=0)
     max_ack_pending: int = 0
@@ -159,7 +159,7 @@ class StreamState(msgspec.Struct, frozen=True):
 
 
 class SourceInfo(msgspec.Struct, frozen=True):
-    """How a mirror or source is doing. `active_ns` since it last heard anything; -1 means never."""
+    """State of a mirror or source. `active_ns` is the time since it last received anything; -1 means never."""
 
     name: str = ""
     lag: int = 0
@@ -207,7 +207,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
 
     @property
     def is_push(self) -> bool:
-        """Push consumers have a deliver subject; the others wait to be asked."""
+        """Push consumers have a deliver subject; the other consumers deliver only on pull requests."""
         return bool(self.deliver_subject)
 
     @property

@@ -37,7 +37,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
-    """The links of one server. None: that endpoint was not had. `at` is the server's clock.
+    """The links of one server. None: that endpoint was not collected. `at` is the server's clock.
 
     `routes` names the servers of its cluster that it has a route to, `route_connections` has each connection.
     """
@@ -62,6 +62,6 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Links(msgspec.Struct, frozen=True):
-    """The links of every server that told of them, by server name."""
+    """The links of every server that reported them, by server name."""
 
     servers: tuple[ServerLinks, ...]

@@ -62,9 +62,9 @@ SUBJECT_FIELDS = (
     "reason",
     "kind",
 )
-"""Captured fields that tell occurrences apart. Numbers in `reason` are replaced by `N`, so that texts count together.
+"""Captured fields that distinguish occurrences. Numbers in `reason` become `N`, so that texts count together.
 
-Every other field of a signature stays with the exemplars; when it is a whole number or a duration, its smallest and
+Every other field of a signature stays with the exemplars. If it is a whole number or a duration, its smallest and
 largest value are kept as a `Measure`.
 """
 
@@ -132,7 +132,11 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SignatureTotal(msgspec.Struct, frozen=True, kw_only=True):
-    """One signature over everything: `subjects` that were told apart, and how many lines of how many were not kept."""
+    """One signature over all logs.
+
+    `subjects` is the number of distinct subjects; the lines of some of them may not have been kept and are only
+    counted.
+    """
 
     signature: str
     count: int
@@ -142,14 +146,14 @@ class SignatureTotal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file (or member of an archive) that was to be read, and what became of it.
+    """One file (or member of an archive) that was to be read, and the result.
 
-    `size` is bytes stored, `read` bytes of text scanned, `skipped` stored bytes that could not be read and why in
-    `problem` (empty: all was read). `stamped` counts lines with a server's own time; `server_lines` and `client_lines`
-    say that there are at least so many of either. `named` tells a file asked for by name from one found in a directory
-    or archive. `long_lines` were searched in their first 16 KiB only.
-    `levels` are those of server lines at the beginning and the end of the file.
-    `interleaved`: lines of several servers that cannot be told apart; its clock is not judged.
+    `size` is the stored size in bytes, `read` the bytes of text scanned, `skipped` the stored bytes that could not be
+    read, for the reason in `problem` (empty: all was read). `stamped` counts lines with a server's own time;
+    `server_lines` and `client_lines` are lower bounds of the number of either. `named` is True for a file that the user
+    named, False for one found in a directory or archive. Only the first 16 KiB of `long_lines` were searched. `levels`
+    are those of server lines at the beginning and the end of the file. `interleaved`: lines of several servers that
+    cannot be distinguished; its clock is not judged.
     """
 
     path: str
@@ -218,7 +222,7 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
         return sum(total.count for total in self.totals if total.signature in signatures)
 
     def spells_of(self, *signatures: str) -> tuple[Spell, ...]:
-        """Spells of any of these signatures, oldest first."""
+        """Outage intervals of any of these signatures, oldest first."""
         return tuple(spell for spell in self.spells if spell.signature in signatures)
 
     def runs_of(self, server: str) -> tuple[ProcessRun, ...]:
@@ -231,7 +235,7 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_server_logs(self) -> bool:
-        """Whether any line of a nats-server was read: without one, silence about servers means nothing."""
+        """Whether any line of a nats-server was read: without one, the absence of server lines means nothing."""
         return any(file.server_lines for file in self.files)
 
     @property

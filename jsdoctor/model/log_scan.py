@@ -1,4 +1,4 @@
-"""What a scan of logs is given and what it yields: settings, parts and rows."""
+"""Input and output of a scan of logs: settings, parts and rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ScanSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Lines of one input that start in `start <= offset < end`, of the stored bytes when it is plain text.
 
-    `path` is opened, `name` is what reports call it. `series` groups the files of one log and its rotations: all of
-    them are folded together. `codec` and archives are one part each; `weight` estimates its bytes of text.
-    `zone` is an IANA name, a fixed offset (`+02:00`) or empty: unknown. `server` is the name the user gave.
-    `mtime_us` is when the file was last written: it gives the year to times without one. `named`: asked for by name.
-    `form` is `paste` where the lines were made from a pasted or exported text.
-    `lines_before` lines of the file are left out, because a time window begins later.
-    `problem` tells why the input cannot be read at all; such a part yields its file row only.
+    `path` is opened, `name` is its name in reports. `series` groups the files of one log and its rotations, which are
+    aggregated together. Compressed files and archives are one part each; `weight` estimates the bytes of text. `zone`
+    is an IANA name, a fixed offset (`+02:00`) or empty: unknown. `server` is the name that the user gave. `mtime_us` is
+    when the file was last written: it supplies the year of times without one. `named`: the user named the file. `form`
+    is `paste` if the lines were made from a pasted or exported text. `lines_before` is the number of lines of the file
+    that are left out because a time window begins later. `problem` is the reason why the input cannot be read at all;
+    such a part yields its file row only.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(NamedTuple):
-    """One row between scan and fold, and between fold and assembly. Rows sort as tuples; text sorts as its UTF-8."""
+    """One row between scan, aggregation and assembly. Rows sort as tuples; text sorts as its UTF-8."""
 
     series: str
     analysis: str
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 class LogEvent(NamedTuple):
-    """One matched line, for those who want every event and not only what the fold makes of them.
+    """One matched line, for callers that need every event and not only the aggregates.
 
     `server` is the best name known where the line was read: given, banner of the same part, prefix, or the series.
     """

@@ -1,4 +1,4 @@
-"""What logs tell of servers in time: processes, silences, clocks, elections, losses, and how troubles ended."""
+"""The history of servers in logs: processes, silences, clocks, elections, losses, and outage intervals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
 class ProcessRun(msgspec.Struct, frozen=True, kw_only=True):
     """One process of a server, from its first to its last line.
 
-    `started` None: it began before the log does. `end` is `clean` (it said that it exits), `unclean` (the next start
-    follows without that), `lame duck` (left in order), `failed` (a fatal line ended it) or `open` (the log ends).
-    `reloaded` is when the last reload of its configuration was done.
-    `same_file` tells whether the next start is in the same file, so that no missing file can explain an unclean end.
+    `started` is None if the process began before the log does. `end` is `clean` (the process logged that it exits),
+    `unclean` (the next start follows without that line), `lame duck` (lame duck mode), `failed` (a fatal line ended it)
+    or `open` (the log ends). `reloaded` is the time of the last completed reload of its configuration. `same_file`: the
+    next start is in the same file, so that no missing file can explain an unclean end.
     """
 
     server: str
@@ -136,8 +136,9 @@ class Leadership(msgspec.Struct, frozen=True, kw_only=True):
 class ServerOffset(msgspec.Struct, frozen=True, kw_only=True):
     """How far the stamps of `other` are ahead of those of `server`, from `events` that both logged (elections).
 
-    `offset_us` is what the stamps say; its whole quarter-hours are `zone_us`, the rest `skew_us`, to within
-    `uncertainty_us` (how differently the servers dated the events, and at least what the news takes to travel).
+    `offset_us` is the difference of the stamps; its whole quarter-hours are `zone_us`, the rest `skew_us`, to within
+    `uncertainty_us` (the spread of the servers' times for the same events, and at least the time that the information
+    takes to travel).
     """
 
     server: str

@@ -14,19 +14,19 @@ from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
 
 
 class FilePosition(msgspec.Struct, frozen=True, gc=False):
-    """Where something stands in a file. Lines and columns count from 1."""
+    """The position of a value in a file. Lines and columns count from 1."""
 
     file: str
     line: int = 1
     column: int = 1
 
     def shows(self, value: object) -> Observation:
-        """What stands there, as evidence: formats that point at lines find it by this path."""
+        """The value at this position, as evidence: formats that point at lines find it by this path."""
         return Observation(source=self.file, path=f"line {self.line}, column {self.column}", value=value)
 
 
 class Mistake(msgspec.Struct, frozen=True):
-    """Something that the tool or the server will not take, or (`ignored`) will drop without a word.
+    """A field that the tool or the server will refuse, or (`ignored`) will drop without a message.
 
     `unsure`: a newer version of the tool may know it.
     """
@@ -38,7 +38,7 @@ class Mistake(msgspec.Struct, frozen=True):
 
 
 class Tool(StrEnum):
-    """Who applies a manifest: it decides what is sent to the server for what the manifest does not say."""
+    """The tool that applies a manifest: it decides what is sent for fields that the manifest leaves out."""
 
     NACK = "NACK"
     NATS_CLI = "nats"
@@ -46,7 +46,7 @@ class Tool(StrEnum):
 
 
 class Fate(StrEnum):
-    """What the tool will do with an asset. Only a Terraform plan says more than that it shall be there."""
+    """What the tool will do with an asset. Only a Terraform plan states more than that it shall exist."""
 
     KEPT = "kept"
     REPLACED = "replaced"
@@ -74,7 +74,7 @@ class DeclaredAsset(msgspec.Struct, frozen=True, kw_only=True):
         return next((self.places[field] for field in fields if field in self.places), self.place)
 
     def states(self, field: str) -> bool:
-        """Whether the manifest itself says something on this field."""
+        """Whether the manifest itself states this field."""
         return field in self.places
 
     def shows(self, field: str, value: object) -> Observation:
@@ -85,9 +85,9 @@ class DeclaredAsset(msgspec.Struct, frozen=True, kw_only=True):
 class DeclaredStream(DeclaredAsset, frozen=True, kw_only=True):
     """A stream, key-value bucket or object store of a manifest.
 
-    `config` is what the tool sends when it creates the stream. `places` tells by field of the server's configuration
-    (`max_age`) where it is stated; what is not in it is left to a default. `kept_when_unset` names attributes that the
-    tool leaves as the server has them when the manifest has no value for them.
+    `config` is what the tool sends when it creates the stream. `places` maps each field of the server's configuration
+    (`max_age`) to the position that states it; a field that is not in it has a default. `kept_when_unset` names
+    attributes that the tool leaves as the server has them when the manifest has no value for them.
     """
 
     config: StreamConfig
@@ -219,7 +219,7 @@ class Manifests(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[DeclaredServers, ...] = ()
     logins: tuple[DeclaredLogin, ...] = ()
     subject_counts: Mapping[str, Mapping[str, int]] = {}
-    """Messages by subject of deployed streams whose limit for each subject is lowered, where they could be had."""
+    """Messages by subject of deployed streams whose limit per subject is lowered, if they could be collected."""
 
     def kept_streams(self) -> Iterator[DeclaredStream]:
         """Streams that shall be there afterwards."""

@@ -1,6 +1,6 @@
-"""What a capture shows of NATS: who connected, what was published and how it was answered, deliveries, errors, clocks.
+"""NATS in a capture: clients, publishes and their replies, deliveries, errors, clocks.
 
-Never payloads, never what logs in. Times are nanoseconds since 1970 by the clock of the capturing host.
+Payloads and credentials are never kept. Times are nanoseconds since 1970 by the clock of the capturing host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jsdoctor.model.latency import Latencies
 
 
 class Content(StrEnum):
-    """What the bytes of a connection are. Only of `NATS` anything but TCP is known; `UNKNOWN`: nothing was said.
+    """What the bytes of a connection are. For all but `NATS`, only TCP is known; `UNKNOWN`: no data was sent.
 
     `WEBSOCKET`: frames of WebSocket without NATS in them, or that cannot be read.
     """
@@ -38,7 +38,7 @@ class NatsPeers(StrEnum):
 class Retry(msgspec.Struct, frozen=True, gc=False):
     """A message that was published again under the same Nats-Msg-Id.
 
-    `answer_ns` is when the first copy was acknowledged, None when that was not seen.
+    `answer_ns` is when the first copy was acknowledged, None if that was not captured.
     """
 
     subject: str
@@ -49,11 +49,12 @@ class Retry(msgspec.Struct, frozen=True, gc=False):
 
 
 class RefusedPublishes(msgspec.Struct, frozen=True, kw_only=True):
-    """Publishes that JetStream refused for one reason. `actual` and `expected` are of the last one, where it said them.
+    """Publishes that JetStream refused for one reason.
 
-    `ahead`, `behind`: what was expected lies beyond, or before, the last sequence. `repeats` is how often the
-    same expectation on the same subject was refused, at most. `after_stored`: refused, though an earlier publish with
-    the same expectation was stored or not answered yet: its retry.
+    `actual` and `expected` are those of the last error that has them. `ahead`, `behind`: the expected sequence lies
+    beyond, or before, the last sequence. `repeats` is the maximum number of times that the same expectation on the same
+    subject was refused. `after_stored`: refused although an earlier publish with the same expectation was stored or had
+    no reply yet, so this one is its retry.
     """
 
     err_code: int
@@ -72,13 +73,13 @@ class RefusedPublishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Publishing(msgspec.Struct, frozen=True, kw_only=True):
-    """What one connection published and how it was answered.
+    """What one connection published, and the replies to it.
 
-    `requests` want an answer; `acks` are those that JetStream acknowledged or refused, `ack_ns` how long that took at
-    the capture point. `identified` have a Nats-Msg-Id, `retries` repeat one after `retry_ns`. `duplicates` were
-    acknowledged with `duplicate: true`, `unproven` of these with sequence 0. `no_responders`: answered with 503.
-    `unanswered` publishes to subjects of JetStream were not answered before the capture or the connection ended, so
-    long after they were sent as `waiting_ns`.
+    `requests` have a reply subject; `acks` are those that JetStream acknowledged or refused, `ack_ns` how long that
+    took at the capture point. `identified` have a Nats-Msg-Id, `retries` repeat one after `retry_ns`. `duplicates` were
+    acknowledged with `duplicate: true`, `unproven` of these with sequence 0. `no_responders`: the reply was status 503.
+    `unanswered` publishes to subjects of JetStream had no reply when the capture or the connection ended; `waiting_ns`
+    is the time from their publish to that end.
     """
 
     messages: int = 0
@@ -102,7 +103,7 @@ class Publishing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProtocolError(msgspec.Struct, frozen=True, gc=False):
-    """A `-ERR` line. `from_server` False: the client said it, which none should."""
+    """A `-ERR` line. `from_server` False: the client sent it, which is no valid use of the protocol."""
 
     text: str
     count: int
@@ -133,9 +134,10 @@ class IdleHeartbeats(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamFlow(msgspec.Struct, frozen=True, gc=False):
-    """Flow control of push consumers: how often the server asked, and how the client answered.
+    """Flow control of push consumers: how often the server requested it, and how often the client replied.
 
-    `open` were not answered, the oldest for `waiting_ns`; `stalled` heartbeats said that deliveries wait for an answer.
+    `open` requests had no reply, the oldest for `waiting_ns`; `stalled` counts heartbeats that report deliveries as
+    waiting for the reply.
     """
 
     requests: int = 0
@@ -171,12 +173,12 @@ class ApiTraffic(msgspec.Struct, frozen=True):
 class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     """One connection, `number` of its capture as in `model.packets.TcpConnection`.
 
-    `whole`: seen from its beginning without a gap, so that what was not seen did not happen; `gapless`: the same from
-    where reading began, as in a connection that is older than its capture. `advisories` of JetStream by kind and by
-    stream and consumer. `websocket`: it is spoken in frames of WebSocket. `subjects` are those published to most.
-    `swapped`: the side that TCP takes for the client is the server. `pings_unanswered` are those of `server` or
-    client that got no PONG in time to be seen. `held_ns` is the longest time that bytes waited for a hole before them
-    to be filled, to the server and to the client.
+    `whole`: captured from its beginning without a gap, so that what was not captured did not happen; `gapless`: the
+    same from where reading began, for a connection that is older than its capture. `advisories` of JetStream are
+    counted by kind and by stream and consumer. `websocket`: NATS in frames of WebSocket. `subjects` are the most
+    frequent subjects of publishes. `swapped`: the side that TCP takes for the client is the server. `pings_unanswered`
+    are PINGs of `server` or client without a PONG, although there was time to capture one. `held_ns` is the longest
+    time that bytes waited until a hole before them was filled, to the server and to the client.
     """
 
     number: int
@@ -210,7 +212,7 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def who(self) -> str:
-        """The client in words: `billing (python3 2.16.0)`."""
+        """The client as text: `billing (python3 2.16.0)`."""
         library = " ".join(filter(None, (self.lang, self.version)))
         return f"{self.client} ({library})" if self.client and library else self.client or library
 
@@ -218,13 +220,13 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
 class ConsumerTraffic(msgspec.Struct, frozen=True, kw_only=True):
     """Deliveries of one consumer in a capture, and what became of them.
 
-    `domain` and `account_hash` where acks have them; `connections` are the numbers of those that they went over.
-    `exclusive`: a push subscription that shares with nobody and was seen from its beginning, so that every consumer
-    sequence must be there; only then `missing` ones are missing, else others got them. `restarts`: the sequence began
-    anew. `heartbeats_ahead` name a later consumer sequence than had arrived. `ack_ns` runs from delivery to the ack.
-    `acked_late` came when the message had been sent again already, `late_ns` after the delivery that they answer;
-    `redelivery_ns` is the time between two deliveries of which the first was not answered. `not_acked` had no answer
-    when the capture ended.
+    `domain` and `account_hash` are set if acks contain them; `connections` are the numbers of the connections of the
+    deliveries. `exclusive`: a push subscription without a queue group that was captured from its beginning, so that
+    every consumer sequence must be present; only then are `missing` ones lost, otherwise other subscribers got them.
+    `restarts`: how often the sequence began at 1 again. `heartbeats_ahead` name a later consumer sequence than had
+    arrived. `ack_ns` runs from delivery to the ack. `acked_late` came after the message had been sent again, `late_ns`
+    after the delivery that they acknowledge. `redelivery_ns` is the time between two deliveries of which the first was
+    not acknowledged. `not_acked` had no ack when the capture ended.
     """
 
     stream: str

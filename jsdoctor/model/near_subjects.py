@@ -1,4 +1,4 @@
-"""Stored subjects that a consumer's filter misses by one letter, and what tells that two names are so near."""
+"""Stored subjects that a consumer's filter misses by one letter, and the test for such a near match."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.subjects import subject_contains
 
 SHORTEST_TOKEN = 5
-"""Of shorter names, too many are one letter apart and both meant."""
+"""Minimum length of a token: among shorter names, too many are one letter apart and both intended."""
 
 
 class Nearness(StrEnum):
@@ -39,7 +39,10 @@ class FilterSubjects(msgspec.Struct, frozen=True):
 
 
 class NearSubjects(msgspec.Struct, frozen=True):
-    """Every filter whose stream was asked for its subjects. `too_many`: streams not asked, with their subjects."""
+    """Every filter whose stream was queried for its subjects.
+
+    `too_many`: streams that were not queried, with the number of their subjects.
+    """
 
     filters: tuple[FilterSubjects, ...]
     too_many: tuple[tuple[str, str, int], ...] = ()
@@ -49,7 +52,7 @@ class NearSubjects(msgspec.Struct, frozen=True):
         return NearSubjects((*other.filters, *self.filters), (*other.too_many, *self.too_many))
 
     def of(self, account: str, stream: str, filter_: str) -> FilterSubjects | None:
-        """What was seen for a filter, None where the stream was not asked."""
+        """The result for a filter, None if the stream was not queried."""
         wanted = (account, stream, filter_)
         return next((one for one in self.filters if (one.account, one.stream, one.filter) == wanted), None)
 

@@ -15,7 +15,7 @@ from jsdoctor.model.nats_traffic import NatsTraffic
 
 
 class OrderProof(StrEnum):
-    """What told an original that came late from one that was sent again, strongest first.
+    """The evidence that distinguishes a late original from a retransmission, strongest first.
 
     `IP_ID`: the sender numbers its IPv4 packets. `TIMESTAMPS`: TCP timestamps. `TIME`: lateness only, which is a guess.
     """
@@ -125,10 +125,10 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     `stuck_length`: the shortest packet that was sent again and again, `stuck_times`, and never acknowledged, while none
     longer than `delivered_length` was.
     `missed_bytes` were never captured though the peer acknowledged them: a hole in the capture, not in the network.
-    `unfilled_bytes` are holes that nobody acknowledged before the end.
+    `unfilled_bytes` are holes that were not acknowledged before the end.
     `acked_unseen`: acks of the peer for data that was not captured. `ack_rtt_ns`: from the capture point to the
-    receiver and back. `zero_window_ns`: how long this side told the other to stop; `into_zero_window` was sent again
-    while the peer said so. `duplicate_acks`, `sacks` and `dsacks` are of this side. `keep_alives` are TCP's.
+    receiver and back. `zero_window_ns`: how long this side advertised a zero window; `into_zero_window` segments were
+    sent again during that time. `duplicate_acks`, `sacks` and `dsacks` are of this side. `keep_alives` are TCP's.
     `zero_until_ns` is when the last zero window ended. `ended_ns`: when this side first sent FIN or RST; `cut_ns`: when
     it sent RST before either side had ended the connection; `cut_hops`: by how much its TTL differs from that of data.
     """
@@ -228,8 +228,8 @@ class CaptureClockStep(msgspec.Struct, frozen=True, gc=False):
 class Attempts(msgspec.Struct, frozen=True, kw_only=True):
     """Handshakes with one server that led to no connection.
 
-    `refused` were answered with RST, `unanswered` with nothing; `unfinished` were answered, and the client said no
-    more. `tried` are all that were seen, also those that led to a connection; `clients` counts addresses, at most
+    `refused` got RST, `unanswered` got nothing; `unfinished` got a SYN-ACK, after which the client sent nothing more.
+    `tried` are all handshakes in the capture, also those that led to a connection; `clients` counts addresses, at most
     1,000.
     """
 
@@ -244,7 +244,7 @@ class Attempts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> int:
-        """All that led to nothing."""
+        """All handshakes that led to no connection."""
         return self.refused + self.unanswered + self.unfinished
 
 
@@ -252,12 +252,12 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     """One capture: what was read, what was left out, what it lost by its own account.
 
     `name` is the file as the user gave it, or the interface. `packets` were read, of these `tcp` judged; `unknown_link`
-    had a link layer nobody here knows, `cut` lacked their headers, `fragments` are IP fragments behind the first.
-    `backwards`: steps back in time. `kernel_drops` is what the capturing host says it lost, None when nothing says so.
-    `connections_left_out` had less to tell than those that are listed. `problem`: why reading ended early.
-    `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets without a usable
-    time. `attempts` are handshakes that led to nothing. Times behind
-    `clock_steps` are those of a clock that was not set.
+    had an unsupported link layer, `cut` lacked their headers, `fragments` are IP fragments behind the first.
+    `backwards`: steps back in time. `kernel_drops` is the number of packets that the capturing host reports as lost,
+    None if it reports none. `connections_left_out` had less evidence than those that are listed. `problem`: why reading
+    ended early. `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets
+    without a usable time. `attempts` are handshakes that led to no connection. Times behind `clock_steps` are those of
+    a clock that was not set.
     """
 
     name: str
@@ -306,9 +306,9 @@ class PathDelay(msgspec.Struct, frozen=True, kw_only=True):
 class PairedConnection(msgspec.Struct, frozen=True, kw_only=True):
     """One connection in two captures: `near` is the index of the capture nearer to the client.
 
-    The clock of the far capture is ahead of that of the near one by `clock_low_ns` to `clock_high_ns`; None: packets
-    of one direction only cannot tell. `least_round_trip_ns` is the network between the two, both ways.
-    `far_client` and `far_server` are the addresses in the far capture: others where NAT is on the way.
+    The clock of the far capture is ahead of that of the near one by `clock_low_ns` to `clock_high_ns`; None: only
+    packets of one direction were captured. `least_round_trip_ns` is the network between the two, both ways.
+    `far_client` and `far_server` are the addresses in the far capture: others if NAT is on the path.
     """
 
     client: SocketAddress
@@ -347,9 +347,9 @@ class UnmatchedCaptures(msgspec.Struct, frozen=True):
 
 
 class PacketEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """All captures of a run, the connections in them in order of their start, and pairs of views of one connection.
+    """All captures of a run, their connections in order of their start, and pairs of the same connection.
 
-    `nats` says by capture what was said on the connections; `unmatched` are captures without a common connection.
+    `nats` has the NATS traffic of each capture; `unmatched` are captures without a common connection.
     """
 
     captures: tuple[Capture, ...] = ()

@@ -1,4 +1,4 @@
-"""Values of which only a part is known: reading a field that nobody showed raises instead of giving a default."""
+"""Values of which only a part is known: reading a field without evidence raises instead of returning a default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NotShownError(Exception):
 
 
 def hide(value: Shape, fields: Collection[str], subject: Subject, how_to_get: str, prefix: str = "") -> Shape:
-    """The value with some fields unknown: whoever reads one of them gets a `NotShownError`."""
+    """The value with some fields unknown: reading one of them raises `NotShownError`."""
     hidden = tuple(name for name in fields if name in value.__struct_fields__)
     if not hidden:
         return value
@@ -42,9 +42,10 @@ def _partial_class(shape: type[Any], hidden: tuple[str, ...], subject: Subject, 
 
 
 def shown_or(read: Callable[[], Value], otherwise: Value) -> Value:
-    """What `read` gives, or `otherwise` where it needs a field that nobody showed.
+    """The result of `read`, or `otherwise` if it needs a field without evidence.
 
-    Only for what does not decide whether there is a fault: words on its cause, or a bound that is known otherwise.
+    Only for values that do not decide whether there is a fault: a text on its cause, or a bound that is known
+    otherwise.
     """
     try:
         return read()
@@ -53,7 +54,7 @@ def shown_or(read: Callable[[], Value], otherwise: Value) -> Value:
 
 
 def raw_field(value: msgspec.Struct, field: str) -> Any:
-    """A field of a value that may be partial, for code that only tells values apart: the default where it is hidden."""
+    """A field of a value that may be partial, for code that only compares identities: the default if it is hidden."""
     for shape in type(value).__mro__:
         found = shape.__dict__.get(field)
         if found is not None and not isinstance(found, property):

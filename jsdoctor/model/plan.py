@@ -52,10 +52,10 @@ class StepProof(msgspec.Struct, frozen=True):
 
 
 class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An asset whose only copy a step gives up: the messages of a stream, or the position of a consumer.
+    """An asset whose only copy a step discards: the messages of a stream, or the position of a consumer.
 
-    `messages` and `bytes` are the last known ones, as of `as_of`; None: nobody has seen them. `backup` is a verified
-    backup of a stream of that name.
+    `messages` and `bytes` are the last known ones, as of `as_of`; None: never observed. `backup` is a verified backup
+    of a stream of that name.
     """
 
     subject: Subject
@@ -81,12 +81,12 @@ class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a plan.
 
-    `action` is of the closed set in `jsdoctor.remedy.registry`, `operation` the registered way to do it. `base` is what
-    the step was planned on, as the operation's `look` shows it; `tolerates` lists, by key of the configuration, the
-    values that other steps of this plan may have left there. `values` is what else the operation needs. `requests` are
-    what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` says that nothing can.
-    `needs` are ids of steps that must have succeeded before. `losses` name what is given up for good. `patience_s` is
-    how long the effect may take to show.
+    `action` is of the closed set in `jsdoctor.remedy.registry`, `operation` the registered implementation. `base` is
+    the state that the step was planned on, as `look` of the operation shows it; `tolerates` lists, by key of the
+    configuration, the values that other steps of this plan may have left there. `values` is what else the operation
+    needs. `requests` are what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse`
+    means that nothing can. `needs` are ids of steps that must have succeeded before. `losses` name the assets that are
+    lost for good. `patience_s` is the maximum time in seconds until the effect shows.
     """
 
     id: str = ""

@@ -1,4 +1,4 @@
-"""What a probe of a subject found out: which stream would store a message, and whether it would be refused."""
+"""The result of a probe of a subject: which stream would store a message, and whether it would be refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """A dry run of one publish.
 
-    `refused`: why nothing was sent, with `how_to_get`. Else `stream` would take the message (empty: none captures the
-    subject), and `error` is why it would be refused, in the server's words (empty: it would be stored). `servers` are
-    the names and versions of all servers that were looked at beforehand.
+    `refused` is the reason why nothing was sent, with `how_to_get`. Otherwise `stream` would store the message (empty:
+    no stream captures the subject), and `error` is the server's error text if it would refuse it (empty: it would be
+    stored). `servers` are the names and versions of all servers that were queried beforehand.
     """
 
     subject: str

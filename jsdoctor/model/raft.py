@@ -1,4 +1,4 @@
-"""Raft groups as each of their members sees them: the engine below streams, consumers and the meta group.
+"""Raft groups as each of their members sees them: the groups of streams, consumers and the meta group.
 
 Source: the RAFTZ endpoint (server: monitor.go Raftz). Indexes count log entries of the group, not messages.
 """
@@ -24,7 +24,7 @@ class RaftLog(msgspec.Struct, frozen=True, gc=False):
 
 
 class RaftState(msgspec.Struct, frozen=True):
-    """What RAFTZ tells of one group. `leader` is a peer id; empty: that member knows none.
+    """RAFTZ of one group. `leader` is a peer id; empty: that member knows none.
 
     The `ipq_*_len` are entries waiting inside the server. `paused`: it applies nothing while it catches up with a
     snapshot. `overrun` (2.14 and later): it takes no part in the quorum until it has applied what it has.

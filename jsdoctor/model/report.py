@@ -1,4 +1,4 @@
-"""The report: what a run found, what it could not see, and what it looked at (`jsdoctor.report/v1`)."""
+"""The report: findings, gaps and sources of a run (`jsdoctor.report/v1`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Consequence(msgspec.Struct, frozen=True):
-    """A finding that another one explains. `link` says by what they are related, `evidence` says it in words."""
+    """A finding that another one explains. `link` names their relation, `evidence` describes it."""
 
     result: Result
     explained_by: Result
@@ -102,9 +102,9 @@ class Incident(msgspec.Struct, frozen=True):
 
 
 class RuleVerdict(msgspec.Struct, frozen=True):
-    """What became of one rule: its worst outcome, how many subjects ended in each, and why if it was not evaluated.
+    """The outcome of one rule: the worst, how many subjects ended in each, and the reason if it was not evaluated.
 
-    `selected_by_name` is True when the user named this rule's code or slug itself: then missing evidence is a gap.
+    `selected_by_name` is True if the user named this rule's code or slug: then missing evidence is a gap.
     """
 
     rule: Rule
@@ -115,12 +115,11 @@ class RuleVerdict(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All results of one run. `results` holds fails, errors and the undecided; passes only when asked for.
+    """All results of one run. `results` holds fails, errors and undecided results; passes only if requested.
 
-    `incidents` groups the findings that count, each in exactly one incident, the worst impact first.
-    `topology` is the deployment that was looked at; None where nothing shows it.
-    `change` is what manifests change in the deployment beside them; None without either.
-    `picture` is there when a format asked for it that draws.
+    `incidents` groups the findings that count, each in exactly one incident, the worst impact first. `topology` is the
+    deployment that was sampled; None if no evidence shows it. `change` is the difference between manifests and the
+    deployment; None without either. `picture` is set if an output format that draws requested it.
     """
 
     version: str

@@ -55,13 +55,13 @@ class LineOrigin(StrEnum):
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A log line that a rule wants: a literal to search for, and a portable pattern with positional groups.
+    """A log line that a rule matches: a literal to search for, and a portable pattern with positional groups.
 
-    `contains` stands in every matching line. `pattern` is searched in the message (header and wrapping removed), one
+    `contains` is part of every matching line. `pattern` is searched in the message (header and wrapping removed), one
     group for each name in `fields`; it may use only what Python's re and RE2 share. `levels` are those of nats-server;
-    empty means any but DBG and TRC, whose lines quote what clients send. `since` and `before` tell the server versions
+    empty means any but DBG and TRC, whose lines quote what clients send. `since` and `before` bound the server versions
     with this wording. `examples` are whole lines as they were logged. `resolved_by` names signatures that end the
-    trouble that this one tells of, when they say so of the same subject.
+    outage that this one begins, if they are about the same subject.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Relation(StrEnum):
 
 
 class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Findings of the rule `code` explain findings of the rule that says so, where they have `link` in common."""
+    """Findings of the rule `code` explain findings of the rule with this entry, if they have `link` in common."""
 
     code: str
     link: Relation
@@ -130,7 +130,7 @@ class RemedyRef(msgspec.Struct, frozen=True):
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule page, parsed. `origin` is the file it came from; `body` its Markdown.
 
-    `checks` names its predicates, one for each kind of evidence that can tell; most rules have one. `explained_by`
+    `checks` names its predicates, one for each kind of evidence that can decide; most rules have one. `explained_by`
     lists the rules whose findings may be the cause of this one's, the most likely first. `impact` None: a risk.
     """
 

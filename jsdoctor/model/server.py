@@ -1,4 +1,4 @@
-"""What servers say of themselves: variables, JetStream, health and the meta group (server: monitor.go)."""
+"""Servers as they report themselves: variables, JetStream, health and the meta group (server: monitor.go)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import Peer
 
 UNLIMITED = 1 << 63
-"""Sizes at or past this are the server's way to print "no limit" (an unsigned -1); treat them as none."""
+"""Sizes at or past this value are how the server prints "no limit" (an unsigned -1); treat them as no limit."""
 
 
 class ApiStats(msgspec.Struct, frozen=True, gc=False):
@@ -34,8 +34,9 @@ class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
 
 
 class MetaGroup(msgspec.Struct, frozen=True):
-    """The meta group as one server sees it. No `leader`: that server knows none. `cluster_size` counts every peer ever
-    added and not removed, dead ones too.
+    """The meta group as one server sees it. No `leader`: that server knows none.
+
+    `cluster_size` counts every peer that was ever added and not removed, unreachable ones too.
     """
 
     name: str = ""
@@ -113,8 +114,10 @@ class JetStreamVarz(msgspec.Struct, frozen=True, gc=False):
 
 
 class Varz(msgspec.Struct, frozen=True):
-    """General variables of one server. `cpu`: percent of one core; `gomaxprocs`: cores it may use; `gomemlimit`:
-    bytes of memory it tries to stay below. 0: not told, or no limit.
+    """General variables of one server.
+
+    `cpu`: percent of one core; `gomaxprocs`: cores it may use; `gomemlimit`: soft memory limit in bytes. 0: not
+    reported, or no limit.
     """
 
     server_id: str = ""
@@ -168,7 +171,7 @@ class HealthError(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """A server's own health check. It is local: it says nothing of other servers or of assets placed elsewhere."""
+    """A server's own health check. It is local: it covers no other servers and no assets placed elsewhere."""
 
     status: str = ""
     status_code: int = 0
@@ -216,10 +219,11 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Servers(msgspec.Struct, frozen=True):
-    """Every server that answered. Needs the system account or monitoring endpoints.
+    """Every server that responded. Needs the system account or monitoring endpoints.
 
-    `complete` is True when the whole cluster was asked (system account); monitoring sees only the servers named.
-    `earlier` holds what the servers said in each sample before the last, oldest first: what flickers is judged by all.
+    `complete` is True if the whole cluster was queried (system account); monitoring shows only the servers named.
+    `earlier` holds the servers of each sample before the last, oldest first: intermittent states are judged by all
+    samples.
     """
 
     servers: tuple[Server, ...]
@@ -278,7 +282,10 @@ class Tier(msgspec.Struct, frozen=True):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """JetStream usage of one account in one JetStream domain: `domain` as in `Server`, empty where no server told."""
+    """JetStream usage of one account in one JetStream domain.
+
+    `domain` as in `Server`, empty if no server reported it.
+    """
 
     name: str
     tiers: tuple[Tier, ...]

@@ -1,4 +1,4 @@
-"""What a server makes of a configuration that leaves things out (server: checkStreamCfg, setConsumerConfigDefaults)."""
+"""Defaults that a server adds to a configuration (server: checkStreamCfg, setConsumerConfigDefaults)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from jsdoctor.model.jetstream import ConsumerConfig, ConsumerLimits, Placement, StreamConfig
 
 DEFAULT_WINDOW_NS = 120_000_000_000
-"""Duplicate window of a stream that asks for none, or its `max_age` where that is shorter."""
+"""Duplicate window of a stream that sets none, or its `max_age` if that is shorter."""
 
 DEFAULT_ACK_WAIT_NS = 30_000_000_000
 DEFAULT_MAX_ACK_PENDING = 1000
@@ -30,7 +30,7 @@ _HEARTBEAT_NS = 1_000_000_000
 
 
 def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
-    """With the defaults that a server fills in before it looks for mistakes. An unknown `release` is a current one."""
+    """The configuration with the defaults that a server sets before validation; without `release`, of a current one."""
     old = bool(release) and release < _NEGATIVE_IS_NONE
     changed: dict[str, object] = {
         name: -1 for name in _LIMITS if (value := getattr(config, name)) == 0 or (value < 0 and not old)

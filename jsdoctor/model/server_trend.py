@@ -8,7 +8,7 @@ from jsdoctor.model.server import Server
 
 
 class ServerHistory(msgspec.Struct, frozen=True):
-    """Two or more readings of one server by name, oldest first. Counters start anew where `restarted`."""
+    """Two or more readings of one server by name, oldest first. Counters start at 0 again if `restarted`."""
 
     readings: tuple[Server, ...]
 
@@ -34,6 +34,6 @@ class ServerHistory(msgspec.Struct, frozen=True):
 
 
 class ServerTrend(msgspec.Struct, frozen=True):
-    """Every server that answered in all samples with its general variables, by name."""
+    """Every server that reported its general variables in all samples, by name."""
 
     servers: tuple[ServerHistory, ...]

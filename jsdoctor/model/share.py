@@ -17,7 +17,7 @@ _TOO_FEW = 3
 
 
 class Share(msgspec.Struct, frozen=True):
-    """`events` out of `of`. Both count the same things; `of` 0 tells nothing.
+    """`events` out of `of`, which count the same things; if `of` is 0, the share is unknown.
 
     `events` may exceed `of` where a thing can happen to the same one several times: the ratio is then above 1.
     """
@@ -27,17 +27,17 @@ class Share(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """What was counted."""
+        """The ratio that was counted."""
         return self.events / self.of if self.of else 0.0
 
     @property
     def low(self) -> float:
-        """The true share is hardly below this."""
+        """Lower bound of the true share (95 %)."""
         return max(0.0, self._middle - self._half) if self.events and self.of else 0.0
 
     @property
     def high(self) -> float:
-        """The true share is hardly above this."""
+        """Upper bound of the true share (95 %)."""
         return min(1.0, self._middle + self._half) if self.of and self.events < self.of else 1.0
 
     @property
@@ -51,6 +51,9 @@ class Share(msgspec.Struct, frozen=True):
         return _Z / (1 + _Z * _Z / self.of) * sqrt(spread)
 
     def reaches(self, limit: float, enough: int) -> bool:
-        """Whether the limit is reached for sure: by `enough` events, or by three and with the lower bound itself."""
+        """Whether the limit is reached for certain.
+
+        Either `enough` events reach it, or at least three events do and the lower bound of their share reaches it too.
+        """
         sure = self.events >= enough or (self.events >= _TOO_FEW and self.low >= limit)
         return self.of > 0 and self.ratio >= limit and sure

@@ -1,4 +1,4 @@
-"""One look at the streams and consumers of a cluster, and several looks in a row."""
+"""Streams and consumers of a cluster in one sample, and in several consecutive samples."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from jsdoctor.model.partial import raw_field
 
 
 class ConsumerReplica(msgspec.Struct, frozen=True):
-    """What one server that is not the leader stores of a consumer. Its pending and waiting counts mean nothing.
+    """The stored state of a consumer on one server that is not the leader. Its pending and waiting counts mean nothing.
 
-    `is_leader`: it says that it leads as well.
+    `is_leader`: the server claims to lead it as well.
     """
 
     server: str
@@ -37,8 +37,8 @@ class ConsumerReplica(msgspec.Struct, frozen=True):
 class Consumer(msgspec.Struct, frozen=True, kw_only=True):
     """A consumer as its leader reports it.
 
-    `from_leader` False: the values are a follower's and must not be judged; `has_leader` tells whether some server is
-    known to lead it. `at` is the clock of `answered_by`.
+    `from_leader` False: the values are a follower's and must not be judged; `has_leader`: some server is known to lead
+    it. `at` is the clock of `answered_by`.
     """
 
     account: str
@@ -85,11 +85,11 @@ class StreamReplica(msgspec.Struct, frozen=True):
 class Stream(msgspec.Struct, frozen=True, kw_only=True):
     """A stream as its leader reports it, with its consumers.
 
-    `has_leader` False: no server leads it. `from_leader` False: the leader's own answer was not seen, `state` is the
-    fullest copy another server showed and must not be judged.
-    `consumers_seen` False: the consumers were not asked for, or not all of them could be had; `consumers` may be short.
-    `replicas` holds every server's own copy where the access shows it (system account, monitoring), else nothing.
-    `domain` is the label of the JetStream domain that it lives in, as `Server.domain`; empty where no server told.
+    `has_leader` False: no server leads it. `from_leader` False: the leader sent no reply; `state` is then the fullest
+    copy that another server reported and must not be judged. `consumers_seen` False: the consumers were not requested,
+    or not all of them could be collected; `consumers` may be incomplete. `replicas` holds every server's own copy if
+    the access shows it (system account, monitoring), otherwise nothing. `domain` is the label of its JetStream domain,
+    as `Server.domain`; empty if no server reported it.
     """
 
     account: str
@@ -149,11 +149,11 @@ def same_incarnation(one: Asset, other: Asset) -> bool:
 
 
 MOST_UNRESPONSIVE = 10_000
-"""So many unresponsive assets are reported one by one; of the others only the number is reported."""
+"""Maximum number of unresponsive assets that are reported one by one; of the others only the number is reported."""
 
 
 class UnresponsiveAsset(msgspec.Struct, frozen=True):
-    """A stream or consumer that exists but for which no server answered, with the server's reason if it gave one."""
+    """An existing stream or consumer for which no server responded, with the server's reason if it gave one."""
 
     subject: Subject
     reason: str

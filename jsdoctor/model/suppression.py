@@ -35,7 +35,7 @@ class Waiver(msgspec.Struct, frozen=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """A finding of a baseline. One that has become graver since is not what was accepted."""
+    """A finding of a baseline. If it has become more severe since, it is no longer accepted."""
 
     fingerprint: str
     code: str
@@ -59,14 +59,14 @@ class Suppression(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """In a sentence: `waived until 2026-12-31: the migration ends then`."""
+        """The suppression as text: `waived until 2026-12-31: the migration ends then`."""
         return f"waived until {self.expires}: {self.reason}" if self.expires else self.reason
 
 
 class WaiverUse(msgspec.Struct, frozen=True):
-    """What became of one waiver in this run.
+    """The result of one waiver in this run.
 
-    `matched`: findings that it means, whether it holds or has expired. `judged`: whether all its rules were.
+    `matched`: findings that match it, whether it holds or has expired. `judged`: whether all its rules were evaluated.
     """
 
     waiver: Waiver

@@ -1,4 +1,4 @@
-"""A symptom as its page declares it: the words by which people know it, its causes, and what follows it."""
+"""A symptom as its page declares it: the texts that identify it, its causes, and the symptoms that follow it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST_STEPS = "What to do first"
 
 
 class Truth(StrEnum):
-    """What is to be thought of a claim that public runbooks make."""
+    """The verdict on a claim of public runbooks."""
 
     TRUE = "true"
     PARTLY = "partly"
@@ -44,7 +44,7 @@ class Matching(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A claim of a public runbook, what is to be thought of it, and what is so."""
+    """A claim of a public runbook, the verdict on it, and what is correct."""
 
     claim: str
     verdict: Truth
@@ -54,10 +54,10 @@ class Claim(msgspec.Struct, frozen=True):
 class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     """One symptom page, parsed.
 
-    `causes` are rule codes, the most frequent first; `because` says of each how it makes this symptom. `next` are the
-    slugs of symptoms that tend to follow. `ruled_out_with`: ways to evidence (`engine.ways`) of which one must have
-    been gone before silence rules the key out, because the state of a moment does not show what was. `means` is what
-    the words say, and what they do not.
+    `causes` are rule codes, the most frequent first; `because` explains for each how it makes this symptom. `next` are
+    the slugs of symptoms that tend to follow. `ruled_out_with` names evidence sources (`engine.ways`): at least one of
+    them must have been used before a missing finding rules the cause out, because the state at one moment does not show
+    earlier events. `means` explains what the error text means, and what it does not mean.
     """
 
     slug: str

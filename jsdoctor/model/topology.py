@@ -1,7 +1,7 @@
-"""What deployment this is: JetStream domains with their clusters, how they are connected, and what they are used for.
+"""The deployment: JetStream domains with their clusters, how they are connected, and what they are used for.
 
-Derived from what servers said of themselves and of their links, and from the names that server, clients and tools give
-to the streams they make. Rules ask this model where they would otherwise assume one cluster.
+Derived from what servers report of themselves and of their links, and from the names that server, clients and tools
+give to the streams they create. Rules use this model instead of assuming one cluster.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _kind(clusters: int, size: int) -> str:
 
 
 def role_of(stream: Stream) -> str:
-    """What a stream is used for, as its name and configuration tell; empty for a plain one."""
+    """The use of a stream, by its name and configuration; empty for a plain one."""
     if stream.is_mqtt:
         return "MQTT stream"
     if stream.is_key_value:

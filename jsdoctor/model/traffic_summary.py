@@ -50,7 +50,7 @@ class ClientSummary(msgspec.Struct, frozen=True):
 
 
 class ConsumerSummary(msgspec.Struct, frozen=True):
-    """One consumer: deliveries and how they were answered; `ack` runs from delivery to acknowledgement."""
+    """One consumer: deliveries and their acknowledgements; `ack` runs from delivery to acknowledgement."""
 
     stream: str
     consumer: str

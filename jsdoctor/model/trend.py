@@ -27,7 +27,7 @@ class StreamHistory(msgspec.Struct, frozen=True):
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds between first and last reading, by the answering servers' clocks; never zero or below."""
+        """Seconds between first and last reading, by the clocks of the servers that sent them; never zero or below."""
         return max((self.last.at - self.first.at).total_seconds(), 1e-3)
 
 
@@ -54,7 +54,7 @@ class ConsumerHistory(msgspec.Struct, frozen=True):
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds between first and last reading, by the answering servers' clocks; never zero or below."""
+        """Seconds between first and last reading, by the clocks of the servers that sent them; never zero or below."""
         return max((self.last.at - self.first.at).total_seconds(), 1e-3)
 
 

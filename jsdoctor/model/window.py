@@ -1,4 +1,4 @@
-"""The time window that a run is asked about."""
+"""The time window of a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A ZIP that somebody else may have made: read into memory only, within limits, and nothing of it is believed.
+"""A ZIP archive from an untrusted source: read into memory only, within limits, and its metadata is not trusted.
 
-Nothing is ever extracted to disk. What may be in an archive is the business of its format, see `read`.
+Nothing is ever extracted to disk. `read` decides which members an archive may have.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from jsdoctor.parse.bundle import BundleError
 
 MAX_BYTES = 512 << 20
 MAX_DIRECTORY_BYTES = 8 << 20
-"""The list of members at the end of a ZIP is read in one piece, and makes an object of some 600 bytes of each entry."""
+"""The list of members at the end of a ZIP is read in one piece; each entry becomes an object of some 600 bytes."""
 MAX_MEMBERS = 100_000
 MAX_RATIO = 200
-"""JSON that says the same a thousand times shrinks to a fiftieth; what shrinks to less was made to."""
+"""Repetitive JSON shrinks to about a fiftieth; a higher ratio is treated as a decompression bomb."""
 _RATIO_FROM_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 18
 _ENCRYPTED = 0x1
@@ -30,11 +30,11 @@ _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, StructError, EOFError),
     *(NotImplementedError, ValueError, OverflowError, OSError),
 )
-"""All that `zipfile` raises for an archive that is not as it should be (OSError: an offset before the beginning)."""
+"""All exceptions of `zipfile` for an invalid archive (OSError: an offset before the beginning)."""
 
 
 class Container:
-    """The members of an archive. What is read of it counts against one limit, `max_bytes`."""
+    """The members of an archive. All bytes read from it count against one limit, `max_bytes`."""
 
     def __init__(self, archive: zipfile.ZipFile, max_bytes: int) -> None:
         self._archive = archive
@@ -48,14 +48,14 @@ class Container:
         return (name for name, entry in self._entries.items() if not entry.is_dir())
 
     def expect(self, names: Iterable[str]) -> None:
-        """Raises BundleError where these members claim to be more than may be read."""
+        """Raise BundleError if the declared size of these members exceeds what may be read."""
         if sum(self._entries[name].file_size for name in names if name in self._entries) > self._max_bytes:
             raise BundleError(f"it claims to unpack to more than {self._max_bytes >> 20} MiB")
 
     def content(self, name: str, limit: int | None = None) -> bytes:
-        """One member, checked against its checksum. What it claims to be was looked at; here counts what it is.
+        """One member, checked against its checksum. `expect` checked the declared size; this checks the real one.
 
-        Raises BundleError where it is larger than `limit`, or than what is left of all that may be read.
+        Raises BundleError if it is larger than `limit`, or than the rest of what may be read.
         """
         limit = self._left if limit is None else min(limit, self._left)
         content = bytearray()
@@ -89,7 +89,7 @@ class _Bounded(io.BufferedReader):
     """A file that is never read in a piece larger than the longest list of members."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As files do, but raises `BundleError` instead of reading that much."""
+        """Like `read` of any file, but raises `BundleError` instead of reading more than the limit."""
         wanted = MAX_DIRECTORY_BYTES + 1 if size is None or size < 0 else size
         content = super().read(wanted) if wanted <= MAX_DIRECTORY_BYTES + 1 else None
         if content is None or len(content) > MAX_DIRECTORY_BYTES:

@@ -1,6 +1,6 @@
-"""Reading what was captured: a bundle of jsdoctor, or an archive of `nats audit gather`, told apart by their manifests.
+"""Reads captured evidence: a bundle of jsdoctor, or an archive of `nats audit gather`, distinguished by their manifests.
 
-The limits for what others made are those of `container`.
+`container` enforces the limits for untrusted archives.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ MAX_MANIFEST_BYTES = 64 << 20
 
 
 class BundleProblem(Problem):
-    """A bundle whose evidence cannot be had: damaged, hostile, or of a later format. Exit code 3."""
+    """A bundle whose evidence cannot be read: damaged, hostile, or of a later format. Exit code 3."""
 
 
 class Captured(NamedTuple):
-    """What a file holds, and when it was written, by the clock of who wrote it."""
+    """The content of a file, and when it was written, by the clock of the machine that wrote it."""
 
     created: datetime
     samples: tuple[Sample, ...]
@@ -43,7 +43,7 @@ class Captured(NamedTuple):
 
     @property
     def has_logs(self) -> bool:
-        """Whether logs were to be kept in it, even where none could be read."""
+        """Whether logs were requested for it, even if none could be read."""
         return bool(self.logs or self.log_services)
 
 
@@ -88,7 +88,7 @@ def _bundle(container: Container) -> Captured:
 
 
 def _archive(container: Container) -> Captured:
-    """Of an archive only that is read which rules can use: profiles and subscriptions may be many times as large."""
+    """Only the parts of an archive that rules can use are read: profiles and subscriptions may be many times as large."""
     manifest = decode_archive_manifest(container.content(ARCHIVE_MANIFEST, MAX_MANIFEST_BYTES), frozenset(container))
     container.expect(manifest.wanted)
     samples = decode_archive(manifest, container.content)

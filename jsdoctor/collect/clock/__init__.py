@@ -1,1 +1,1 @@
-"""Reading clocks: those of the servers, and true time from NTP servers. What the answers mean is parsed elsewhere."""
+"""Reads clocks: those of the servers, and true time from NTP servers. `jsdoctor.parse` interprets the replies."""

@@ -1,8 +1,8 @@
-"""Asking NTP servers for true time: all at once, each in a thread of its own, because looking a name up may take long.
+"""Queries NTP servers for true time: all at once, each in its own thread, because a name lookup may take long.
 
-Every answer is kept as it came, also one that is no answer to our question: whether to believe it is for the parser to
-say (`jsdoctor.parse.clock_ntp`). The packets are ntplib's; the socket is ours, because ntplib's own request carries our
-time where a random number tells a spoofed answer from a true one.
+Every reply is kept as received, also one that does not match our request: `jsdoctor.parse.clock_ntp` decides whether it
+is valid. The packets are ntplib's; the socket is ours, because ntplib's own request contains our time where a random
+number distinguishes a spoofed reply from a genuine one.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _FIELDS = set(NtpAnswer.__struct_fields__) - {"host", "sent"}
 
 
 class _NoAnswerError(Exception):
-    """Nobody answered; the message says why."""
+    """No valid reply arrived; the message has the reason."""
 
 
 async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> CollectionResult:
-    """What each of them answers, and a gap for each that does not."""
+    """The reply of each host, and a gap for each host without a reply."""
     wait_s = min(timeout_s, _LONGEST_WAIT_S)
     loop = asyncio.get_running_loop()
     haul = CollectionResult()
     asking: dict[asyncio.Future[Exchange | Gap], NtpHost] = {loop.create_future(): h for h in dict.fromkeys(hosts)}
     for future, host in asking.items():
-        # Not of the loop's own pool: at exit that would wait for a name server that does not answer.
+        # Not in the loop's own pool: at exit, that would wait for a name server that does not respond.
         threading.Thread(target=_answer_into, args=(future, loop, host, wait_s), daemon=True).start()
     if asking:
         await asyncio.wait(asking, timeout=(_ATTEMPTS + 1) * wait_s)
@@ -71,19 +71,19 @@ def _answer_into(
         if not future.done():
             future.set_result(found)
 
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
         loop.call_soon_threadsafe(give)
 
 
 def _answer(host: NtpHost, wait_s: float) -> Exchange:
-    """The answer; else one that came in its place. Raises OSError for a name that is none, and _NoAnswerError."""
+    """The reply, or another packet that arrived instead. Raises OSError for an invalid name, and _NoAnswerError."""
     addresses = socket.getaddrinfo(host.name, host.port, type=socket.SOCK_DGRAM)
     other: Exchange | None = None
     refused = ""
     for family, kind, protocol, _, address in addresses[:1] * _ATTEMPTS + addresses[1:_ATTEMPTS]:
         try:
             with socket.socket(family, kind, protocol) as udp:
-                udp.connect(address)  # so that the system lets nobody else answer
+                udp.connect(address)  # so that the kernel drops packets of other senders
                 answer, bogus = _ask(udp, host, wait_s)
         except OSError as error:
             refused = error.strerror or str(error)
@@ -97,12 +97,12 @@ def _answer(host: NtpHost, wait_s: float) -> Exchange:
 
 
 def _ask(udp: socket.socket, host: NtpHost, wait_s: float) -> tuple[Exchange | None, Exchange | None]:
-    """The answer to our question, and the first packet that is none."""
+    """The reply to our request, and the first packet that does not match it."""
     question = ntplib.NTPPacket(version=4, mode=3, tx_timestamp=(secrets.randbits(52) | 1) / 2**20)
     packet = question.to_data()
     other: Exchange | None = None
     until = monotonic() + wait_s
-    # In this order an interruption between the two makes the answer seem late, which does no harm.
+    # In this order, an interruption between the two statements makes the reply seem late, which does no harm.
     started, asked_at = monotonic_ns(), datetime.now(UTC)
     udp.send(packet)
     while (left_s := until - monotonic()) > 0:

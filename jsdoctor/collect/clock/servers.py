@@ -1,8 +1,8 @@
-"""Reading servers' clocks over NATS: many quick questions in a row, of which the quickest answer tells most.
+"""Reads servers' clocks over NATS: many short requests in a row, of which the fastest reply gives the tightest bound.
 
-A busy machine only makes answers later, never wrong: the bound grows. So no round is worth waiting for, and all of them
-together take a fraction of a second. The system account reads all servers; a plain account the one that it is connected
-to, and the leaders of its streams, who date what they say of these.
+Load on a machine only delays replies and never falsifies them: the bound grows. So no round is worth a long wait, and
+all of them together take a fraction of a second. The system account reads all servers; a plain account reads the server
+that it is connected to and the leaders of its streams, which add their time to the stream info.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Page(msgspec.Struct, frozen=True):
 
 
 async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> None:
-    """Ask so often, or until the time is over, or until `ask` says that there is no more to be had."""
+    """Call `ask` up to `rounds` times, until the time is over or `ask` returns False: nothing more can be collected."""
     until = asyncio.get_running_loop().time() + _BUDGET_S
     for number in range(rounds):
         if number >= _ENOUGH_ROUNDS and asyncio.get_running_loop().time() > until:
@@ -53,7 +53,7 @@ async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> 
 
 
 async def all_clocks(asker: Asker, servers: int, haul: CollectionResult) -> None:
-    """The clocks of all `servers`. Of all replies, those to a PING are made the quickest."""
+    """The clocks of all `servers`. Servers send replies to PING faster than all others."""
 
     async def ask() -> bool:
         seen = 0
@@ -66,7 +66,7 @@ async def all_clocks(asker: Asker, servers: int, haul: CollectionResult) -> None
         try:
             replies = await asker.everyone(PING, b"", is_last, _QUIET_S)
         except NoReplyError:
-            return False  # whoever does not answer is a gap already, of a request that matters more
+            return False  # a server that does not respond already has a gap, for a request that matters more
         haul.exchanges += [reply.exchange(Access.SYSTEM, Endpoint.CLOCK, PING) for reply in replies]
         return True
 

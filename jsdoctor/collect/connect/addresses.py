@@ -1,4 +1,4 @@
-"""Name lookup and TCP connect that give up in time: a resolver that hangs must not hang jsdoctor, nor its exit."""
+"""Name lookup and TCP connect with a time limit: a resolver that hangs must not delay jsdoctor or its exit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Addresses = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, A
 
 
 async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
-    """A connected, non-blocking socket to the first address of the host that answers.
+    """A connected, non-blocking socket to the first address of the host that accepts a connection.
 
     Raises OSError (`socket.gaierror` for the name, else that of the last address; TimeoutError is one).
     """
@@ -69,7 +69,7 @@ async def _look_up(host: str, port: int) -> _Addresses:
             found = error
         except UnicodeError:  # a label too long or empty for IDNA
             found = socket.gaierror(socket.EAI_NONAME, "not a host name")
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
             loop.call_soon_threadsafe(settle, found)
 
     threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()

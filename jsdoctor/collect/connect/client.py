@@ -1,4 +1,4 @@
-"""nats-py's client, on a connection that is already open, remembering what the server says of itself."""
+"""nats-py's client on a connection that is already open, with the server's INFO and its updates."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from nats.aio.transport import Transport
 
 from jsdoctor.collect.connect.bounds import BoundedParser
 
-# What nats-py would log is told in words by `connection`; without a handler Python prints it, with a traceback.
+# `connection` reports what nats-py would log; without a handler, Python prints it with a traceback.
 logging.getLogger("nats").addHandler(logging.NullHandler())
 
 
 Tap = Callable[[bytes, bytes, bytes], Awaitable[None]]
-"""Takes subject, reply subject and header block of a message as they came. It must raise nothing."""
+"""Takes subject, reply subject and header block of a message as received. It must not raise."""
 
 
 class InfoClient(Client):
-    """`info` is the server's INFO with all later updates: nats-py keeps the first one only, and in private.
+    """`info` is the server's INFO with all later updates: nats-py keeps only the first one, and in a private field.
 
     `fatal_error` is the -ERR with which the server ended the connection; nats-py replaces it by the end of the stream
-    that follows. Of `auth_required` the first word counts: with `no_auth_user` the greeting says that a stranger may
-    come in, and to whoever has logged in servers since 2.11 say that authentication is required (nats-server
-    `client.go` processPing).
+    that follows. For `auth_required`, the first value counts: with `no_auth_user`, the first INFO has False because a
+    client may connect without a login, and after a login, servers since 2.11 send True (nats-server `client.go`
+    processPing).
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -40,8 +40,9 @@ class InfoClient(Client):
         self._transport = transport
 
     def tap(self, subscription: Subscription, tap: Tap) -> None:
-        """From now on hand the messages of that subscription over as they come, without the queue and the parsing of
-        headers that nats-py has for each: these are most of what a message costs.
+        """From now on, pass the messages of that subscription to `tap` as received.
+
+        This skips the queue and the header parsing of nats-py, which are most of the cost of a message.
         """
         self._taps[subscription._id] = tap  # noqa: SLF001 - it has no other name
 
@@ -61,7 +62,7 @@ class InfoClient(Client):
             self.fatal_error = self.last_error
 
     async def _read_loop(self) -> None:
-        with contextlib.suppress(errors.Error, OSError):  # of a login that is given up: nobody waits for this task
+        with contextlib.suppress(errors.Error, OSError):  # after a failed login: nothing awaits this task
             await super()._read_loop()
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:

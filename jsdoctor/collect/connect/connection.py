@@ -1,4 +1,4 @@
-"""A connection to NATS: the first server of the list that takes us, or one clear sentence on why none does."""
+"""A connection to NATS: the first server of the list that accepts the login, or one clear error if none does."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PERMISSIONS = "permissions violation"
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One try: where, as whom, and how TLS is to be done."""
+    """One attempt: the server, the login, and the TLS settings."""
 
     server: ServerUrl
     login: Login
@@ -54,13 +54,13 @@ class _Attempt:
 
 
 class Connection:
-    """An open connection. It never reconnects: what is lost shows as an error of the next request, not as a wait.
+    """An open connection. It never reconnects: a lost connection is an error of the next request, not a wait.
 
-    `client` is nats-py's; `url` the server we are on, without userinfo. `permission_errors` are the server's own
-    words when it denied something (`Permissions Violation for Publish to "$JS.API.STREAM.LIST"`): that request gets
-    no reply and looks like a timeout otherwise. `errors` is what else went wrong outside of replies. The same words
-    are kept once. `closed` is set when the connection is gone, so that nobody has to wait for replies on it. `stalls`
-    measures for how long this process did not get to run. `budget` is what every request waits for.
+    `client` is nats-py's; `url` is the connected server, without userinfo. `permission_errors` are the server's error
+    texts for denied requests (`Permissions Violation for Publish to "$JS.API.STREAM.LIST"`): such a request gets no
+    reply and otherwise looks like a timeout. `errors` are all other errors outside of replies. Equal texts are kept
+    once. `closed` is set when the connection is gone, so that no caller has to wait for replies on it. `stalls`
+    measures for how long this process was not scheduled. Every request waits for `budget`.
     """
 
     def __init__(self, url: str, stalls: Stalls, transport: GreetedTransport | ClosedWebSocketTransport) -> None:
@@ -89,7 +89,7 @@ class Connection:
         return self._transport.encrypted if self._transport else self.url.startswith("wss:")
 
     def denial(self, subject: str) -> str | None:
-        """The server's words if it denied publishing or subscribing to this very subject, else None."""
+        """The server's error text if it denied publishing or subscribing to exactly this subject, else None."""
         quoted = f'"{subject}"'.lower()
         return next((words for words in self.permission_errors if quoted in words.lower()), None)
 

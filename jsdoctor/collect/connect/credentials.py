@@ -1,4 +1,4 @@
-"""Who to be on a server: a user, a token, a creds file, an nkey, or a bare JWT with its seed."""
+"""The login for a server: a user, a token, a creds file, an nkey, or a bare JWT with its seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRITE_CREDS = "write it again: nsc generate creds --account ACCOUNT --name USER
 
 
 class LoginKind(StrEnum):
-    """How a client says who it is."""
+    """The kind of credentials that a client sends."""
 
     NONE = "none"
     USER = "user"
@@ -109,7 +109,7 @@ def public_key(seed: str) -> str:
 
 
 def sign(seed: str, nonce: str) -> bytes:
-    """The answer to a server's challenge, as CONNECT carries it (base64)."""
+    """The signature of a server's nonce, as CONNECT carries it (base64)."""
     import nkeys  # noqa: PLC0415 - as above
 
     return base64.b64encode(nkeys.from_seed(bytearray(seed.encode())).sign(nonce.encode()))

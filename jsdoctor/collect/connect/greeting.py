@@ -1,7 +1,7 @@
-"""One connection up to the server's greeting: TCP, INFO, and TLS at its right moment. No credentials travel here.
+"""Opens one connection up to the server's INFO: TCP, INFO, and TLS at the right moment. No credentials are sent here.
 
-nats-py can do this too, but a port that stays silent, speaks HTTP or refuses TLS is one and the same timeout there,
-and with `tls://` towards a server without TLS it sends the password in plain text.
+nats-py can do this too, but it reports the same timeout for a port that sends nothing, speaks HTTP or refuses TLS, and
+with `tls://` it sends the password in plain text to a server without TLS.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_NATS = "check the port: the client port of a NATS server is 4222 unless con
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """An open connection to a server that has said INFO. `head`: what was read of it so far, the INFO line included."""
+    """An open connection to a server that has sent INFO. `head`: the bytes read so far, the INFO line included."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -68,7 +68,8 @@ async def _info_then_tls(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
         reader, writer = await asyncio.open_connection(sock=sock, limit=_LINE_LIMIT)
         return Channel(reader, writer, info, said)
     if rest:
-        # Plain text after INFO is either the server's last words or somebody's in between: never part of the session.
+        # Plain text after INFO is either an error of the server or injected by a third party: never part of the
+        # session.
         raise _last_words(rest)
     reader, writer = await _start_tls(sock, server, tls, deadline)
     return Channel(reader, writer, info, said)
@@ -92,7 +93,7 @@ async def _tls_then_info(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
 
 
 async def _hear(sock: socket.socket, server: ServerUrl, deadline: float) -> bytes:
-    """What the server says first. Raises Refusal, with what is behind that port, when it says nothing."""
+    """The first line of the server. If it sends nothing, raises Refusal with what was found behind that port."""
     loop = asyncio.get_running_loop()
     now = loop.time()
     address, silent = server.host, False
@@ -127,7 +128,7 @@ async def _start_tls(
 
 
 async def _first_line(sock: socket.socket) -> bytes:
-    """What the server says first, up to a line end at least; empty when it hangs up."""
+    """The first bytes of the server, up to a line end at least; empty if it closes the connection."""
     loop = asyncio.get_running_loop()
     said = b""
     while b"\n" not in said:

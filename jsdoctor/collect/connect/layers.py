@@ -1,4 +1,4 @@
-"""The places a connection setting can come from, nearest first: command line, environment, context."""
+"""The sources of a connection setting, in order of precedence: command line, environment, context."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LOGINS = ("user", "creds", "nkey", "user_jwt", "token")
 
 
 class ResolvedSetting(NamedTuple):
-    """A value, what its place is called (`--creds`, `NATS_CREDS`, `key 'creds' of context 'x'`), how near that is."""
+    """A value, the label of its source (`--creds`, `NATS_CREDS`, `key 'creds' of context 'x'`), and its rank."""
 
     value: str | None
     origin: str
@@ -51,7 +51,7 @@ NOT_FOUND = ResolvedSetting(None, "default", DEFAULT)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The non-empty values of one place, by setting, and what each is called there."""
+    """The non-empty values of one source, by setting, and the label of each."""
 
     values: Mapping[str, str] = field(repr=False)
     labels: Mapping[str, str]
@@ -59,26 +59,26 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All places, in the order FLAGS, ENVIRONMENT, CONTEXT."""
+    """All sources, in the order FLAGS, ENVIRONMENT, CONTEXT."""
 
     layers: tuple[Layer, ...]
 
     def at(self, rank: int, name: str) -> ResolvedSetting:
-        """The value in one place."""
+        """The value in one source."""
         layer = self.layers[rank]
         value = layer.values.get(name)
         return ResolvedSetting(value, layer.labels[name], rank) if value else NOT_FOUND
 
     def pick(self, name: str) -> ResolvedSetting:
-        """The value in the nearest place that has one."""
+        """The value in the source of highest precedence that has one."""
         return next((found for rank in range(len(self.layers)) if (found := self.at(rank, name)).value), NOT_FOUND)
 
 
 def gather(flags: Mapping[str, str], environ: Mapping[str, str], context: Context | None) -> Layers:
-    """All places of one run. `flags` are the values of the command line, by setting.
+    """All sources of one run. `flags` are the values of the command line, by setting.
 
-    The old `nsc` key of a context stands for a URL and a creds file: nsc is asked where one of them is needed. Raises
-    UsageProblem when it does not answer.
+    The old `nsc` key of a context stands for a URL and a creds file: `nsc` is run if one of them is needed. Raises
+    UsageProblem if it gives no usable output.
     """
     variables = {name: value for name, variable in _VARIABLES.items() if (value := environ.get(variable))}
     stored: dict[str, str] = {}
@@ -101,7 +101,7 @@ def gather(flags: Mapping[str, str], environ: Mapping[str, str], context: Contex
 
 
 def key_label(key: str, context: Context) -> str:
-    """What a value of a context is called: key, context and file."""
+    """The label of a value of a context: key, context and file."""
     return f"key {key!r} of context {context.name!r} ({context.path})"
 
 

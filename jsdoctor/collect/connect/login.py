@@ -1,4 +1,4 @@
-"""Saying who we are, and what it means when the server does not believe it."""
+"""The options for a login, and the explanation of a login that the server refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jsdoctor.collect.connect.credentials import Login, LoginKind, jwt_claims, j
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable
 
 _HOW_TO_LOG_IN = "add --creds FILE, --user NAME --password PASSWORD, --nkey FILE or --context NAME"
-# nats-server v2.15 `server/errors.go`, `client.go` sendErr: what the server says before it hangs up.
+# nats-server v2.15 `server/errors.go`, `client.go` sendErr: the errors sent before the server closes the connection.
 _WRONG_PORT = "attempted to connect to"
 _TOO_MANY = "maximum"
 _UNAUTHORIZED = (
@@ -42,7 +42,7 @@ def login_options(login: Login) -> dict[str, Any]:
 
 
 def login_refusal(said: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> ConnectionRefusal:
-    """What the server's last words (the text of its -ERR, empty when it just hung up) mean for this login."""
+    """What the server's last error (the text of its -ERR, empty if it just closed the connection) means for this login."""
     words = said.lower()
     if _WRONG_PORT in words:
         hint = "give the client port, 4222 unless configured otherwise (nats-server -p)"
@@ -62,7 +62,7 @@ def login_refusal(said: str, login: Login, info: Mapping[str, Any], now: datetim
 
 
 def _unbelieved(login: Login, info: Mapping[str, Any], now: datetime) -> tuple[str, str]:
-    """Reason and hint when the server knows us not."""
+    """Reason and hint if the server does not accept the login."""
     origin = f" (from {login.origin})" if login.origin else ""
     match login.kind:
         case LoginKind.NONE:

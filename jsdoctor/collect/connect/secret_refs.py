@@ -1,4 +1,4 @@
-"""Where a secret or a file really is: `~` and `$VAR` in paths, and the references `file:// env:// data: op:// nsc://`.
+"""Resolves secrets and files: `~` and `$VAR` in paths, and the references `file:// env:// data: op:// nsc://`.
 
 The rules are those of jsm.go v0.5.0 `natscontext` (`expandHomedir`, `resolver_*.go`), which the `nats` CLI uses.
 """
@@ -29,7 +29,7 @@ _ERROR_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class NscProfile:
-    """What `nsc generate profile` says of a user: the creds file and the operator's servers (comma list)."""
+    """The output of `nsc generate profile` for a user: the creds file and the operator's servers (comma list)."""
 
     creds: str
     servers: str
@@ -66,7 +66,7 @@ def expand_path(text: str, environ: Mapping[str, str], origin: str) -> Path:
 
 
 def read_path(path: Path, origin: str) -> bytes:
-    """The bytes of a file. Raises UsageProblem that names the file, the reason and the option that asked for it."""
+    """The bytes of a file. Raises UsageProblem that names the file, the reason and the option that requires it."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
@@ -98,7 +98,7 @@ def resolve_literal(reference: str, environ: Mapping[str, str], origin: str) -> 
 def resolve_material(reference: str, environ: Mapping[str, str], origin: str) -> str:
     """The text of a creds or nkey file: a path, or a reference to its content.
 
-    Raises UsageProblem when it cannot be had or when the scheme is not one of those known.
+    Raises UsageProblem if it cannot be read or if the scheme is unknown.
     """
     reference = expand_variables(reference, environ, origin)
     scheme = scheme_of(reference)
@@ -113,9 +113,9 @@ def resolve_material(reference: str, environ: Mapping[str, str], origin: str) ->
 
 
 def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscProfile:
-    """Ask `nsc generate profile` about a user (`nsc://operator/account/user`, or without the scheme).
+    """Run `nsc generate profile` for a user (`nsc://operator/account/user`, or without the scheme).
 
-    Raises UsageProblem when nsc is not installed, fails or says nothing usable.
+    Raises UsageProblem if nsc is not installed, fails or has no usable output.
     """
     reference = f"nsc://{_after('nsc://', reference)}"
     output = _run(["nsc", "generate", "profile", reference], environ, origin)
@@ -179,7 +179,7 @@ def _after(prefix: str, reference: str) -> str:
 
 
 def _run(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
-    """Standard output of a secret-keeping tool. Its output is never shown, its complaint is."""
+    """Standard output of a tool that holds secrets. Its output is never shown; its error text is."""
     tool = command[0]
     found = shutil.which(tool, path=environ.get("PATH"))
     if not found:

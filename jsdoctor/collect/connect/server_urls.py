@@ -20,7 +20,7 @@ _EXAMPLES = "write it as nats://HOST:4222, tls://HOST:4222, wss://HOST:443 or HO
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """One server: where it is, and who to be there when the URL itself says so (percent-decoded).
+    """One server: its address, and the login if the URL contains one (percent-decoded).
 
     A userinfo without a password is a token (nats.go `Conn.connectProto`), kept in `token`.
     """

@@ -1,8 +1,8 @@
-"""How to connect: command line, then `NATS_*` variables, then the context, then defaults, merged into one answer.
+"""Connection settings, merged from command line, `NATS_*` variables, context and defaults, in this order of precedence.
 
-The files, names and precedence are those of the `nats` CLI (v0.5.0 `loadContext`), with one difference, on purpose:
-there each value is merged alone, so that a user in the selected context silently wins over `--creds` on the command
-line. Here the nearest place that says who to be decides (see `identity`).
+The files, names and precedence are those of the `nats` CLI (v0.5.0 `loadContext`), with one intended difference: `nats`
+merges each value alone, so that a user in the selected context silently overrides `--creds` on the command line. Here,
+the source of highest precedence that contains a login decides (see `identity`).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """What the command line said about the connection. None: not given. `timeout` is in seconds,
+    """The connection options of the command line. None: not given. `timeout` is in seconds,
     `budget` in requests per second.
 
-    `more_contexts` are further logins to look with.
+    `more_contexts` are further logins to collect with.
     """
 
     server: str | None = field(default=None, repr=False)
@@ -64,10 +64,10 @@ class ConnectionOptions:
 class ConnectionSettings:
     """Everything `connect` needs, ready to use. Its repr shows no secret.
 
-    `servers` carry no userinfo: safe to show. `server_logins` says who to be where a URL said so itself, in the same
-    order (empty: no URL did); `login` is for all others. With `tls_required` a server without TLS is refused. `budget`
+    `servers` carry no userinfo: safe to show. `server_logins` are the logins of the URLs that contain one, in the same
+    order (empty: no URL does); `login` is for all others. With `tls_required`, a server without TLS is refused. `budget`
     limits the requests per second; None: no limit.
-    `origins` tells for the other fields, by name, where the value came from (`--server`, `NATS_URL`, `default`, ...).
+    `origins` maps the name of each other field to the source of its value (`--server`, `NATS_URL`, `default`, ...).
     """
 
     servers: tuple[str, ...] = (DEFAULT_URL,)

@@ -1,8 +1,8 @@
-"""What is behind a port that accepts a connection and says nothing: asked with one TLS hello and one HTTP request.
+"""Finds out what is behind a port that accepts a connection and sends nothing: one TLS hello and one HTTP request.
 
-A NATS server speaks first. One that waits for TLS, a monitoring or WebSocket port and a dead service all look the
-same until they are spoken to. No credentials travel here, and nothing is believed of what is heard: so the TLS
-certificate is not verified.
+A NATS server sends INFO first. A server that waits for TLS, a monitoring or WebSocket port and a hung service look the
+same until they receive data. No credentials are sent here and no data is trusted, so the TLS certificate is not
+verified.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Behind(Enum):
 
 
 async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: float) -> ConnectionRefusal:
-    """The refusal of a port that said nothing (or, with `closed`, hung up without a word). `address` is an IP."""
+    """The refusal of a port that sent nothing (or, with `closed`, closed the connection). `address` is an IP."""
     behind = await asyncio.gather(_ask_tls(address, port, timeout_s), _ask_http(address, port, timeout_s))
     if _Behind.NATS_IN_TLS in behind:
         return ConnectionRefusal(

@@ -1,4 +1,4 @@
-"""An already open and greeted connection, in the form in which nats-py takes one."""
+"""A connection that is already open and has received INFO, as a transport for nats-py."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ERROR_LINE = re.compile(rb"-ERR '([^\r\n]{1,4096})'\r\n")
 
 
 class GreetedTransport(TcpTransport):
-    """Hands nats-py the INFO line that was already read, and spares it connecting and starting TLS: both are done.
+    """Passes nats-py the INFO line that was already read; connecting and starting TLS are skipped, as both are done.
 
-    `refusals` keeps the server's -ERR texts as they were written: nats-py passes them on in lower case, which makes
-    other subjects of them. Keys are the lower-case texts. A message's payload can put entries here too, so a text
-    counts only when nats-py reports it.
+    `refusals` keeps the server's -ERR texts as they were written: nats-py passes them on in lower case, which changes
+    the subjects in them. Keys are the lower-case texts. A message's payload can add entries here too, so a text counts
+    only if nats-py reports it.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -27,8 +27,9 @@ class GreetedTransport(TcpTransport):
         self._io_writer = self._bare_io_writer = channel.writer
         self._channel = channel
         self._head = channel.head
-        # CONNECT and PING leave together, when their answer is waited for. A server that has already hung up resets
-        # the connection at our first packet; at a second one asyncio would drop its last words, which say why.
+        # CONNECT and PING are sent together, just before their reply is read. A server that has already closed the
+        # connection resets it at our first packet; at a second one, asyncio would drop the server's last error, which
+        # has the reason.
         self._held: bytearray | None = bytearray()
         self.refusals: dict[str, str] = {}
 
@@ -52,7 +53,7 @@ class GreetedTransport(TcpTransport):
             raise ConnectionAbortedError("TLS is wanted on a connection that was opened without it")
 
     def write(self, payload: bytes) -> None:
-        """Send, or hold until the answer is read."""
+        """Send, or hold until the reply is read."""
         if self._held is None:
             self._channel.writer.write(payload)
         else:

@@ -1,1 +1,1 @@
-"""What only a diagnosis asks for: one stored message, and the dry run of a publish."""
+"""Requests that only a diagnosis sends: one stored message, and the dry run of a publish."""

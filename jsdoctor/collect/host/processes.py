@@ -23,7 +23,7 @@ from jsdoctor.parse.manifests.tree import ManifestError
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 _MAX_CONFIG_BYTES = 1 << 20
-_DEFAULT_STORE = "/tmp/nats/jetstream"  # noqa: S108 - where the server stores if it is not told (os.TempDir)
+_DEFAULT_STORE = "/tmp/nats/jetstream"  # noqa: S108 - the server's default (os.TempDir)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The API of Kubernetes through `kubectl proxy`, which knows every kind of login that a kubeconfig can name.
+"""The API of Kubernetes through `kubectl proxy`, which supports every kind of login that a kubeconfig can contain.
 
 The proxy listens on a socket in a directory of this user alone, and refuses all requests that change something.
 """
@@ -33,7 +33,7 @@ _READ_ONLY = (
 
 
 class RefusedError(Exception):
-    """The API answered with an error. `status` is that of HTTP, the text what it says."""
+    """The API returned an error. `status` is the HTTP status, the text is the error message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class KubeApi:
         self._client = httpx.Client(base_url=BASE, transport=httpx.HTTPTransport(uds=socket), timeout=timeout_s)
 
     def close(self) -> None:
-        """No request can be made afterwards."""
+        """Close the client; no request can be made afterwards."""
         self._client.close()
 
     def get(self, path: str) -> bytes:
@@ -78,13 +78,13 @@ class KubeApi:
 
 
 class _Status(msgspec.Struct):
-    """The part of an error reply that is for people."""
+    """The message of an error reply."""
 
     message: str = ""
 
 
 def status_message(body: bytes) -> str:
-    """What an error reply says: a `Status` object, or its text."""
+    """The message of an error reply: that of a `Status` object, or its text."""
     try:
         return printable(msgspec.json.decode(body, type=_Status).message)
     except msgspec.MsgspecError:
@@ -142,7 +142,7 @@ def default_namespace(context: str) -> str:
 
 
 def _await_start(process: subprocess.Popen[bytes]) -> None:
-    """The proxy says when it serves. Raises ConnectProblem."""
+    """Wait until the proxy reports that it serves. Raises ConnectProblem."""
     told = process.stdout
     if told is None:
         return

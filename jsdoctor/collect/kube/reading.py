@@ -1,4 +1,4 @@
-"""One look at a namespace: the pods of nats-server, and what lies around them."""
+"""Reads a namespace once: the pods of nats-server, and the objects around them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EXPIRED = 410
 
 @dataclass(frozen=True, slots=True)
 class KubeLook:
-    """What a namespace shows. `gaps` name the permissions that the login lacks."""
+    """The content of a namespace. `gaps` name the permissions that the login lacks."""
 
     facts: KubernetesFacts
     gaps: tuple[Gap, ...]
@@ -119,7 +119,7 @@ class _ConfigMaps:
         self._known: dict[str, dict[str, Any] | None] = {}
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """One of them; None, with a gap, where it cannot be had."""
+        """One ConfigMap; None, with a gap, if it cannot be read."""
         if name not in self._known:
             self._known[name] = self._get(name)
         return self._known[name]

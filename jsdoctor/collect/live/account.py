@@ -1,12 +1,12 @@
 """Collection with a login of a plain account: its own streams and consumers, through the JetStream API.
 
-Leaders answer here, so every reply can be believed. A sample costs one request per 256 streams, and one per 256
-consumers of each stream that has any and that is not at rest since the sample before; the first also one for our name
-and one for the account's usage. Streams whose leader does not answer are left alone: asking for their consumers would
-only take another timeout.
+Replies come from leaders, so every reply is authoritative. A sample costs one request per 256 streams, and one per 256
+consumers of each stream that has any and that is not idle since the sample before; the first sample also needs one
+request for the name of the account and one for its usage. The consumers of a stream whose leader does not respond are
+not requested: that would only cost another timeout.
 
 Longest time of a sample: one timeout for the first page of the stream list, one for the others, and two for the
-consumers: what has not answered for a whole timeout is not asked any further. Slow requests overlap (`pacing`).
+consumers; requests end after a whole timeout without any reply. Slow requests overlap (`pacing`).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ USER_INFO = "$SYS.REQ.USER.INFO"
 PARALLEL = 16
 _PATIENCE_S = 0.5
 _MOST_PAGES = 1_000
-"""Of one list: a page has 256 entries. What is beyond is a gap, as the list says how many there are."""
+"""Maximum number of pages of one list; a page has 256 entries. Entries beyond become a gap, as a page has the total."""
 
 
 class _Page(msgspec.Struct, frozen=True):
-    """What asking on needs to know of a page of STREAM.LIST or CONSUMER.LIST."""
+    """The fields of a page of STREAM.LIST or CONSUMER.LIST that are needed to request the others."""
 
     total: int = 0
     limit: int = 0
@@ -49,12 +49,12 @@ class _Page(msgspec.Struct, frozen=True):
 
     @property
     def silent(self) -> set[str]:
-        """Streams or consumers whose leader does not answer."""
+        """Streams or consumers whose leader does not respond."""
         return {*(self.missing or ()), *(self.offline or ())}
 
 
 class AccountSource:
-    """Asks the JetStream API under `prefix`: `$JS.API`, or that of another domain or account."""
+    """Queries the JetStream API under `prefix`: `$JS.API`, or that of another domain or account."""
 
     def __init__(self, asker: Asker, prefix: str, plan: CollectionPlan) -> None:
         self.exhausted = False
@@ -71,9 +71,9 @@ class AccountSource:
         self._torn: set[tuple[str, str]] = set()
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
-        """Streams and consumers; in the first sample also who we are and how much of its limits the account uses.
+        """Streams and consumers; in the first sample also the name of the account and the use of its limits.
 
-        From the second sample on, consumers are asked for only where they can have changed (`rest`).
+        From the second sample on, consumers are requested only if they can have changed (`rest`).
         """
         haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
         asking = []
@@ -86,18 +86,18 @@ class AccountSource:
             asking.append(self._ask_assets(haul, progress))
         self._first = False
         await asyncio.gather(*asking)
-        # Only now is the account's name known for sure.
+        # Only now is the account's name known for certain.
         haul.gaps += [self._gap(*failure) for failure in self._failures]
         self._failures.clear()
         self.exhausted = self.exhausted or not self._plan.assets
         return haul
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
-        """Ask again, one by one, for streams and consumers whose leader was silent in the last sample.
+        """Request again, one by one, the streams and consumers whose leader did not respond in the last sample.
 
-        A server that collects a list waits four seconds for an asset that is deleted meanwhile, and then calls it
-        missing. A name that was missing in the sample before as well may be another asset each time: only the answer
-        for that one asset tells whether it lives, and since when.
+        A server that collects a list waits four seconds for an asset that is deleted meanwhile, and then lists it as
+        missing. A name that was missing in the sample before as well may be another asset each time: only the reply for
+        that one asset shows whether it exists, and since when.
         """
         haul = CollectionResult()
         if not self._torn or len(self._torn) > MOST_TORN:
@@ -112,14 +112,14 @@ class AccountSource:
             asyncio.gather(*(self._ask_again(haul, Endpoint.CONSUMER_INFO_AGAIN, name) for name in names)),
         )
         if self._plan.consumers:
-            # A stream without a leader does not answer for its consumers either, and would take another timeout.
+            # A stream without a leader does not respond for its consumers either, and would cost another timeout.
             heard = {stream for stream, why in zip(streams, of_streams, strict=True) if why is not Why.LATE}
             denied = {stream for (stream, _), why in zip(consumers, of_consumers, strict=False) if why is Why.DENIED}
             await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in sorted(heard | denied)))
         return haul
 
     async def _ask_again(self, haul: CollectionResult, endpoint: Endpoint, name: str) -> Why | None:
-        """Why there was no answer, if there was none: then the asset stays what the sample says of it."""
+        """The reason if there was no reply: the asset then stays as the sample has it."""
         subject = f"{self._prefix}.{endpoint.value.removesuffix('.again')}.{name}"
         try:
             async with self._slots.one():
@@ -176,7 +176,7 @@ class AccountSource:
             await self._ask_consumers(haul, asked)
 
     async def _ask_streams(self, haul: CollectionResult) -> list[ListedStream] | None:
-        """Each stream that answers; None when the list itself cannot be had."""
+        """Each stream whose leader responds; None if the list itself cannot be collected."""
         subject = f"{self._prefix}.STREAM.LIST"
 
         async def one(offset: int) -> _Page | None:
@@ -238,7 +238,7 @@ class AccountSource:
         self._rest.seen(stream, [c for page in pages or () for c in page.consumers or ()])
 
     async def _all_pages(self, subject: str, one: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
-        """Every page: those that the last sample had at once, the first else, and then all others at once."""
+        """Every page: the offsets of the last sample at once (in the first sample, the first page), then all others at once."""
         offsets = self._offsets.get(subject, [0])
         pages = await asyncio.gather(*map(one, offsets))
         if (first := pages[0]) is None:
@@ -270,7 +270,7 @@ def _from(offset: int) -> bytes:
 
 
 def _keep(haul: CollectionResult, endpoint: Endpoint, subject: str, reply: TimedReply) -> _Page:
-    """Keep the reply; what is understood of it here. What cannot be read becomes a gap where it is parsed."""
+    """Keep the reply and decode the fields needed here. What cannot be decoded becomes a gap where it is parsed."""
     haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
     try:
         return decode(reply.body, _Page)

@@ -1,7 +1,7 @@
-"""Listening to the metrics of acknowledgements while samples are taken; only where a consumer has them switched on.
+"""Subscribes to ack metrics while samples are taken; only if a consumer has them enabled.
 
-Servers publish one for a share of acknowledgements (`sample_freq`) in the account of the consumer. Nothing is asked and
-nothing is changed; a login that may not listen gets a gap.
+Servers publish one for a share of acknowledgements (`sample_freq`) in the account of the consumer. No request is sent
+and nothing is changed; a login that may not subscribe gets a gap.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SUBJECT = "$JS.EVENT.METRIC.CONSUMER.ACK.>"
 
 
 def are_sampled(exchanges: Iterable[Exchange]) -> bool:
-    """Whether some consumer that was listed has its acknowledgements measured."""
+    """Whether some listed consumer has ack sampling enabled."""
     return any(e.endpoint is Endpoint.CONSUMER_LIST and b'"sample_freq"' in e.body for e in exchanges)
 
 
 class AckListener:
-    """Keeps what is published between `begin` and `into`, of which only stream, consumer, time and deliveries."""
+    """Keeps metrics between `begin` and `into`: stream, consumer, time and deliveries only."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -42,12 +42,12 @@ class AckListener:
         self._since, self._started = datetime.now(UTC), monotonic_ns()
 
     async def begin(self) -> None:
-        """From now on."""
+        """Subscribe."""
         with contextlib.suppress(errors.Error, OSError):
             self._subscription = await self._connection.client.subscribe(SUBJECT, cb=self._on_metric)
 
     async def into(self, haul: CollectionResult) -> None:
-        """Until now: an exchange of what was heard, or a gap where the login may not listen."""
+        """Unsubscribe, and add an exchange with the metrics, or a gap if the login may not subscribe."""
         if self._subscription is None:
             return
         with contextlib.suppress(errors.Error, OSError):

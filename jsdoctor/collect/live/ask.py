@@ -1,4 +1,4 @@
-"""Asking over NATS: one request for one reply, or one for a reply from every server; and why there was none."""
+"""Requests over NATS: one request for one reply, or one for a reply from every server; and why a reply is missing."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from jsdoctor.collect.live.packed import REQUEST_HEADERS, UnpacksTooLongError, u
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
 _LOOK_S = 0.05
-"""How often a wait is interrupted to see whether the server has denied the request or has gone away."""
+"""Interval in seconds at which a wait checks whether the server denied the request or the connection was lost."""
 _NO_RESPONDERS = "503"
 _MOST_STALLED = 3
-"""By this factor a wait becomes longer at most when this process does not get to run."""
+"""Maximum factor by which a wait is extended while this process is not scheduled."""
 _MOST_RETRIES = 32
-"""In one run: where more than that is late, asking again makes it worse."""
+"""Maximum number of retries in one run: if more requests are late, retries increase the load."""
 _PAUSE_S = (0.1, 0.6)
 _LISTENED = '"$js.event.'
-"""Where we only listen: that this is denied keeps no reply from us."""
+"""Subjects that are only subscribed to: a denied subscription to them delays no reply."""
 _SUBSCRIPTION_DENIED = "permissions violation for subscription"
 
 
@@ -44,7 +44,7 @@ class Why(Enum):
 
 
 class NoReplyError(Exception):
-    """A request to `subject` got no reply. `words` are the server's own, where it gave a reason."""
+    """A request to `subject` got no reply. `words` is the server's error text, if it sent one."""
 
     def __init__(self, why: Why, subject: str, words: str = "") -> None:
         super().__init__(why, subject, words)
@@ -55,7 +55,7 @@ class NoReplyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TimedReply:
-    """One reply: our clock when asking, the time until it came, the bytes. `too_long`: they were not kept."""
+    """One reply: our clock at the request, the time until it came, the bytes. `too_long`: the bytes were not kept."""
 
     asked_at: datetime
     round_trip_ns: int
@@ -68,7 +68,7 @@ class TimedReply:
 
 
 class Asker:
-    """Asks through one connection. No request takes longer than `timeout_s`, stalls of this process apart."""
+    """Sends requests on one connection. No request takes longer than `timeout_s`, without the stalls of this process."""
 
     def __init__(self, connection: Connection, timeout_s: float) -> None:
         self.timeout_s = timeout_s
@@ -77,14 +77,14 @@ class Asker:
         self._retries = _MOST_RETRIES
 
     def now_s(self) -> float:
-        """The time that patience is measured with, in seconds: not running while this process does not get to run."""
+        """Time for timeouts, in seconds: it stops while this process is not scheduled."""
         return self._connection.stalls.now_s()
 
     async def one(self, subject: str, payload: bytes = b"", *, again: bool = False) -> TimedReply:
         """The first reply. Raises NoReplyError.
 
-        With `again`, what got no reply in time is asked for once more after a short pause of random length, if other
-        requests were answered meanwhile: that server is busy, and more than one jsdoctor may be waiting for it.
+        With `again`, a request without a reply in time is sent once more after a short pause of random length, if other
+        requests got replies meanwhile: that server is busy, and more than one jsdoctor may be waiting for it.
         """
         try:
             return await self._one(subject, payload)
@@ -134,11 +134,11 @@ class Asker:
         *,
         packed: bool = False,
     ) -> list[TimedReply]:
-        """The replies of all servers: until `is_last`, called once with each, says so, at most `timeout_s`.
+        """The replies of all servers, until `is_last`, called once with each, returns True; at most `timeout_s`.
 
-        With `quiet_s`, also until no reply has come for that long, or for thrice the longest time any took (far
-        servers answer late). With `packed`, servers are requested to compress their replies. Raises NoReplyError when
-        there is no reply at all.
+        With `quiet_s`, also until no reply has come for that long, or for three times the longest time any took
+        (replies of distant servers come late). With `packed`, servers are requested to compress their replies. Raises
+        NoReplyError if there is no reply at all.
         """
         client = self._connection.client
         replies: list[TimedReply] = []

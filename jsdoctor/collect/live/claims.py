@@ -1,4 +1,4 @@
-"""Which accounts may have a JWT: in operator mode accounts are known by public keys, and asked for one by one."""
+"""The accounts that may have a JWT: in operator mode, accounts have public keys and are requested one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one source brought in from one sample."""
+"""The result of one source for one sample."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from jsdoctor.model.exchange import Exchange
 from jsdoctor.model.gap import Gap
 
 Progress = Callable[[str], None]
-"""Takes the text of the phase that begins."""
+"""Takes the name of the phase that begins."""
 
 
 def no_progress(_: str) -> None:
-    """For callers that show none."""
+    """For callers that show no progress."""
 
 
 @dataclass(slots=True)
 class CollectionResult:
-    """Replies, what could not be had, and when the last round of readings was begun (loop time)."""
+    """Replies, gaps, and when the last round of readings began (loop time)."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
@@ -27,16 +27,16 @@ class CollectionResult:
 
 
 class LiveSource(Protocol):
-    """One way to see a deployment. A source that has learnt who does not answer asks them no more."""
+    """One kind of access to a deployment. After a sample, it sends no requests to servers that did not respond."""
 
     @property
     def exhausted(self) -> bool:
-        """Whether another sample would bring nothing: nothing answers, or nothing that changes was asked for."""
+        """Whether another sample would add nothing: no server responds, or nothing that changes was requested."""
 
     async def sample(self, progress: Progress) -> CollectionResult:
-        """Look once. Never raises for anything that the other side does or does not do."""
+        """Take one sample. Never raises for anything that the other side does or does not do."""
         ...
 
     async def repeat(self, progress: Progress) -> CollectionResult:
-        """Ask again for the assets that only the last sample could not see whole. Never raises either."""
+        """Request again the assets that the last sample could not collect completely. Never raises either."""
         ...

@@ -1,7 +1,7 @@
-"""From a live deployment to samples: finds out what the login may see, then looks as often as the plan says.
+"""Takes samples of a live deployment: determines what the login may read, then samples as often as the plan requires.
 
-Longest time, with T the plan's timeout: one T to find out who answers, then for each sample that of its slowest source
-(the module of each source says how long that is), and the interval between. What does not answer costs its T once.
+Longest time, with T the plan's timeout: one T to find out who responds, then for each sample that of its slowest source
+(the module of each source documents it), and the interval between. A server that does not respond costs its T once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jsdoctor.model.finding import CLUSTER
 DEFAULT_API_PREFIX = "$JS.API"
 
 ReadClocks = Callable[[Iterable[Exchange], CollectionResult], Awaitable[None]]
-"""Reads the clocks that one access shows, given the first sample's exchanges, into a haul."""
+"""Reads the clocks that one access shows into a collection result, given the first sample's exchanges."""
 
 
 async def gather(
@@ -41,15 +41,14 @@ async def gather(
     js_api_prefix: str = DEFAULT_API_PREFIX,
     monitor_tls: ssl.SSLContext | None = None,
 ) -> tuple[Sample, ...]:
-    """Samples as the plan wants them, oldest first. Nothing is written to the deployment.
+    """Take the samples of the plan, oldest first. Nothing is written to the deployment.
 
-    Every reading of a sample is later than all of the sample before, except for consumers of streams at rest, which
-    keep their earlier reading (`rest`); within a sample only the readings' own times tell which came first. What could
-    not be had is a gap of the sample that missed it. Fewer samples than planned come back when nothing is left that
-    answers. Raises UsageProblem for a monitoring URL or an NTP host that is none.
-
-    Stored messages are read after the last sample, so that what that does to servers shows in no rate.
-    Clocks are read in the wait after the first sample, when nothing else goes on that would hold replies up.
+    Every reading of a sample is later than all of the sample before, except for consumers of idle streams, which keep
+    their earlier reading (`rest`); within a sample, only the readings' own times show their order. Evidence that could
+    not be collected is a gap of the sample without it. The result has fewer samples than planned if no source responds
+    any more. Raises UsageProblem for an invalid monitoring URL or NTP host.
+    Stored messages are read after the last sample, so that the load of reading them affects no rate. Clocks are read in
+    the wait after the first sample, when no other requests delay the replies.
     """
     sources: list[LiveSource] = []
     clocks: list[ReadClocks] = []
@@ -94,7 +93,7 @@ async def gather(
 
 
 def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[CollectionResult] | None:
-    """NTP servers may be far and slow: they are asked while everything else goes on."""
+    """Start the NTP queries: their servers may be distant and slow, so they run in parallel to everything else."""
     if not plan.ntp:
         return None
     from jsdoctor.collect.clock.ntp import ask_ntp
@@ -150,7 +149,7 @@ def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLConte
 async def _source_of(
     connection: Connection, plan: CollectionPlan, js_api_prefix: str, first: CollectionResult
 ) -> tuple[LiveSource, ReadClocks]:
-    """The system account can ask all servers, which nobody else can; it has no JetStream of its own to ask about."""
+    """The source for the login: the system account queries all servers; it has no JetStream of its own to query."""
     asker = Asker(connection, plan.timeout_s)
     try:
         roster = await find_servers(asker)
@@ -179,7 +178,7 @@ def _numbered(progress: Progress, number: int, of: int) -> Progress:
 
 
 async def _until(due_at: float, progress: Progress) -> None:
-    """Rates need time between readings of the same thing: counted from when the last round of them was begun."""
+    """Wait until `due_at`: rates need time between readings, counted from the begin of their last round."""
     left_s = due_at - asyncio.get_running_loop().time()
     if left_s > 0:
         progress(f"waiting {left_s:.1f} s for the next sample")
@@ -187,6 +186,6 @@ async def _until(due_at: float, progress: Progress) -> None:
 
 
 def _greeting(connection: Connection) -> Exchange:
-    """What the server we are on says of itself to every client."""
+    """The INFO of the connected server, which every client receives."""
     body = msgspec.json.encode(dict(connection.server_info))
     return Exchange(Access.CLIENT, Endpoint.CONNECT_INFO, connection.url, datetime.now(UTC), 0, body)

@@ -1,4 +1,4 @@
-"""Which accounts have Raft groups: servers tell of the groups of one account at a time, and only when it is named."""
+"""The accounts that have Raft groups: servers report the groups of one account at a time, and only by its name."""
 
 from __future__ import annotations
 

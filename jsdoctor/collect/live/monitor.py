@@ -1,8 +1,8 @@
-"""Collection from HTTP monitoring ports: each tells of its own server, for all accounts, without a NATS login.
+"""Collection from HTTP monitoring ports: each reports its own server, for all accounts, without a NATS login.
 
 A sample costs some requests per server, the first one a few more: /varz names the server, and /healthz makes an
-unhealthy server write a line to its log. Raft groups cost one request per account.
-What did not answer in the first sample is not asked again.
+unhealthy server write a line to its log. Raft groups cost one request per account. Ports that did not respond in the
+first sample are left out of the others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Reply(msgspec.Struct, frozen=True):
 
 
 class MonitorSource:
-    """Asks the given monitoring ports. `tls` verifies those of https; None: against the system's authorities."""
+    """Queries the given monitoring ports. `tls` verifies those of https; None: against the system's authorities."""
 
     def __init__(self, urls: Iterable[MonitorUrl], plan: CollectionPlan, tls: ssl.SSLContext | None = None) -> None:
         self._urls = list(dict.fromkeys(urls))
@@ -68,7 +68,7 @@ class MonitorSource:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no port is left that answers."""
+        """Whether no port is left that responds."""
         return not self._urls
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
@@ -84,7 +84,7 @@ class MonitorSource:
         return haul
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
-        """Ask again for the accounts with assets that changed while the last sample was taken."""
+        """Request again the accounts with assets that changed while the last sample was taken."""
         haul = CollectionResult()
 
         async def ask(account: str) -> Replies:
@@ -102,7 +102,7 @@ class MonitorSource:
         return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=mounts_for(self._urls))
 
     async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
-        """Whether that port is worth asking again."""
+        """Whether another request to that port is useful."""
         try:
             if self._first or self._plan.server_rates:
                 await self._ask(client, url, Endpoint.VARZ, {}, haul)
@@ -171,7 +171,7 @@ class MonitorSource:
         options: dict[str, str],
         haul: CollectionResult,
     ) -> bool:
-        """Ask for what is worth a gap if it fails, and no more than that."""
+        """Request an endpoint whose failure is only a gap, and no reason to stop."""
         try:
             await self._ask(client, url, endpoint, options, haul)
         except MonitorError as error:
@@ -209,9 +209,9 @@ class MonitorSource:
 
 
 def _is_told(endpoint: Endpoint, response: httpx.Response, reply: _Reply) -> bool:
-    if endpoint is Endpoint.HEALTHZ:  # an unhealthy server answers with an error status and a body that says why
+    if endpoint is Endpoint.HEALTHZ:  # an unhealthy server sends an error status and a body with the reason
         return bool(reply.status)
-    if endpoint is Endpoint.RAFTZ:  # names no server; where there are no groups, it says so with an error status
+    if endpoint is Endpoint.RAFTZ:  # names no server; if there are no groups, the status is an error
         return response.is_success or response.text.startswith(NO_RAFT_GROUPS)
     return bool(reply.server_id) and response.is_success
 

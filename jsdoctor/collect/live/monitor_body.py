@@ -1,4 +1,4 @@
-"""HTTP responses of monitoring ports, with a limit on their size: nobody's body fills the memory of a run."""
+"""HTTP responses of monitoring ports, with a limit on their size: no body can fill the memory of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 
 
 _PIECE = 64 << 10
-_GZIP_OR_ZLIB = 47  # wbits: the header tells which
+_GZIP_OR_ZLIB = 47  # wbits: detected by the header
 
 
 class TooLongError(httpx.HTTPError):

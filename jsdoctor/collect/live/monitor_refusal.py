@@ -1,4 +1,4 @@
-"""Why a monitoring port gave nothing, and what to do about it."""
+"""Why a monitoring port gave no usable response, and what to do about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOSED_WHY = "run again, as a server that starts, stops or is overloaded does s
 
 
 class MonitorError(Exception):
-    """A monitoring port that gave nothing. `base` is its URL without a login, `refusal` reason and next step."""
+    """A monitoring port without a usable response. `base` is its URL without a login, `refusal` reason and next step."""
 
     def __init__(self, base: str, refusal: tuple[str, str]) -> None:
         super().__init__(base, refusal)
@@ -79,7 +79,7 @@ def http_refusal(response: httpx.Response, base: str) -> tuple[str, str]:
 
 
 def _kubernetes_refusal(response: httpx.Response) -> tuple[str, str]:
-    """The API server of Kubernetes answered, and not the pod behind it."""
+    """The response came from the API server of Kubernetes, not from the pod behind it."""
     message = printable(str(response.json().get("message") or f"HTTP {response.status_code}"))
     if response.status_code == httpx.codes.FORBIDDEN:
         return f"Kubernetes refuses: {message}", "allow `get` on pods/proxy in the namespace of the pods"

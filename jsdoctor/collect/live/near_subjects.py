@@ -1,7 +1,7 @@
-"""Asking a login's streams for their subjects where a consumer's filter never matched anything (JSD429).
+"""Requests the subjects of a login's streams if a consumer's filter never matched anything (JSD429).
 
-One request per stream, of `MOST_STREAMS` streams with at most `MOST_SUBJECTS` subjects. What is kept of a reply are the
-subjects that miss a filter by one letter: all others may be names of customers.
+One request per stream, of `MOST_STREAMS` streams with at most `MOST_SUBJECTS` subjects. Of a reply, only the subjects
+that miss a filter by one letter are kept: all others may be names of customers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], haul: CollectionResult) -> None:
-    """Into `haul` an exchange on the streams of the last sample; none where no filter is in doubt."""
+    """Add an exchange on the streams of the last sample to `haul`; none if no filter is in doubt."""
     pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST)
     states = {one.config.name: one.state for page in pages for one in page.streams or ()}
     filters: dict[str, set[str]] = defaultdict(set)
@@ -70,7 +70,7 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
             answer = await asker.one(subject, b'{"subjects_filter":">"}')
             counts = decode(answer.body, _Info).state.subjects or {}
         except (NoReplyError, ReplyError):
-            continue  # the rule says of these filters that they could not be judged
+            continue  # the rule reports these filters as not evaluated
         found.append(StreamSubjects(name, tuple(stored_filter(one, counts) for one in sorted(filters[name]))))
     if answer is not None:
         body = msgspec.json.encode(StoredSubjects(tuple(found)))
@@ -81,7 +81,7 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
 
 
 def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_Consumer]:
-    """As the last sample that lists the consumers of their stream has them: those at rest are not asked for again."""
+    """The consumers of the last sample that lists them: consumers of idle streams are not requested in every sample."""
     newest: dict[str, list[_Consumer]] = {}
     for sample in samples:
         listed: dict[str, list[_Consumer]] = defaultdict(list)
@@ -94,13 +94,13 @@ def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_Consumer]:
 
 
 def _in_doubt(consumer: _Consumer) -> bool:
-    """Whether a filter of it may never have matched. Of several filters, numbers do not tell which one did."""
+    """Whether a filter of it may never have matched. With several filters, the counts do not show which one matched."""
     filters = consumer.config.filters
     return len(filters) > 1 or (bool(filters) and not consumer.num_pending and not consumer.delivered.consumer_seq)
 
 
 def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:
-    """What is kept for a filter of the messages of each subject: how many match, and a few subjects that nearly do."""
+    """The result kept for a filter: how many messages match, and a few subjects that nearly do."""
     matching = sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
     near = [NearSubject(s, number, how) for s, number in counts.items() if (how := nearness(filter_, s))]
     near.sort(key=lambda one: (-one.messages, one.subject))

@@ -1,4 +1,4 @@
-"""How many requests may be under way at once, and when it is of no use to ask on."""
+"""How many requests may run at once, and when further requests are useless."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _NEWEST_SHARE = 0.1
 
 
 class Slots:
-    """At most `count` requests that are not much slower than others: a slow one does not hold up the others.
+    """At most `count` concurrent requests that are not much slower than others: a slow one does not block the others.
 
-    A few silent leaders would otherwise take all slots for seconds each, one after another. Where all requests are slow
-    the servers are busy, and sending more would make it worse: patience is a multiple of what answers usually take.
+    Otherwise a few leaders that do not respond would take all slots for seconds each, one after another. If all
+    requests are slow, the servers are busy, and more requests would increase the load: the patience is a multiple of
+    the usual response time.
     """
 
     def __init__(self, count: int, patience_s: float) -> None:
@@ -30,7 +31,7 @@ class Slots:
         return max(self._least_s, _MUCH_SLOWER * self._usual_s)
 
     def answered(self, took_s: float) -> None:
-        """Note how long an answer took."""
+        """Record the response time of a request."""
         self._usual_s += _NEWEST_SHARE * (took_s - self._usual_s)
 
     @contextlib.asynccontextmanager
@@ -48,7 +49,7 @@ class Slots:
 
 
 class RoundStats:
-    """How the requests of one round fare. Times are loop times, names those of streams."""
+    """The results of the requests of one round. Times are loop times, names those of streams."""
 
     def __init__(self, timeout_s: float, begun_at: float) -> None:
         self.denied: set[str] = set()
@@ -61,12 +62,12 @@ class RoundStats:
         self._hopeless = False
 
     def heard(self, now: float) -> None:
-        """A request was answered."""
+        """Record a request with a reply."""
         self._heard_at = now
         self._heard_any = True
 
     def failed(self, stream: str, error: NoReplyError) -> None:
-        """A request was not answered."""
+        """Record a request without a reply."""
         if error.why is Why.DENIED:
             self.denied.add(stream)
             self.words = error.words
@@ -76,10 +77,10 @@ class RoundStats:
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether so many requests were denied, and none was answered, that all others would be denied too."""
+        """Whether so many requests were denied, and none got a reply, that all others would be denied too."""
         return len(self.denied) >= _ENOUGH_DENIALS and not self._heard_any
 
     def is_in_vain(self, now: float) -> bool:
-        """Whether to stop: the connection is gone, everything is denied, or nothing was answered for a timeout."""
+        """Whether to stop: the connection is lost, everything is denied, or no reply came for a timeout."""
         silent = bool(self.late) and now - self._heard_at > self._timeout_s
         return self._hopeless or self.is_forbidden or silent

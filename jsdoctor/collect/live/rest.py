@@ -1,9 +1,9 @@
-"""Streams whose consumers cannot have changed since the sample before, so that nobody has to be asked for them again.
+"""Finds streams whose consumers cannot have changed since the last sample, so that they need no new request.
 
-A consumer with nothing to deliver and nothing to acknowledge stays as it is while its stream takes no message. A plain
-account asks for consumers stream by stream, so in a deployment that is mostly idle this halves the requests of a run.
-Consumers that any rule could find fault with are never at rest: something waits, was redelivered, has no leader, or a
-replica of theirs is behind.
+A consumer with nothing to deliver and nothing to acknowledge does not change while its stream stores no message. A
+plain account requests consumers stream by stream, so in a mostly idle deployment this halves the requests of a run.
+Consumers that any rule could report are never idle: num pending, ack pending or redelivered is not 0, there is no
+leader, or a replica is behind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _State(msgspec.Struct, frozen=True):
 
 
 class ListedStream(msgspec.Struct, frozen=True):
-    """What STREAM.LIST says of a stream that tells whether its consumers can have changed."""
+    """The fields of STREAM.LIST that show whether the consumers of a stream can have changed."""
 
     config: _Named = _Named()
     state: _State = _State()
@@ -62,7 +62,7 @@ class _Position(msgspec.Struct, frozen=True):
 
 
 class ListedConsumer(msgspec.Struct, frozen=True):
-    """What CONSUMER.LIST says of a consumer that tells whether it is at rest."""
+    """The fields of CONSUMER.LIST that show whether a consumer is idle."""
 
     name: str = ""
     num_pending: int = 0
@@ -80,14 +80,14 @@ class ListedConsumer(msgspec.Struct, frozen=True):
 
 
 class Rest:
-    """Remembers of each stream how it was and what its consumers were, from one sample to the next."""
+    """Keeps the last state of each stream and of its consumers, from one sample to the next."""
 
     def __init__(self) -> None:
         self._streams: dict[str, tuple[object, ...]] = {}
         self._consumers: dict[str, list[ListedConsumer]] = {}
 
     def of(self, streams: Iterable[ListedStream]) -> set[str]:
-        """The streams whose consumers are at rest; to be asked once for each sample."""
+        """The streams whose consumers are idle; to be called once per sample."""
         now = {stream.config.name: stream for stream in streams}
         found = {name for name, stream in now.items() if self._is_at_rest(name, stream)}
         self._streams = {name: stream.fingerprint for name, stream in now.items()}
@@ -103,5 +103,5 @@ class Rest:
         )
 
     def seen(self, stream: str, consumers: list[ListedConsumer]) -> None:
-        """Take note of the consumers of a stream that this sample shows."""
+        """Record the consumers of a stream in this sample."""
         self._consumers[stream] = consumers

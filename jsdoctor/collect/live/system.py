@@ -1,7 +1,7 @@
 """Collection with a login of the system account: one request to all servers for each endpoint.
 
-A look costs one request per endpoint whatever the number of streams, and one per account for the Raft groups; none of
-it is a JetStream API call. Longest time: three timeouts for the first sample (who is there; then all endpoints at once;
+A sample costs one request per endpoint whatever the number of streams, and one per account for the Raft groups; none of
+them is a JetStream API call. Longest time: three timeouts for the first sample (discovery; then all endpoints at once;
 then the Raft groups), two for each further one.
 """
 
@@ -29,7 +29,7 @@ PING = "$SYS.REQ.SERVER.PING"
 ALL_ACCOUNTS = 1 << 30
 """A limit past any number of accounts: the default is 1,024, and 2.10 cuts its pages from a list in random order."""
 MOST_CONNECTIONS = 10_000
-"""As many as a server remembers of closed ones; of open ones, as many as still make a quick answer."""
+"""As many closed connections as a server keeps; and as many open ones as a server still lists quickly."""
 _QUIET_S = 0.5
 _Shape = TypeVar("_Shape")
 
@@ -62,14 +62,14 @@ class _Sender(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Names of the servers that answered, by id, and of those to which a route is up and that did not."""
+    """Names of the servers that responded, by id, and of those to which a route is up and that did not."""
 
     present: dict[str, str]
     silent: frozenset[str]
 
 
 async def find_servers(asker: Asker) -> Roster:
-    """Who is there. Raises NoReplyError: of a plain account nobody takes this request."""
+    """Discover the servers. Raises NoReplyError: with a plain account, no server receives this request."""
     present: dict[str, str] = {}
     routes: set[str] = set()
     known = 0
@@ -82,15 +82,15 @@ async def find_servers(asker: Asker) -> Roster:
         known = max(known, pong.statsz.active_servers)
         return len(present) >= known > 0 and routes <= set(present.values())
 
-    # The count that servers give lags: for some seconds it misses one that has just come (its routes are up at once)
-    # and still has one that was killed. Where it cannot be met, silence has to tell.
+    # The count in the replies lags: for some seconds it misses a server that has just started (its routes are up at
+    # once) and still includes one that was killed. If it cannot be reached, discovery ends when no more replies come.
     await asker.everyone(PING, b"", is_last, _QUIET_S)
     present.pop("", None)
     return Roster(present, frozenset(routes - set(present.values())))
 
 
 class SystemSource:
-    """Asks all servers, waits for those that are known to be there, and for none of them in vain a second time."""
+    """Queries all servers and waits for those that are known; it waits only once for a server that does not respond."""
 
     def __init__(self, asker: Asker, roster: Roster, plan: CollectionPlan) -> None:
         self._asker = asker
@@ -104,7 +104,7 @@ class SystemSource:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no server is left that answers."""
+        """Whether no server is left that responds."""
         return all((Endpoint.JSZ, server) in self._given_up for server in self._names)
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
@@ -128,7 +128,7 @@ class SystemSource:
         return haul
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
-        """Ask again for the accounts with assets that changed while the last sample was taken."""
+        """Request again the accounts with assets that changed while the last sample was taken."""
         haul = CollectionResult()
         options = _jsz_options(self._plan)
 
@@ -145,14 +145,14 @@ class SystemSource:
         return haul
 
     async def _ask_assets(self, haul: CollectionResult) -> None:
-        """JSZ; then the Raft groups of the accounts that it names, as servers tell of one account at a time."""
+        """JSZ; then the Raft groups of the accounts in it, as servers report the groups of one account at a time."""
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
             await self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan))
         if self._plan.raft:
             names = clustered_accounts([e.body for e in haul.exchanges if e.endpoint is Endpoint.JSZ])
             if len(names) > MOST_RAFT_ACCOUNTS:
                 haul.gaps.append(too_many_accounts(len(names)))
-            # Without an account, servers tell of the system account, whose only group is the meta group.
+            # Without an account, servers report the system account, whose only group is the meta group.
             await asyncio.gather(
                 *(
                     self._ask(haul, Endpoint.RAFTZ, {"account": n} if n else {})
@@ -173,7 +173,7 @@ class SystemSource:
         hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
         awaited = self._names.keys() - hopeless
         late_ones = set(awaited)
-        discarded = 0  # of whom is known when all others have answered
+        discarded = 0  # their senders are known once all others have responded
 
         def is_last(reply: TimedReply) -> bool:
             nonlocal discarded
@@ -229,7 +229,7 @@ def _is_unhealthy(body: bytes) -> bool:
 
 
 def _read(reply: TimedReply, shape: type[_Shape]) -> _Shape:
-    """What is understood of a reply here; what cannot be read becomes a gap where it is parsed."""
+    """Decode the fields of a reply that are needed here; what cannot be decoded becomes a gap where it is parsed."""
     return _decoded(reply.body, shape)
 
 

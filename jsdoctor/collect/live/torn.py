@@ -1,7 +1,7 @@
-"""Which assets changed while servers were asked one beside the other, so that no leader's word of them was heard.
+"""Assets that changed while servers were queried in parallel, so that no leader's state of them was collected.
 
-A stream or consumer is torn when no server that answered leads it, although the leader that others name did answer, or
-when nobody names a leader. Most of these were made or deleted at that moment.
+A stream or consumer is torn if no server that responded leads it, although the leader that others name did respond, or
+if no server names a leader. Most of these were created or deleted at that moment.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import msgspec
 from jsdoctor.collect.live.collection_result import Progress
 
 MOST_TORN = 64
-"""So many assets at once did not change by chance: this is an outage, and asking again would not help."""
+"""Maximum number of torn assets: more did not change by chance; this is an outage, and another request would not help."""
 MOST_ACCOUNTS = 8
-"""One request each."""
+"""Maximum number of accounts that are requested again, with one request each."""
 SETTLE_S = 0.5
-"""How long after a sample torn assets are asked for again: a deletion or an election ends within this time, mostly."""
+"""Delay after a sample before torn assets are requested again: most deletions and elections end within this time."""
 _ROUNDS = 3
-"""Each waits twice as long as the one before: on a busy machine a deletion reaches the last server late."""
+"""Each round waits twice as long as the one before: on a busy machine, a deletion reaches the last server late."""
 
 Replies = Sequence[tuple[str, bytes]]
-"""Bodies of JSZ replies, each with the name of the server; one for each account that was asked for."""
+"""Bodies of JSZ replies, each with the name of the server; one for each account that was requested."""
 
 
 class Asset(NamedTuple):
@@ -71,10 +71,10 @@ class _Envelope(msgspec.Struct, frozen=True):
 async def ask_until_settled(
     before: Replies, now: Replies, ask: Callable[[str], Awaitable[Replies]], progress: Progress
 ) -> None:
-    """Ask again for the accounts, by id, whose assets are torn in the replies of now and were not in those of before.
+    """Request again the accounts, by id, whose assets are torn in the replies `now` and were not in those of `before`.
 
-    Only assets that stay torn as they are, by date of creation, are asked for once more. What stays torn from one
-    sample to the next does not change at this moment.
+    A further round requests only assets that remain torn with the same date of creation. Assets that are torn in both
+    samples are not changing at this moment.
     """
     torn = torn_assets(now)
     if torn:

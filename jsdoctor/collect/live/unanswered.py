@@ -1,4 +1,4 @@
-"""Gaps for requests without a reply: what was asked, why nothing came, what to do about it."""
+"""Gaps for requests without a reply: the request, the reason, and what to do about it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from jsdoctor.model.gap import Gap
 
 _SHOWN = 3
 _LEADERLESS_ANSWER_S = 4.0
-"""A server that cannot reach the leaders of all assets of a list says so after this time (jetstream_cluster.go)."""
+"""A server that cannot reach the leaders of all assets of a list reports them after this time (jetstream_cluster.go)."""
 
 
 def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: float) -> Gap:
-    """The gap for `subject`, of which nothing is known for want of that reply.
+    """The gap for `subject`, of which nothing is known without that reply.
 
-    What holds for the whole login or connection is told of the cluster instead, so that it is told once.
+    A reason that applies to the whole login or connection becomes a gap of the cluster, so that it is reported once.
     """
     match error.why:
         case Why.DENIED:
@@ -54,7 +54,7 @@ def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: floa
 
 
 def late(asked: str, kind: str, subject: Subject, timeout_s: float) -> Gap:
-    """The gap for something that did not answer `asked` in time."""
+    """The gap for a request `asked` that got no reply in time."""
     short = timeout_s <= _LEADERLESS_ANSWER_S and ".LIST" in asked
     return Gap(
         kind=kind,
@@ -77,7 +77,7 @@ def too_long(asked: str, server: Subject) -> Gap:
 
 
 def hanging(server: str) -> Gap:
-    """The gap for a server that said nothing when all others had answered."""
+    """The gap for a server that sent no reply before all others had responded."""
     return Gap(
         kind="server",
         subject=Subject(kind="server", name=server),
@@ -88,7 +88,7 @@ def hanging(server: str) -> Gap:
 
 
 def no_jetstream(prefix: str, account: str) -> Gap:
-    """The gap for an API prefix on which nobody listens."""
+    """The gap for an API prefix without responders."""
     return Gap(
         kind="access",
         subject=Subject(kind="account", name=account),
@@ -109,7 +109,7 @@ def not_allowed(subjects: str, streams: Collection[str], words: str) -> Gap:
 
 
 def not_asked(streams: Collection[str], timeout_s: float) -> Gap:
-    """The gap for streams whose consumers were not asked for any more."""
+    """The gap for streams whose consumers were not requested because no reply came for a timeout."""
     return Gap(
         kind="consumer",
         subject=CLUSTER,

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from jsdoctor.parse.logs.scan import BLOCK
 
 LINE_KEPT = 64 * 1024
-"""Of a line that does not fit into a block so much is kept; the scan looks at less."""
+"""Bytes kept of a line that does not fit into a block; the scan reads fewer."""
 
 
 class Blocks:
-    """Blocks of whole lines that start below `end`. Afterwards, `torn` tells whether the last line had no end."""
+    """Blocks of whole lines that start below `end`. Afterwards, `torn` is True if the last line had no end."""
 
     def __init__(self, read: Callable[[int], bytes], start: int, end: int | None, block: int = BLOCK) -> None:
         self._read, self._end, self._size = read, end, block

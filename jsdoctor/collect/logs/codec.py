@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, and its text when it is compressed."""
+"""Detects the format of a file by its first bytes, and decompresses it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _STRANGERS: tuple[tuple[bytes, str], ...] = (
     (b"LPKSHHRH", "a binary systemd journal: export it with journalctl -o json"),
 )
 FACTORS = {"": 1.0, "gzip": 10.0, "zstd": 10.0, "bzip2": 15.0, "xz": 15.0, "zip": 10.0, "utf-16": 0.5}
-"""How many bytes of log text a stored byte is taken for."""
+"""Estimated bytes of log text per stored byte."""
 
 PEEK = 512
-"""So many first bytes tell what a file is."""
+"""Number of first bytes that identify the format of a file."""
 
 _PIECE = 16 * 1024
 _MOST = 4 << 20
 _TEXT = bytes(range(0x20, 0x100)) + b"\t\n\r\x1b\x00\x0b\x0c\x08\x07"
 
 
-class Unreadable(Exception):  # noqa: N818  # it tells of the input, not of the program
-    """Input that is not what it should be. The message says why, for the report."""
+class Unreadable(Exception):  # noqa: N818  # the input is at fault, not the program
+    """Input that is not in the expected form. The message has the reason, for the report."""
 
 
 def codec_of(head: bytes) -> str:
@@ -83,7 +83,7 @@ class _Decoder(Protocol):
 
 
 class _Zlib:
-    """zlib's decoder with the manners of the other two."""
+    """zlib's decoder with the interface of the other two."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)

@@ -84,7 +84,7 @@ class EventWriter:
         self._events: dict[str, int] = {}
 
     def add(self, events: Sequence[LogEvent]) -> None:
-        """Take a batch."""
+        """Add a batch."""
         for event in events:
             self._kept.setdefault(_partition(event), []).append(event)
         self._count += len(events)
@@ -92,7 +92,7 @@ class EventWriter:
             self._flush()
 
     def close(self) -> list[EventFile]:
-        """Finish every file and tell which there are."""
+        """Finish every file and return them."""
         self._flush()
         while self._open:
             self._finish()
@@ -125,10 +125,10 @@ class EventWriter:
 
 
 class EventStore:
-    """The directory of one run: written aside, moved into place at the end, gone when the run does not get there."""
+    """The directory of one run: written aside, moved into place at the end, removed if the run does not complete."""
 
     def __init__(self, place: str) -> None:
-        """Raise `UsageProblem` unless `place` is an empty directory, or none yet that can be made."""
+        """Raise `UsageProblem` unless `place` is an empty directory, or does not exist and can be created."""
         self._place = place
         try:
             self._files, self._root = _filesystem(place if "://" in place else str(Path(place).absolute()))
@@ -142,15 +142,15 @@ class EventStore:
 
     @property
     def staging(self) -> EventStaging:
-        """What workers are given."""
+        """The staging area for the workers."""
         base = self._place if "://" in self._place else self._root
         return EventStaging(f"{base.rstrip('/')}/{self._aside}")
 
     def commit(self, servers: Mapping[str, str], written: Iterable[EventFile] | None = None) -> int:
-        """Move finished files into place, then say so in the manifest. How many events there are.
+        """Move finished files into place, then write the manifest. Returns the number of events.
 
-        `servers` are names that were learned after the lines had been read, by what stood for them (`server_names`).
-        `written` names the files that count, where a task may have been tried twice; else all that are there do.
+        `servers` are names that were learned after the lines had been read, by the names used before (`server_names`).
+        `written` names the files that count, if a task may have been tried twice; otherwise all existing files count.
         """
         listed = sorted(self._staged() if written is None else written, key=lambda file: file.path)
         for file in listed:
@@ -191,7 +191,7 @@ class EventStore:
 
 
 def server_names(parts: Iterable[Part], evidence: LogEvidence) -> dict[str, str]:
-    """By series the one server that wrote it. Events call a server so as long as no banner has told its name."""
+    """For each series, the one server that wrote it. Events use the series as server name until a banner has the name."""
     series_of = {part.name: part.series for part in parts}
     found: dict[str, set[str]] = {}
     for file in evidence.files:

@@ -1,4 +1,4 @@
-"""Runs an audit in processes of this machine."""
+"""Runs an audit of logs in processes of this machine."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Scan = Callable[[ScanSettings, Part, Progress | None], Iterator[Row]]
 """Scans one part, as `scan_part` does; goes to other processes, so it must pickle."""
 
 _TASK_BYTES = 4 << 20
-"""Small series are handed to another process together, up to so much text: the call costs more than a small file."""
+"""Small series are sent to another process together, up to this many bytes: the call costs more than a small file."""
 
 _Task = tuple[bool, list[Part]]
-"""Whether these parts are whole series, which can be folded where they are scanned; and the parts."""
+"""Whether these parts are whole series, which can be aggregated where they are scanned; and the parts."""
 
 
 def scan_rows(settings: ScanSettings, part: Part, progress: Progress | None) -> Iterator[Row]:
-    """The rows of a part, and nothing else is done with its lines."""
+    """The rows of a part, without any other processing of its lines."""
     return scan_part(settings, part, progress=progress)
 
 
@@ -42,7 +42,7 @@ def run_local(
     progress: Progress | None = None,
     scan: Scan = scan_rows,
 ) -> LogEvidence:
-    """Scan, fold and assemble here. `progress` is told of stored bytes as they are done."""
+    """Scan, aggregate and assemble here. `progress` gets the stored bytes done since its last call."""
     with _rare_collection():
         if processes > 1 and len(parts) > 1:
             return _in_processes(settings, parts, processes, progress=progress, scan=scan)
@@ -52,7 +52,7 @@ def run_local(
 
 @contextmanager
 def _rare_collection() -> Iterator[None]:
-    """Rows make many objects and no cycles: looking for cycles as often as usual costs a fifth of the time."""
+    """Collect garbage rarely: rows are many objects without cycles, and the usual interval costs a fifth of the time."""
     usual = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)
     try:
@@ -67,7 +67,7 @@ def _by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
 
 
 def _folded(settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan) -> Iterator[Row]:
-    """Whole series, scanned and folded. An archive among them may hold several."""
+    """Whole series, scanned and aggregated. An archive among them may hold several."""
     with RowSorter() as sorter:
         for part in parts:
             sorter.add(scan(settings, part, progress))
@@ -77,7 +77,7 @@ def _folded(settings: ScanSettings, parts: Sequence[Part], progress: Progress | 
 def _in_processes(
     settings: ScanSettings, parts: Sequence[Part], processes: int, *, progress: Progress | None, scan: Scan
 ) -> LogEvidence:
-    """Series that are small beside the whole are folded where they are scanned, the parts of large ones here."""
+    """Small series are aggregated where they are scanned, the parts of large ones here."""
     tasks = _tasks(parts, share=sum(part.weight for part in parts) // (2 * processes))
     tasks.sort(key=lambda task: (-sum(part.weight for part in task[1]), task[1][0].name, task[1][0].start))
     folded: list[Row] = []

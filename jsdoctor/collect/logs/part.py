@@ -39,7 +39,7 @@ _NESTING = 3
 def scan_part(
     settings: ScanSettings, part: Part, sink: Sink | None = None, progress: Progress | None = None
 ) -> Iterator[Row]:
-    """All rows of a part. What cannot be read is told in the row of its file. `progress` gets stored bytes done."""
+    """All rows of a part. The row of a file has its read errors. `progress` gets stored bytes done."""
     yield from Scanner(_matchers.of(settings), sink).rows(part, progress)
 
 
@@ -69,7 +69,7 @@ class _Readable(Protocol):
 
 
 class _Counted:
-    """Counts what is read of the stored bytes, and tells of `size` of them in all: a part may look further."""
+    """Counts the stored bytes that were read, and reports at most `size` of them: a part may read past its end."""
 
     def __init__(self, stream: BinaryIO, progress: Progress | None = None, size: int = 0) -> None:
         self._stream, self._progress, self._size = stream, progress, size
@@ -84,7 +84,7 @@ class _Counted:
         return data
 
     def read_all(self, size: int) -> bytes:
-        """As many bytes as asked for, unless the file ends: raw files and object stores may give fewer at a time."""
+        """The requested number of bytes, or all up to the end: raw files and object stores may return fewer at a time."""
         data = self.read(size)
         while data and len(data) < size:
             more = self.read(size - len(data))
@@ -95,13 +95,14 @@ class _Counted:
 
 
 NATIVE_ENV = "JSDOCTOR_NATIVE"
-"""Where this is `0`, the compiled scan is not used: for those who compare."""
+"""If this is `0`, the compiled scan is not used: for comparisons."""
 
 
 class Scanner:
-    """Scans parts with one matcher. `clock`, `block` and `native` are for those who compare engines and block sizes.
+    """Scans parts with one matcher. `clock`, `block` and `native` are for comparisons of engines and block sizes.
 
-    `native` None: the compiled scan where it is installed. It does not tell of single events: a `sink` has Python scan.
+    `native` None: the compiled scan if it is installed. It does not return single events: with a `sink`, the Python
+    scan is used.
     """
 
     def __init__(
@@ -300,7 +301,7 @@ def _inside(part: Part, member: str, size: int, mtime_us: int) -> Part:
 
 
 def _skipped(part: Part, tape: ForwardReader, reader: _Counted) -> int:
-    """Stored bytes that gave nothing: all of them where no text came, else what was not taken in, at least one."""
+    """Stored bytes without a result: all of them if no text came, else the bytes that were not read, at least one."""
     return max(part.size - reader.read_bytes, 1) if tape.read_bytes else part.size
 
 

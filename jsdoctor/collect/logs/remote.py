@@ -1,4 +1,4 @@
-"""Logs in object stores and Hadoop: what `pyarrow.fs` opens, with an answer in seconds when it cannot."""
+"""Logs in object stores and Hadoop: everything that `pyarrow.fs` opens, with an error in seconds if it cannot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glob import has_magic
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 ANSWER_S = 15.0
-"""A store that has not answered the first question by then is not reached."""
+"""A store that has not responded to the first request after this time (in seconds) is reported as unreachable."""
 
 _QUERY = re.compile(r"\?(?=\w+=)[^*\[\]]*$")
 _NEEDS = {
@@ -84,7 +84,7 @@ def _system(uri: str) -> tuple[Any, str]:
 
 
 def _answered(uri: str, ask: Callable[[], _T]) -> _T:
-    """What a store answers. Raises `OSError` with one sentence, also when it does not answer at all."""
+    """The result of a request to a store. Raises `OSError` with one sentence, also if the store does not respond at all."""
     scheme = uri.partition("://")[0]
     needs = _NEEDS.get(scheme, _UNKNOWN)
     answer: list[_T] = []

@@ -1,4 +1,4 @@
-"""Reads logs as an audit does, archives and pasted texts included, and keeps their telling lines for a bundle."""
+"""Reads logs as an audit does, archives and pasted texts included, and keeps the selected lines for a bundle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jsdoctor.parse.logs.stamp import year_of
 
 
 class SelectedLog(msgspec.Struct, frozen=True):
-    """One file: its telling lines, how many it has in all, and when it was written. `problem`: what was not read."""
+    """One file: its selected lines, the number of all its lines, and when it was written. `problem`: what was not read."""
 
     path: str
     text: bytes
@@ -28,7 +28,7 @@ class SelectedLog(msgspec.Struct, frozen=True):
 
 
 def selected_logs(settings: ScanSettings, plan: ReadPlan, progress: Callable[[int], None]) -> list[SelectedLog]:
-    """What is kept of each file. Nothing is raised: what could not be read is told of the file."""
+    """The selected lines of each file. Nothing is raised: read errors are in `problem` of the file."""
     scanner = _Selecting(Matcher(settings.signatures))
     for part in plan.files:
         for _ in scanner.rows(part, progress):
@@ -37,7 +37,7 @@ def selected_logs(settings: ScanSettings, plan: ReadPlan, progress: Callable[[in
 
 
 class _Selecting(Scanner):
-    """Walks files like the scan, with a selection of lines where the scan would be."""
+    """Reads files like the scan, but selects lines instead of scanning them."""
 
     def __init__(self, matcher: Matcher) -> None:
         super().__init__(matcher, native=False)
@@ -50,7 +50,7 @@ class _Selecting(Scanner):
 
 
 class _Selection:
-    """Takes the calls that the scan of a part takes."""
+    """Has the methods that the scan of a part has."""
 
     def __init__(self, part: Part, selection: LineSelection, logs: list[SelectedLog]) -> None:
         self._part, self._logs, self._selection = part, logs, selection

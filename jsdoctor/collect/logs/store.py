@@ -1,4 +1,4 @@
-"""Where logs lie: local files, and whatever pyarrow.fs reads."""
+"""Access to logs: local files, and everything that `pyarrow.fs` reads."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ STREAMS = ("-", "/dev/stdin")
 """Names of standard input."""
 
 STDIN = "stdin"
-"""What reports call it."""
+"""Its name in reports."""
 
 
 class Stored(NamedTuple):
-    """One input: what to open, what it is called below the input it was found in, bytes, and time of last writing.
+    """One input: what to open, its name below the input it was found in, bytes, and time of last writing.
 
-    `problem` tells why it cannot be opened, for a path that was given and led nowhere.
+    `problem` is the reason why it cannot be opened, for a given path without a file.
     """
 
     path: str

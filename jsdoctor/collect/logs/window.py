@@ -74,7 +74,7 @@ def _narrow(part: Part, since: int, until: int, local_zone: str) -> Part | None:
                 return None if first is not None and first > until else part
             return _cut(part, _Times(part, stream, local_zone), since, until)
     except (OSError, Unreadable):
-        return part  # the scan tells what is wrong with it
+        return part  # the scan reports the error
 
 
 def _cut(part: Part, times: _Times, since: int, until: int) -> Part | None:

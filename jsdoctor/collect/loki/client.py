@@ -1,4 +1,4 @@
-"""One client of the Loki HTTP API: log queries over a range of time, and what a refusal means for the next one."""
+"""A client of the Loki HTTP API: log queries over a range of time, and the remedies of refused queries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Remedy(Enum):
 class LokiProblem(Problem):
     """Loki could not be queried, or did not respond as Loki does. Exit code 3.
 
-    `lines` is how many lines a query may have at most, where Loki said so; `wait_s` how long Loki wants to be left.
+    `lines` is the maximum number of lines of a query, if Loki reported it; `wait_s` how long Loki requests to wait.
     """
 
     def __init__(

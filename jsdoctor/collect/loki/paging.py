@@ -1,7 +1,7 @@
-"""All lines of a query, page by page from the newest to the oldest: none twice, none lost but those that are told of.
+"""All lines of a query, page by page from the newest to the oldest, without duplicates; lines not read are reported.
 
-A page that has as many lines as were requested may have been cut anywhere, so its oldest lines, all those of one time,
-are left to the next page. Where more lines than a page has bear one time, each stream is read on its own.
+A page with as many lines as were requested may have been cut anywhere, so its oldest lines, all those of one time, are
+left to the next page. If one time has more lines than a page, each stream is read on its own.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _SHORTEST_RANGE_NS = _NS
 _FEWEST_LINES = 10
 _LONGEST_WAIT_S = 10.0
 _FAILURES = 4
-"""So many refusals one after the other end the reading."""
+"""Number of consecutive refusals that end the reading."""
 
 _LINE_BYTES = 40  # of a line beside its text, roughly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagingLimits:
-    """What one run may cost."""
+    """The limits of one run."""
 
     lines_per_page: int = 5_000
     max_bytes: int = 1 << 30
@@ -44,7 +44,7 @@ class UnreadLines:
     reasons: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, reason: str, how_to_get: str) -> None:
-        """One reason, told once."""
+        """Add a reason, once."""
         if (reason, how_to_get) not in self.reasons:
             self.reasons.append((reason, how_to_get))
 
@@ -174,7 +174,7 @@ class Pager:
         self._progress(f"reading lines from Loki: {counted(self._lines, 'line')}, {self._bytes >> 20} MiB")
 
     def _spent(self) -> str:
-        """Which limit of a run is reached, in words; empty while none is."""
+        """Which limit of a run is reached, as text; empty while none is."""
         if self._bytes >= self._limits.max_bytes:
             return f"the limit of {self._limits.max_bytes >> 20} MiB of one run is reached"
         if self._client.requests >= self._limits.max_requests:

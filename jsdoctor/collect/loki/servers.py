@@ -1,4 +1,4 @@
-"""Which streams are one server's log, and what the server is called: from the labels of the streams."""
+"""Which streams are one server's log, and the name of the server: from the labels of the streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jsdoctor.parse.loki.query import LEVELS
 from jsdoctor.parse.loki.replies import Labels, Lifted
 
 MAX_LOGS = 500
-"""More logs than this are rather the values of a label that tells no servers apart."""
+"""If a label gives more logs than this, its values do not distinguish servers."""
 
 _POD = (
     *("pod", "pod_name", "podname", "kubernetes_pod_name", "k8s_pod_name", "statefulset_kubernetes_io_pod_name"),
@@ -34,7 +34,7 @@ _NEVER = frozenset({*LEVELS, "stream", "logstream", "logtag", "flags"})
 """Labels under several values of which one server logs. So are those with which Loki cuts a stream (`__…`)."""
 
 _OF_PODS = frozenset({*_HOST, *_FILE, *_NEVER, *_POD, "job", "app", "component", "service_name"})
-"""Labels that tell no pods apart: a pod may be moved and restarted."""
+"""Labels that do not distinguish pods: a pod may be moved and restarted."""
 
 _OF_LINES = frozenset({*_SCOPE, *_POD, *_HOST, *_CONTAINER})
 """Metadata of lines that name servers: some shippers send no such label, as each value would be a stream."""
@@ -62,7 +62,7 @@ def lifted_labels(chosen: Sequence[str]) -> Lifted:
 
 
 def named_streams(streams: Mapping[Labels, Span], chosen: Sequence[str] = ()) -> NamedStreams:
-    """Tell servers apart. `chosen` are the labels that the user named."""
+    """Distinguish the servers. `chosen` are the labels that the user named."""
     every = {labels: dict(labels) for labels in streams}
     telling = tuple(chosen) or _telling(list(every.values()), list(streams.values()))
     groups = {labels: tuple(_value(name, values) or "-" for name in telling) for labels, values in every.items()}
@@ -73,7 +73,7 @@ def named_streams(streams: Mapping[Labels, Span], chosen: Sequence[str] = ()) ->
 
 
 def _name(labels: Sequence[str], group: Sequence[str]) -> str:
-    """The values, without that of a container which says no more than that it is NATS."""
+    """The values, without that of a container which only shows that it is NATS."""
     parts = [
         value
         for label, value in zip(labels, group, strict=True)

@@ -1,4 +1,4 @@
-"""Which files hold manifests: paths, globs, directories, and `-` for standard input."""
+"""Finds the files that contain manifests: paths, globs, directories, and `-` for standard input."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jsdoctor.collect.problems import UsageProblem
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".cfg", ".tf")
 _NOT_OURS = ("node_modules", "__pycache__", "charts")
-"""Directories of others' files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
+"""Directories of third-party files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
 
 
 class ManifestPath(msgspec.Struct, frozen=True):
-    """A file to read, by the path that reports call it. `named` tells one that was asked for by name or glob."""
+    """A file to read, by its path in reports. `named`: the user gave it by name or glob."""
 
     path: str
     named: bool

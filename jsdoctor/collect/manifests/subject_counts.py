@@ -1,6 +1,6 @@
-"""How many messages each subject of a deployed stream holds: what a new limit for each subject would delete.
+"""The number of messages of each subject of a deployed stream: what a new limit per subject would delete.
 
-One request per stream and 100,000 subjects; streams with more than `MOST` subjects are left alone.
+One request per stream and 100,000 subjects; streams with more than `MOST` subjects are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jsdoctor.collect.problems import ConnectProblem
 
 MOST = 500_000
 _STREAMS = 100
-"""Streams that are asked about at most."""
+"""Maximum number of streams that are queried."""
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 def subject_counts(settings: ConnectionSettings, streams: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
-    """Messages by subject, by stream; without those that could not be had."""
+    """Messages by subject, by stream; without those that could not be collected."""
     return asyncio.run(_counts(settings, list(streams)[:_STREAMS]))
 
 
@@ -52,7 +52,7 @@ async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str,
 
 
 async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
-    """None where nothing is answered that can be used: then the others are not asked for."""
+    """Messages by subject; None if a reply is missing or unusable, or if there are too many subjects."""
     counts: dict[str, int] = {}
     while True:
         body: dict[str, Any] = {"subjects_filter": ">", "offset": len(counts)}

@@ -23,7 +23,7 @@ from jsdoctor.parse.packets.sightings import PacketIndex
 from jsdoctor.parse.packets.tcp.state import Noticed
 
 MOST_MATCHED = 8
-"""So many captures are matched with each other."""
+"""Maximum number of captures that are matched with each other."""
 
 _HEAD = 8
 ObserverOf = Callable[[int], StreamObserver | None]
@@ -35,7 +35,7 @@ def nobody(_index: int) -> None:
 
 
 def read_captures(paths: Sequence[Path], observer_of: ObserverOf = nobody) -> PacketEvidence:
-    """Everything that TCP tells of these captures. A file that cannot be read has a `problem`; nothing is raised.
+    """The TCP evidence of these captures. A file that cannot be read has a `problem`; nothing is raised.
 
     Files of one ring are one capture; the others are matched with each other, packet by packet.
     """
@@ -138,7 +138,7 @@ def _opened(path: Path) -> RawIOBase:
 
 
 def _exactly(file: RawIOBase, size: int) -> bytes:
-    """So many bytes, or all there are: a pipe may give fewer at a time."""
+    """The requested number of bytes, or all there are: a pipe may return fewer at a time."""
     found = b""
     while len(found) < size and (more := file.read(size - len(found))):
         found += more

@@ -1,7 +1,7 @@
-"""Listening on a network interface for some seconds, with a packet socket and a buffer that holds a burst.
+"""Captures on a network interface for some seconds, with a packet socket and a buffer that holds a burst.
 
-Linux only. With the buffer that libpcap asks for by default, a burst of 17,000 packets in a second lost 84 %.
-What the kernel had to drop nevertheless is counted and reported.
+Linux only. With the default buffer of libpcap, a burst of 17,000 packets in a second lost 84 %. Packets that the kernel
+dropped nevertheless are counted and reported.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class PacketSocket:
         return data, address, at_ns or time.time_ns()
 
     def close(self) -> None:
-        """No more packets."""
+        """Close the socket."""
         self.ins.close()
 
 
 def sniff(
-    name: str,
+    """Capture on that interface. Raises a `Problem` if that is not possible or not allowed."""
     seconds: float,
     index: int,
     observer: StreamObserver | None,
@@ -139,7 +139,7 @@ def _listen(listener: PacketSocket, analysis: Analysis, seconds: float, show: Ca
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[Callable[[], bool]]:
-    """Whether SIGINT or SIGTERM asked for the end: a flag, so that no packet is left half analysed.
+    """Yields a function that reports whether SIGINT or SIGTERM arrived, so that no packet is left half analysed.
 
     A second signal is a KeyboardInterrupt. Only the main thread gets signals.
     """

@@ -1,1 +1,1 @@
-"""Queries to the HTTP API of Prometheus and of what speaks like it (Thanos, Mimir, VictoriaMetrics)."""
+"""Queries to the HTTP API of Prometheus and of compatible systems (Thanos, Mimir, VictoriaMetrics)."""

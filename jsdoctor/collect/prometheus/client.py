@@ -1,4 +1,4 @@
-"""One client of the Prometheus HTTP API: instant and range queries, with every way that Prometheus is protected."""
+"""A client of the Prometheus HTTP API: instant and range queries, with every kind of login to Prometheus."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_BYTES = 512 << 20
 
 
 class PrometheusProblem(Problem):
-    """Prometheus could not be asked, or did not answer as Prometheus does. Exit code 3."""
+    """Prometheus could not be queried, or did not respond as Prometheus does. Exit code 3."""
 
 
 class PrometheusClient:
-    """Asks one Prometheus. `on_query` hears of each query before it is sent."""
+    """Queries one Prometheus. `on_query` gets the text of each query before it is sent."""
 
     def __init__(self, access: ApiAccess, on_query: Callable[[str], None]) -> None:
         self._access, self._on_query = access, on_query

@@ -1,4 +1,4 @@
-"""What Prometheus has of NATS: found by the names of metrics, then read now, one scrape ago and over days.
+"""NATS metrics in Prometheus: found by their names, then read at the last two scrapes and over days.
 
 Four kinds of queries are sent: how many series there are, when each exporter was last scraped, the values at two
 moments, and the values of streams and consumers at regular times of the past. Their cost is bounded by numbers of
@@ -19,7 +19,7 @@ from jsdoctor.parse.metrics.names import KNOWN, OF_CONSUMER, OF_STREAM, known_na
 from jsdoctor.parse.metrics.series import Answer, MetricSeries
 
 MOST_SERIES = 400_000
-"""More series are not asked for: a query of Prometheus fails at 50 million samples by default, and memory is ours."""
+"""Maximum number of series in a query: Prometheus fails at 50 million samples by default, and our memory is limited."""
 MOST_POINTS = 5_000_000
 _FEWEST_LOOKS = 3
 _BEFORE_S = 1.0
@@ -27,7 +27,7 @@ _BEFORE_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """What was read: the last two scrapes, oldest first, earlier moments, and what could not be had."""
+    """The last two scrapes, oldest first, earlier moments, and the gaps."""
 
     now: tuple[Moment, ...]
     earlier: tuple[Moment, ...]
@@ -63,14 +63,14 @@ def _is_of_assets(name: str) -> bool:
 
 
 class _Reader:
-    """The queries, and the gaps that their answers leave."""
+    """The queries, and the gaps of their results."""
 
     def __init__(self, client: PrometheusClient, match: str) -> None:
         self._client, self._match = client, f",{match}" if match else ""
         self.gaps: list[Gap] = []
 
     def names(self, now: float) -> dict[str, int]:
-        """The metrics of NATS that there are, with their numbers of series. Raises PrometheusProblem without any."""
+        """The existing metrics of NATS, with their numbers of series. Raises PrometheusProblem without any."""
         ends = "|".join(sorted(KNOWN))
         answer = self._checked(
             self._client.at(f'count by (__name__) ({{__name__=~"(.+_)?({ends})"{self._match}}})', now)
@@ -116,7 +116,7 @@ class _Reader:
         return f'{{__name__=~"{"|".join(sorted(names))}"{self._match}}}'
 
     def _checked(self, answer: Answer) -> tuple[MetricSeries, ...]:
-        """The series; a warning of a store that did not answer is a gap, as what it holds is missing."""
+        """The series; a warning of a store that did not respond is a gap, as the data of that store is missing."""
         for warning in answer.warnings:
             reason = f"Prometheus did not give everything: {''.join(c for c in warning if c.isprintable())[:300]}"
             self.gaps.append(Gap("prometheus", CLUSTER, reason, "see the stores behind this Prometheus, and run again"))

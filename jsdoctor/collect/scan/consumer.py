@@ -1,8 +1,8 @@
-"""Reading by a consumer of our own: without acknowledgements, headers only, in memory, gone when it is not used.
+"""Reads by a consumer of our own: without acknowledgements, headers only, in memory, deleted when inactive.
 
-A server keeps no message for it and changes none. It is deleted at the end, also after an error or an interrupt; if the
-server cannot be told, it deletes the consumer itself, soon after the last request. The end is the last message that is
-wanted; where that one is not there (any more), the server is asked what is left.
+The server keeps or changes no message because of it. The consumer is deleted at the end, also after an error or an
+interrupt; if the request to delete it does not arrive, the server deletes it itself, soon after the last request. The
+reading ends at the last wanted message; if that message is deleted, a request to the server shows what is left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
-    """Read what is wanted. Raises NoReplyError, ReplyError, RefusedError and UnreadableError; what was read is kept."""
+    """Read what is wanted; what was read before an error is kept.
+
+    Raises NoReplyError, ReplyError, ApiRefusedError and UnreadableError.
+    """
     client, asker, prefix = api.connection.client, api.asker, api.prefix
     name = f"jsdoctor-{client.new_inbox().rsplit('.', 1)[-1]}"
     reading = _Reading(api, f"{wanted.name}.{name}", wanted.last_seq, taker)
@@ -79,13 +82,13 @@ def _config(name: str, wanted: Wanted) -> dict[str, object]:
 
 
 async def _leave(connection: Connection, subject: str) -> None:
-    """Delete the consumer, even while being interrupted. If it was never made, the server says so and that is all."""
+    """Delete the consumer, even during an interrupt. If it was never created, the server's error reply is ignored."""
     with contextlib.suppress(errors.Error, OSError):
         await asyncio.wait_for(connection.client.request(subject, b"", timeout=_GOODBYE_S), _GOODBYE_S)
 
 
 class _Reading:
-    """Asks for messages as fast as they are taken."""
+    """Requests messages as fast as they are read."""
 
     def __init__(self, api: StreamApi, consumer: str, last_seq: int, taker: MessageRecorder) -> None:
         self._client, self._asker = api.connection.client, api.asker
@@ -132,7 +135,7 @@ class _Reading:
         return not info.num_pending and info.delivered.consumer_seq == self._count
 
     async def _ask_again(self, after_s: float) -> None:
-        """Our server may learn later than we where the consumer is, and until then says that nobody listens there."""
+        """Request again: our server may learn the place of the consumer later than we do, and reports no responders until then."""
         if after_s > self._asker.timeout_s:
             raise NoReplyError(Why.NOBODY, self._subject)
         unheard, self._unheard = self._unheard, 0
@@ -146,7 +149,7 @@ class _Reading:
         await self._client.publish(self._subject, request, reply=self._inbox)
 
     async def on_message(self, subject: bytes, reply: bytes, headers: bytes) -> None:
-        """A message of the stream, or a word of the server."""
+        """A message of the stream, or a status of the server."""
         if self._done.is_set():
             return
         try:
@@ -158,7 +161,7 @@ class _Reading:
                 self._asked_for - self._count <= self._low and not self._done.is_set()
             ):  # in this order: it is seldom low
                 await self._ask()
-        except Exception as error:  # noqa: BLE001 - raised again by `run`, where somebody listens
+        except Exception as error:  # noqa: BLE001 - raised again by `run`, whose caller handles it
             self._failure = error
             self._done.set()
 

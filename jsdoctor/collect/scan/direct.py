@@ -1,6 +1,7 @@
-"""Reading by DIRECT.GET, where a consumer would interfere: a thousand messages at a time from servers since 2.11.
+"""Reads by DIRECT.GET, where a consumer would interfere: a thousand messages at a time from servers since 2.11.
 
-Payloads come with them and are thrown away. Any server that holds the stream may answer, and nothing is recorded there.
+The replies contain payloads, which are discarded. Any server that holds the stream may respond, and no state is kept
+there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _END_OF_BATCH, _NOT_FOUND = "204", "404"
 
 
 class OneByOneError(Exception):
-    """The server knows nothing of batches."""
+    """The server does not support batches."""
 
 
 async def read_by_batches(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
@@ -65,7 +66,7 @@ async def _until_over(batches: _Batches, asker: Asker, rate: Rate) -> None:
 
 
 class _Batches:
-    """Takes the messages of one batch after another."""
+    """Reads the messages of one batch after another."""
 
     def __init__(self, subject: str, wanted: Wanted, taker: MessageRecorder) -> None:
         self.subject = subject
@@ -78,7 +79,7 @@ class _Batches:
         self._taker = taker
 
     def begin(self) -> None:
-        """Before each batch is asked for."""
+        """Reset before each batch is requested."""
         self.over.clear()
         self._before = self.messages
 
@@ -88,7 +89,7 @@ class _Batches:
             return
         try:
             self._take(message.headers or {})
-        except Exception as error:  # noqa: BLE001 - raised again by the loop, where somebody listens
+        except Exception as error:  # noqa: BLE001 - raised again by the loop, whose caller handles it
             self.failure = error
             self.over.set()
 
@@ -106,13 +107,13 @@ class _Batches:
         if status not in (_END_OF_BATCH, _NOT_FOUND):
             words = headers.get(Header.DESCRIPTION, "")
             raise UnreadableError(f"the server will not send it: {status} {words}".rstrip(), "run again")
-        # A batch with nothing in it would be asked for again and again.
+        # An empty batch would be requested again and again.
         self.ended = status == _NOT_FOUND or self.messages == self._before or headers.get(_NUM_PENDING) == "0"
         self.over.set()
 
 
 def take_direct(headers: Mapping[str, str], last_seq: int, taker: MessageRecorder) -> int:
-    """Take a message of which DIRECT.GET says in its headers what it is; returns its sequence. Raises `ReplyError`."""
+    """Take a message that DIRECT.GET describes in its headers; returns its sequence. Raises `ReplyError`."""
     try:
         stream_seq = int(headers["Nats-Sequence"])
         when, subject = headers["Nats-Time-Stamp"], headers["Nats-Subject"]

@@ -1,4 +1,4 @@
-"""What is taken of a message: sequence, date, subject, whether it has an id; never the id itself, nor the payload."""
+"""The recorded fields of a message: sequence, date, subject, whether it has an id; never the id itself, nor the payload."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Digest = Callable[[str], bytes]
 
 
 def salted() -> Digest:
-    """Digests that tell equal ids of one run from different ones, and nothing else: nobody ever knows the salt."""
+    """Digests that distinguish equal ids of one run from different ones, and nothing else: the salt is discarded."""
     salt = os.urandom(16)
     return lambda text: blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES, key=salt).digest()
 
@@ -67,7 +67,7 @@ class MessageRecorder:
 
 
 def _identity(message_id: str, source: str) -> str:
-    """An id counts in the stream that it was published to: `ORDERS 7 > >` tells where a copied message comes from."""
+    """An id counts in the stream that it was published to, which the source header `ORDERS 7 > >` of a copied message names."""
     return f"{source.partition(' ')[0]} {message_id}" if source else message_id
 
 

@@ -1,4 +1,4 @@
-"""How far a scan has come, how fast it is, and how long it will still take: a few times a second, on stderr."""
+"""Progress of a scan, its speed, and its remaining time: a few times a second, on stderr."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TELLING_S = 0.5
 
 
 class Rate:
-    """Tells of one stream."""
+    """Reports the progress of one stream."""
 
     def __init__(self, stream: str, about: int, progress: Progress, doing: str = "reading the headers of") -> None:
         self._what, self._about, self._progress = f"{doing} {stream}", about, progress
@@ -19,7 +19,7 @@ class Rate:
         self._due = 0.0
 
     def tell(self, messages: int) -> None:
-        """So many were read up to now."""
+        """Report the number of messages read so far."""
         now = monotonic()
         if now < self._due:
             return

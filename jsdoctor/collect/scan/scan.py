@@ -1,8 +1,8 @@
 """`--scan`: the headers and dates of a stream's newest messages, as evidence, and a gap for what could not be read.
 
-Which way is chosen so that nothing of the stream changes: a consumer where retention is `limits`, else DIRECT.GET where
-the stream allows it, else STREAM.MSG.GET. The last two, message by message, are slow and, STREAM.MSG.GET, make servers
-publish an audit advisory each; so fewer messages are read in that way, unless a number was given.
+The method is chosen so that nothing of the stream changes: a consumer if retention is `limits`, else DIRECT.GET if the
+stream allows it, else STREAM.MSG.GET. The last two, message by message, are slow, and each STREAM.MSG.GET makes servers
+publish an audit advisory; so fewer messages are read by these methods, unless a number was given.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NO_MORE_CONSUMERS = (10026, 10109)
 async def scan_streams(
     connection: Connection, prefix: str, plan: CollectionPlan, haul: CollectionResult, progress: Progress
 ) -> None:
-    """Read every stream that the plan names, one after the other. What cannot be read becomes a gap in the haul."""
+    """Read every stream of the plan, one after the other. What cannot be read becomes a gap in the collection result."""
     api = StreamApi(connection, Asker(connection, plan.timeout_s), prefix)
     digest = salted() if plan.scan_ids else None
     for target in plan.scan:
@@ -58,7 +58,7 @@ def not_scanned(plan: CollectionPlan) -> list[Gap]:
 
 
 class _Scan:
-    """Reads one stream: how, which part of it, and whether it came to the end."""
+    """Reads one stream: the method, the part of it, and whether the end was reached."""
 
     def __init__(
         self, api: StreamApi, target: ScanTarget, digest: Digest | None, contents: bool, progress: Progress
@@ -88,7 +88,7 @@ class _Scan:
             haul.exchanges.append(self._exchange(held, part))
 
     async def _read_contents(self, haul: CollectionResult) -> None:
-        """Of messages with equal ids also the contents, if that is wanted: the newest first, as far as is usual."""
+        """Also read the contents of messages with equal ids, if requested: the newest first, up to the usual limit."""
         if self._digest is None or not self._compare:
             return
         stream, again = self._target.stream, self._taker.columns.again()
@@ -105,7 +105,7 @@ class _Scan:
             haul.gaps.append(scan_gap(stream, await self._account(), reason, how))
 
     async def _read(self, held: Wanted, part: Wanted) -> Wanted:
-        """Which part was read: less than was wanted where that would take too long."""
+        """The part that was read: less than was wanted if that would take too long."""
         if not part.about:
             return part
         if takes_consumer(held.info):
@@ -150,7 +150,7 @@ class _Scan:
         return scan_gap(stream, account, f"{read}: {error}", how)
 
     async def _account(self) -> str:
-        """Whose streams these are; only gaps need it, all else is known where the replies are put together."""
+        """The account of the streams; only gaps need it, everything else gets it where the replies are combined."""
         try:
             envelope = decode((await self._api.asker.one(USER_INFO)).body, SystemEnvelope)
             user = decode(envelope.data, UserInfoData)

@@ -1,6 +1,6 @@
-"""Reading message by message: by DIRECT.GET from servers before 2.11, else by STREAM.MSG.GET, which any stream allows.
+"""Reads message by message: by DIRECT.GET from servers before 2.11, else by STREAM.MSG.GET, which any stream allows.
 
-Many are asked for at once. Where all of them are deleted, the server is asked which is the next.
+Many requests run at once. If all their messages are deleted, a request to the server finds the next sequence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AT_ONCE = 64
 _NO_MESSAGE = 10037
 
 Found = Callable[[], int]
-"""Takes a message that was found, and tells its sequence."""
+"""Takes a message and returns its sequence."""
 Get = Callable[[bytes], Awaitable[Found | None]]
 
 

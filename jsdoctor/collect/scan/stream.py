@@ -1,4 +1,4 @@
-"""A stream that is to be read: what its leader says of it, and which of its messages that makes."""
+"""A stream that is to be read: its state on the leader, and the messages to read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST_SEQ = (1 << 63) - 1
 
 
 class UnreadableError(Exception):
-    """The messages of a stream, or the rest of them, cannot be read: why, and how they could be."""
+    """The messages of a stream, or the rest of them, cannot be read: the reason, and what to do."""
 
     def __init__(self, reason: str, how_to_get: str) -> None:
         super().__init__(reason)
@@ -26,7 +26,7 @@ class UnreadableError(Exception):
 
 
 class StreamApi(NamedTuple):
-    """How the JetStream API is reached."""
+    """The connection, requests and prefix of the JetStream API."""
 
     connection: Connection
     asker: Asker
@@ -34,7 +34,7 @@ class StreamApi(NamedTuple):
 
 
 class StreamInfo(msgspec.Struct, frozen=True):
-    """What is needed of a STREAM.INFO reply. `ts` is the leader's clock."""
+    """The fields needed of a STREAM.INFO reply. `ts` is the leader's clock."""
 
     config: StreamConfig = StreamConfig()
     state: StreamState = StreamState()
@@ -45,7 +45,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Sequences `first_seq` to `last_seq` of a stream; nothing when the first lies after the last."""
+    """Sequences `first_seq` to `last_seq` of a stream; empty if the first lies after the last."""
 
     info: StreamInfo
     at: datetime
@@ -54,7 +54,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int
 
     def newest(self, sequences: int) -> Wanted:
-        """Of these the last so many sequences; some of them may be deleted."""
+        """The last `sequences` sequences of these; some of them may be deleted."""
         return msgspec.structs.replace(self, first_seq=max(self.first_seq, self.last_seq - sequences + 1))
 
     @property
@@ -64,7 +64,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> int:
-        """How many messages there are to read at most."""
+        """Upper bound of the number of messages to read."""
         return min(self.info.state.messages, max(self.last_seq - self.first_seq + 1, 0))
 
 

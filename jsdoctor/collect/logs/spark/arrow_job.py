@@ -1,4 +1,4 @@
-"""The scan as a job on tables of Arrow: the only form that a Spark Connect server takes."""
+"""The scan as a job on tables of Arrow: the only form that a Spark Connect server accepts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS_IN_BATCH = 4096
 
 
 def run_arrow_job(session: Any, scan: BinScan, bins: int, folds: int) -> Iterator[Row]:
-    """Scan so many bins, sort series together, fold. Only what is folded comes back."""
+    """Scan `bins` bins, sort by series, and aggregate. Only aggregated rows are returned."""
     table = (
         session.range(0, bins, 1, bins or 1)
         .mapInArrow(_ScanToArrow(scan), _SCHEMA)

@@ -1,4 +1,4 @@
-"""The scan of log archives as one Spark job: scan bins, sort series together, fold. Only what is folded comes back."""
+"""Scans log archives as one Spark job: scan bins, sort by series, aggregate. Only aggregated rows are returned."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
 
 _BIN_BYTES = 256 * 1024 * 1024
-"""What one task reads on a cluster. A task costs some 50 to 100 ms, so a task for each file would not do."""
+"""Bytes that one task reads on a cluster. A task costs some 50 to 100 ms, so one task per file would be too slow."""
 
 _BINS_FOR_EACH_CORE = 2
 _FOLDS_WHERE_NOBODY_SAYS = 16
-"""Folding tasks on a Connect server, which does not tell how many cores there are."""
+"""Number of aggregating tasks on a Connect server, which does not report its number of cores."""
 
 
 def run_spark(
@@ -40,8 +40,8 @@ def run_spark(
 ) -> LogEvidence:
     """Scan the parts on Spark. `progress` gets stored bytes that were read since its last call.
 
-    The same functions as in-process, so the same evidence. Raises `SparkProblem` when Spark cannot do it; what cannot
-    be read is in the evidence. `events` is committed when all went well.
+    The same functions as in-process produce the same evidence. Raises `SparkProblem` if the job fails; read errors are
+    part of the evidence. `events` is committed only if the job succeeds.
     """
     from jsdoctor.collect.logs.spark.progress_file import ProgressFile
     from jsdoctor.collect.logs.spark.tasks import BinScan, without_event_files
@@ -96,12 +96,12 @@ def bin_count(cores: int | None, parts: int, total: int) -> int:
 def _said(error: Exception) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - the text of some errors is asked of a JVM that may be gone
+    except Exception:  # noqa: BLE001 - the text of some errors comes from a JVM that may be gone
         return f"{type(error).__name__}: the connection to Spark was lost"
 
 
 def explained(said: str) -> SparkProblem:
-    """What to tell of an error of a Spark job, which is a page long and says it in the middle."""
+    """The problem for an error of a Spark job, whose text is a page long with the cause in the middle."""
     if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", said):
         return SparkProblem(
             f"the Python of the executors has no module {missing[1]}",

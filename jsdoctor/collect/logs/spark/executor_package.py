@@ -13,10 +13,10 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def zipped_package(directory: Path) -> Path:
-    """Write the ZIP file. Its name tells its content, so that an executor never uses one of another version.
+    """Write the ZIP file. Its name contains a digest, so that an executor never uses one of another version.
 
-    What is left out is never used there. Executors need msgspec as well, which is compiled and cannot be handed on
-    like this; behind Spark Connect they also need pyarrow, pandas and numpy, for Spark's own sake.
+    Modules that executors never use are left out. Executors need msgspec as well, which is compiled and cannot be sent
+    like this; behind Spark Connect they also need pyarrow, pandas and numpy, because Spark requires them.
     """
     package = Path(jsdoctor.__file__).parent
     modules = sorted(

@@ -12,7 +12,7 @@ from pathlib import Path
 from jsdoctor.collect.logs.spark.problem import SparkProblem
 
 OLDEST_JAVA = 17
-"""What Spark 4 needs at least."""
+"""Minimum version of Java for Spark 4."""
 
 _VERSION = re.compile(r'version "?(?:1\.)?([0-9]+)')
 _VERSION_TIMEOUT_S = 20.0
@@ -22,8 +22,8 @@ _VERSION_TIMEOUT_S = 20.0
 class Java:
     """A Java runtime. `build` names it exactly: archives of classes are valid for one build only.
 
-    `bundled` tells the runtime of the wheel, which lacks the module `jdk.incubator.vector` that Spark's own launcher
-    asks for.
+    `bundled` is True for the runtime of the wheel, which lacks the module `jdk.incubator.vector` that Spark's own
+    launcher requires.
     """
 
     executable: Path

@@ -1,4 +1,4 @@
-"""A JVM of our own for Spark's driver: started without Spark's launcher, ended for certain, nothing left behind."""
+"""A JVM of our own for Spark's driver: started without Spark's launcher, always ended, without leftover files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PACKAGE_PARENT = Path(jsdoctor.__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class JvmGateway:
-    """Where the JVM listens for Python, on loopback, and the secret it wants."""
+    """The loopback address on which the JVM listens for Python, and its secret."""
 
     port: int
     secret: str
@@ -101,7 +101,7 @@ class Jvm:
         )
 
     def complaint(self) -> str:
-        """What it complained of first."""
+        """The first line of its error output that reports a problem."""
         return complaint(self.work / "stderr")
 
     def finish(self, timeout_s: float) -> bool:
@@ -115,10 +115,10 @@ class Jvm:
             return False
 
     def end(self) -> None:
-        """End it at once with all its Python workers, and remove what it wrote. Nothing that counts is in there."""
+        """End it at once with all its Python workers, and remove its files, none of which are results."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                if sys.platform == "win32":  # its Python workers end when it no longer answers them
+                if sys.platform == "win32":  # its Python workers end when they lose it
                     self._process.kill()
                 else:
                     os.killpg(self._process.pid, signal.SIGKILL)
@@ -130,7 +130,7 @@ class Jvm:
 
 
 def complaint(errors: Path) -> str:
-    """The first line of a file of error output that complains of something."""
+    """The first line of a file of error output that reports a problem."""
     try:
         lines = errors.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

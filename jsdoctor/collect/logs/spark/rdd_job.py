@@ -1,6 +1,6 @@
-"""The scan as a job on RDDs: rows go through the JVM as bytes that it does not read, and no SQL is planned.
+"""The scan as a job on RDDs: rows pass the JVM as opaque bytes, and no SQL is planned.
 
-The shuffle brings the rows of a series together; they are sorted where they are folded, as in local processes.
+The shuffle brings the rows of a series together; they are sorted where they are aggregated, as in local processes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from jsdoctor.model.log_scan import Row
 _ROWS_IN_CHUNK = 4096
 
 _Chunk = tuple[int, bytes]
-"""The number of the task that folds these rows, and the rows."""
+"""The number of the task that aggregates these rows, and the rows."""
 
 
 def run_rdd_job(context: Any, scan: BinScan, bins: int, folds: int) -> Iterator[Row]:
-    """Scan so many bins, bring series together, sort and fold. Only what is folded comes back."""
+    """Scan `bins` bins, bring series together, sort and aggregate. Only aggregated rows are returned."""
     chunks = (
         context.parallelize(range(bins), bins or 1)
         .mapPartitions(_ScanToChunks(scan, folds))

@@ -22,9 +22,9 @@ _OTHER_MODES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOT
 
 @dataclass(frozen=True, slots=True)
 class SparkChoice:
-    """Which Spark the user wants: `master` names a cluster, `remote` a Connect server, neither means embedded.
+    """The Spark that the user chose: `master` names a cluster, `remote` a Connect server, neither means embedded.
 
-    `conf` is passed on as it is given and wins over settings of ours.
+    `conf` is passed on unchanged and overrides our settings.
     """
 
     master: str | None = None
@@ -39,10 +39,9 @@ class SparkChoice:
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """A Spark and what is known of it: `context` where a driver runs here, `remote` the session of a Connect server.
+    """A Spark and its properties: `context` if a driver runs here, `remote` the session of a Connect server.
 
-    `cores` is None where nobody says (Connect). `work` is a directory that all workers share, where jsdoctor started
-    them.
+    `cores` is None if it is unknown (Connect). `work` is a directory that all workers share, if jsdoctor started them.
     """
 
     place: str
@@ -53,7 +52,7 @@ class Spark:
     threads: list[threading.Thread] = field(default_factory=list)
 
     def in_thread(self, work: Callable[[], Any]) -> Any:
-        """Do it in another thread, so that Ctrl-C is heard: Spark's own wait ends only when the job does."""
+        """Run `work` in another thread, so that Ctrl-C works: Spark's own wait ends only with the job."""
         future: Future[Any] = Future()
 
         def run() -> None:
@@ -88,7 +87,7 @@ def require_pyspark(choice: SparkChoice) -> None:
 
 @contextlib.contextmanager
 def open_spark(choice: SparkChoice) -> Iterator[Spark]:
-    """A session, gone at the end however that comes. Raises `SparkProblem` where there is none to be had.
+    """A session, always closed at the end. Raises `SparkProblem` if none can be opened.
 
     With `KeyboardInterrupt` the JVM and its workers end before this returns; jobs on a cluster are cancelled.
     """
@@ -119,7 +118,7 @@ def classic_mode() -> Iterator[None]:
 
 
 def stop_in_time(step: Callable[[], object]) -> None:
-    """Take leave of Spark in a thread: a call that was interrupted leaves the connection of its thread unusable."""
+    """Stop Spark in a thread: a call that was interrupted leaves the connection of its thread unusable."""
 
     def quietly() -> None:
         with contextlib.suppress(Exception):

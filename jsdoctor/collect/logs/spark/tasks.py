@@ -72,7 +72,7 @@ def without_event_files(rows: Iterable[Row]) -> tuple[list[Row], list[tuple[str,
 
 
 def folded(rows: Iterable[Row]) -> Iterator[Row]:
-    """Fold rows that come sorted, each series in one piece. What names files of events passes as it is."""
+    """Aggregate rows that are sorted, each series in one piece. Rows that name files of events pass unchanged."""
     files: list[Row] = []
 
     def logs() -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Progress of a Spark job, from whatever tells of it: a tally, the status tracker, or the Connect server."""
+"""Progress of a Spark job, from the available source: a tally, the status tracker, or the Connect server."""
 
 from __future__ import annotations
 

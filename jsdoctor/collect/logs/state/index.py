@@ -1,4 +1,4 @@
-"""What the index of a state directory holds: which bytes of which file were scanned, and how to know them again."""
+"""The index of a state directory: which bytes of which file were scanned, and how to recognize them later."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from jsdoctor.model.log_scan import Part, ScanSettings
 INDEX = "index.json"
 FORMAT = "jsdoctor.audit-state/v1"
 SAMPLE_BYTES = 16 * 1024
-"""So many bytes at the beginning of a file, and before the end of each range, must be the same as before."""
+"""Number of bytes at the beginning of a file, and before the end of each range, that must be unchanged."""
 
 
 class SavedRange(msgspec.Struct, frozen=True):
     """A scanned range of a file. `sample` is the digest of the bytes before its end, `rows` a file of the directory.
 
-    `name` is what the file was called when the range was scanned: its rows say so.
+    `name` is the name of the file when the range was scanned, which its rows contain.
     """
 
     start: int
@@ -55,7 +55,7 @@ class StateIndex(msgspec.Struct, frozen=True):
 
 
 def scan_id(settings: ScanSettings) -> str:
-    """What rows depend on beside the bytes: the release and the signatures."""
+    """Everything that rows depend on beside the bytes: the release and the signatures."""
     text = jsdoctor.__version__.encode() + msgspec.msgpack.encode(settings)
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
@@ -79,7 +79,7 @@ def sample(stream: BinaryIO, end: int) -> str:
 
 
 def read_exactly(stream: BinaryIO, size: int) -> bytes:
-    """So many bytes, fewer only at the end: raw files and object stores may give fewer at a time."""
+    """The requested number of bytes, fewer only at the end: raw files and object stores may return fewer at a time."""
     data = b""
     while len(data) < size and (more := stream.read(size - len(data))):
         data += more

@@ -17,10 +17,10 @@ from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, REWRITTEN_BYTES, is_or
 from jsdoctor.parse.logs.stamp import year_of
 
 MAX_RANGES = 16
-"""So many ranges of one slot are put together; then the slot is scanned again, so that rows do not pile up."""
+"""Maximum number of ranges in one slot; above it, the slot is scanned again, so that files of rows do not pile up."""
 
 _LAST_LINE = 64 * 1024
-"""The last line of a file begins in so many bytes, or all of the file is scanned again."""
+"""The last line of a file must begin within this many bytes of its end, or all of the file is scanned again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class FilePlan:
 
 
 def planned(files: Iterable[Part], known: Sequence[SavedFile], slot: int = PART_BYTES) -> Iterator[FilePlan]:
-    """The plan of each file. A file that cannot be opened is one piece, which tells so."""
+    """The plan of each file. A file that cannot be opened is one piece, whose scan reports the error."""
     by_path = {file.part.path: file for file in known}
     by_inode = {file.inode: file for file in known if file.inode}
     for part in files:
@@ -63,7 +63,7 @@ def _planned(part: Part, inode: str, candidates: Sequence[SavedFile], slot: int)
             if grows and (cut := _last_line(stream, part.size)):
                 return replace(_ranges(part, candidates, stream, cut, slot), inode=inode)
     except OSError:
-        return FilePlan(part, (PlannedRange(part, keep=False),))  # the scan tells what is wrong with it
+        return FilePlan(part, (PlannedRange(part, keep=False),))  # the scan reports the error
     return _whole(part, inode, head, candidates)
 
 
