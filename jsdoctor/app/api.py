@@ -1,6 +1,6 @@
-"""The Python interface: what the commands `check`, `audit`, `diagnose` and `fix` do, as functions.
+"""The Python interface: the commands `check`, `audit`, `diagnose` and `fix` as functions.
 
-`jsdoctor` exports what is public here. docs/api.md documents it and states what is stable.
+`jsdoctor` exports the public names. docs/api.md documents them and states which are stable.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ _WITHOUT_COLOR = RenderOptions(width=_WIDTH, color=False, ascii_only=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Which rules judge, and how. The defaults are those of the command line without a configuration file.
+    """The selection of rules and their parameters.
 
-    `select`, `extend_select` and `ignore` take codes, slugs and prefixes of codes. `parameters` sets values of rules by
-    code and name, as in a configuration file: `{"JSD401": {"max_pending": 50_000}}`. `rules` are directories with rule
-    pages of your own. `config` is a configuration file; no other is read. `baseline` is a file of accepted findings.
+    The defaults are those of the command line without a configuration file. `select`, `extend_select` and `ignore` take
+    codes, slugs and prefixes of codes. `parameters` sets values of rules by code and name, as in a configuration file:
+    `{"JSD401": {"max_pending": 50_000}}`. `rules` are directories with rule pages of your own. `config` is a
+    configuration file; no other is read. `baseline` is a file of accepted findings.
     """
 
     select: Sequence[str] = ()
@@ -79,7 +80,7 @@ class Judgement:
     baseline: StrPath | None = None
 
     def request(self, codes: Sequence[str] = ()) -> JudgeRequest:
-        """The request of the application. `codes` are selected where this selects nothing."""
+        """The request of the application. `codes` are selected if `select` is empty."""
         settings = [
             RuleSetting(code, name, value, 0)
             for code, values in (self.parameters or {}).items()
@@ -100,9 +101,9 @@ class Judgement:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What the rules say of a deployment or of files.
+    """The findings of the rules on a deployment or on files.
 
-    `problem` is why a deployment could not be reached; the rules that need one are *not evaluated* then.
+    `problem` is why a deployment could not be reached; the rules that need one are then *not evaluated*.
     """
 
     report: Report
@@ -120,7 +121,7 @@ class CheckResult:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Evidence that was wanted and is missing."""
+        """Evidence that was requested or not offered, and is missing."""
         return self.report.gaps
 
     @property
@@ -129,7 +130,7 @@ class CheckResult:
         return not any(gap.requested for gap in self.report.gaps)
 
     def at_least(self, severity: Severity | str) -> tuple[Result, ...]:
-        """The findings of that severity and of graver ones."""
+        """The findings of that severity and of more severe ones."""
         least = Severity(severity)
         return tuple(result for result in self.findings if result.severity.rank >= least.rank)
 
@@ -147,7 +148,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class DiagnosisResult:
-    """The causes of a symptom, and what is known of each. `causes` is empty where the symptom is not recognised."""
+    """The causes of a symptom with their verdicts. `causes` is empty if the symptom is not recognised."""
 
     consultation: Consultation
 
@@ -175,7 +176,7 @@ class DiagnosisResult:
 
 @dataclass(frozen=True)
 class FixPlan:
-    """The steps that mend what was found. Nothing was changed; `jsdoctor fix --plan FILE --apply` carries it out."""
+    """The steps that fix the findings. Nothing was changed; `jsdoctor fix --plan FILE --apply` applies them."""
 
     plan: Plan
 
@@ -284,10 +285,10 @@ def diagnose(
     msg_id: str = "",
     config: StrPath | None = None,
 ) -> DiagnosisResult:
-    """Tell the causes of a symptom apart, as `jsdoctor diagnose` does.
+    """Decide which documented causes of a symptom apply, as `jsdoctor diagnose` does.
 
     The symptom is a `text` (an error, lines of a log, a phrase), the `code` of an error of the JetStream API, the slug
-    of a `symptom`, or what `files` show. `offline` opens no connection. Raises `UsageProblem` for arguments that
+    of a `symptom`, or is derived from `files`. `offline` opens no connection. Raises `UsageProblem` for arguments that
     cannot be used or contradict each other, and `Problem` for what ends a run early.
     """
 
@@ -321,10 +322,10 @@ def plan_fix(
     interval_s: float | None = None,
     judgement: Judgement | None = None,
 ) -> FixPlan:
-    """Plan the fixes of what a check finds, as `jsdoctor fix` does without `--apply`. Nothing is written.
+    """Plan the fixes for the findings of a check, as `jsdoctor fix` does without `--apply`. Nothing is written.
 
-    `remedies` are choices as `--remedy` takes them: `JSD303=stream.set_max_age,max_age=10m`. Raises `UsageProblem`,
-    and `Problem` where no stream could be looked at.
+    `remedies` are choices as `--remedy` takes them: `JSD303=stream.set_max_age,max_age=10m`. Raises `UsageProblem`, and
+    `Problem` if no stream could be collected.
     """
 
     def work() -> FixPlan:

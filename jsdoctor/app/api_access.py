@@ -1,4 +1,4 @@
-"""What options say of an HTTP API beside a deployment: address, token, headers, and whether queries are printed."""
+"""The options of an HTTP API beside a deployment: address, token, headers, and whether queries are printed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jsdoctor.parse.redact import Secret
 
 _SLOWEST_S = 30.0
-"""Queries of days of metrics or logs take longer than replies of a server."""
+"""Timeout in seconds: queries of days of metrics or logs take longer than replies of a server."""
 
 _LOGS_IN = re.compile(r"auth|token|key|secret|cookie|pass", re.IGNORECASE)
 """Names of headers whose value is a secret."""
@@ -23,7 +23,7 @@ _LOGS_IN = re.compile(r"auth|token|key|secret|cookie|pass", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest:
-    """What the command line says of an API. Token and headers are secrets, and the URL may have a login."""
+    """The options of an API on the command line. Token and headers are secrets, and the URL may have a login."""
 
     url: str = field(repr=False)
     token: str = field(default="", repr=False)
@@ -32,7 +32,7 @@ class ApiRequest:
 
 
 def header(option: str, text: str) -> tuple[str, str]:
-    """A header from an option. Its value is a secret: it is not repeated in what is said of a mistake."""
+    """A header from an option. Its value is a secret, which no error message repeats."""
     name, colon, value = text.partition(":")
     valid = name.strip().replace("-", "").isalnum() and (name + value).isascii() and value.strip().isprintable()
     if not (colon and valid):

@@ -59,7 +59,7 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """What became of a capture: a line on the bundle, empty where nothing answered, and what is missing in it."""
+    """The result of a capture: a line on the bundle, empty if no server responded, and the missing evidence."""
 
     summary: str = ""
     missing: tuple[Gap, ...] = ()
@@ -70,7 +70,7 @@ class CaptureOutcome:
 def capture_to_file(
     request: CaptureRequest, show: Callable[[str], None], messages: Messages = LOGGED
 ) -> CaptureOutcome:
-    """Collect, take secrets out and write the bundle, without a word but to `show`."""
+    """Collect, redact secrets and write the bundle; the only output goes to `show`."""
     require_place(request.output, request.force)
     config = load_configuration(request.config, request.isolated, request.environment)
     wanted = request.wanted
@@ -180,7 +180,7 @@ def _selected(request: CaptureRequest, settings: ConnectionSettings, show: Calla
 
 
 def _without_deployment() -> Gathered:
-    """No look at any deployment, for a bundle of logs alone."""
+    """An empty collection, for a bundle of logs alone."""
     return Gathered((Sample(taken_at=datetime.now(UTC), exchanges=()),), ())
 
 
@@ -203,7 +203,7 @@ def _gathered(
 
 
 def _log_words(selected: Sequence[SelectedLog]) -> str:
-    """How much is kept of logs; empty where none were read."""
+    """The number of kept log lines, as text; empty if none were read."""
     if not selected:
         return ""
     kept, lines = sum(log.kept for log in selected), sum(log.lines for log in selected)

@@ -1,4 +1,4 @@
-"""Collecting all that a run was asked to look at into one set of evidence."""
+"""Collects all requested evidence of a run into one set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from jsdoctor.parse.pasted.sample import Pasted
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The evidence, where it came from, a line on it, and the problem that kept us from a deployment if one did.
+    """The evidence, its sources, a line on it, and the problem that prevented access to a deployment, if any.
 
     `saw_nothing`: there is nothing to judge, neither of a deployment nor beside it.
     """
@@ -47,12 +47,12 @@ class Collected:
     saw_nothing: bool = False
 
     def report(self) -> Report:
-        """What the selected rules say of it."""
+        """The report of the selected rules on it."""
         return self.judging.report(self.evidence, self.sources, self.headline)
 
 
 def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> Collected:
-    """Collect what the selected rules want. Without a deployment, only the rules that can be told of are kept."""
+    """Collect the evidence for the selected rules. Without a deployment, only the rules that have evidence are kept."""
     captured: Captured | None = None
     if request.window is not None and not _has_times(request):
         raise UsageProblem("--since and --until narrow logs and history, and neither is given", "add --logs PATH")
@@ -151,7 +151,7 @@ def _in_metrics(request: EvidenceRequest, judging: Judging, messages: Messages) 
 
 
 def _gathered(request: EvidenceRequest, judging: Judging, messages: Messages) -> tuple[Gathered, Pasted | None]:
-    """The samples, and where they were pasted, what the paste does not show."""
+    """The samples; for pasted evidence, also the fields that the paste does not show."""
     if not request.pasted:
         return _gather(request, judging, messages), None
     if request.bundle is not None:
@@ -186,7 +186,7 @@ def _gather(request: EvidenceRequest, judging: Judging, messages: Messages) -> G
 
 
 def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[BesideRead]:
-    """Earlier looks at the deployment."""
+    """Earlier samples of the deployment."""
     if request.prometheus is not None and not request.is_in_metrics:
         from jsdoctor.app.prometheus.reading import read_history
 
@@ -218,7 +218,7 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Me
 
 
 def _refuse_live_options(request: EvidenceRequest) -> None:
-    """What is said of a connection beside a bundle would be ignored, which nobody who says it wants."""
+    """Refuse options of a connection beside a bundle: they would be ignored."""
     given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
     given += [name for name in ("monitor", "kube", "ntp", "scan", "host", "samples") if getattr(request, name)]
     given += ["interval"] if request.interval_s is not None else []
@@ -237,7 +237,7 @@ def _without_deployment(judging: Judging, beside: Mapping[type[Evidence], str]) 
 
 
 def _told_by(judging: Judging, beside: Mapping[type[Evidence], str]) -> Judging:
-    """With the selected rules of which that evidence, or what could not be read of it, can tell; and those named."""
+    """Keep the selected rules that this evidence, or its gaps, can decide; and those selected by name."""
     checks, selection = judging.rulebook.checks, judging.selection
     telling = {*beside, Gaps, Suppressions}
     kept = tuple(

@@ -1,4 +1,4 @@
-"""Gathering the evidence of one run, live or from a bundle. What cannot be had becomes a gap, never an exception."""
+"""Collects the evidence of one run, live or from a bundle. Missing evidence becomes a gap, never an exception."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from jsdoctor.parse.logins import of_several_logins
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Raw samples, where they came from, and the problem that kept us from them, if there was one.
+    """Raw samples, their sources, and the problem that prevented access to them, if any.
 
-    `captured_at` is when they were captured, None when it was just now. `bundle` is what was read, if it was one.
+    `captured_at` is when they were captured, None if they are live. `bundle` is the content of the bundle, if it was
+    one.
     """
 
     samples: tuple[Sample, ...]
@@ -39,7 +40,7 @@ class Gathered:
 
     @property
     def has_logs_alone(self) -> bool:
-        """Whether it is a bundle of logs, for which no deployment was looked at."""
+        """Whether it is a bundle of logs without samples of a deployment."""
         told = any(sample.exchanges or sample.gaps for sample in self.samples)
         return self.bundle is not None and self.bundle.has_logs and not told
 
@@ -48,8 +49,8 @@ class Gathered:
 class BesideRead:
     """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it.
 
-    `absent` is a kind of evidence that was requested and of which nothing was read, with the reason.
-    `problem` is what kept us from it, for the person.
+    `absent` is a kind of evidence that was requested and of which nothing was read, with the reason. `problem` is the
+    error to report to the user.
     """
 
     evidence: Evidence
@@ -65,9 +66,8 @@ def gather_live(
 ) -> Gathered:
     """Collect from a live deployment with each login at the same time.
 
-    With monitoring endpoints and no server named anywhere, only those are asked.
-
-    Raises UsageProblem for an NTP host or a monitoring URL that is none.
+    With monitoring endpoints and no server named anywhere, only the endpoints are queried. Raises UsageProblem for an
+    invalid NTP host or monitoring URL.
     """
     # Checks of captured evidence and of logs do without: nats-py takes a sixth of a second to load.
     from jsdoctor.collect.connect.connection import connect
@@ -91,7 +91,7 @@ def gather_live(
     further = msgspec.structs.replace(plan, clocks=False, ntp=())
 
     async def look(number: int, login: ConnectionSettings) -> tuple[Sample, ...]:
-        """All samples of a login; the first one's have what the monitoring endpoints show."""
+        """All samples of a login; those of the first login include the monitoring endpoints."""
         ask = partial(gather, plan=further if number else plan, progress=progress, monitor_tls=tls)
         asked = () if number else monitor
         if only_monitor:

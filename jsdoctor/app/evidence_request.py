@@ -1,4 +1,4 @@
-"""What a command line asks to be looked at: a deployment, live or captured, and what lies beside it."""
+"""The evidence that a command line requests: a deployment, live or captured, and what lies beside it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PastedText:
 
 @dataclass(frozen=True, slots=True)
 class Unrecognised:
-    """A file that was given and is no kind of evidence, and why."""
+    """A given file that is no kind of evidence, and the reason."""
 
     name: str
     why: str
@@ -39,7 +39,7 @@ class Unrecognised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceRequest:
-    """None: not given there. Times are seconds."""
+    """The evidence options of the command line. None: not given. Times are seconds."""
 
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
     bundle: Path | None = None
@@ -73,13 +73,13 @@ class EvidenceRequest:
 
     @property
     def names_a_deployment(self) -> bool:
-        """Whether there is one to look at. A selected context or a variable alone does not say so beside files."""
+        """Whether a deployment is to be checked. Beside files, a selected context or a variable does not name one."""
         named = self._looks_directly or self.history or self.prometheus
         return bool(named) or not (self.beside or self.unrecognised)
 
     @property
     def is_live(self) -> bool:
-        """Whether the deployment is asked itself: not read from a bundle, from replies in files, or from metrics."""
+        """Whether the deployment itself is queried: not read from a bundle, from replies in files, or from metrics."""
         return self.names_a_deployment and not (self.bundle or self.pasted or self.is_in_metrics)
 
     @property
@@ -99,7 +99,7 @@ class EvidenceRequest:
 
     @property
     def is_in_metrics(self) -> bool:
-        """Whether metrics alone show the deployment; beside another look at it they are its history."""
+        """Whether the deployment is read from metrics alone; beside samples of it, metrics are its history."""
         return self.prometheus is not None and not self._looks_directly
 
     @property

@@ -1,4 +1,4 @@
-"""`jsdoctor check --listen`: the check again and again, and what it found for Prometheus to fetch, with its age."""
+"""`jsdoctor check --listen`: repeats the check and serves its report and the report's age to Prometheus."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _LONGEST_REQUEST_S = 10
 
 
 Rendered = Callable[[Judging, Report], str]
-"""Writes a report for Prometheus."""
+"""Formats a report for Prometheus."""
 
 
 class Listen(NamedTuple):
-    """Where to listen, and from the start of one check to the start of the next."""
+    """The address to listen on, and the time from the start of one check to the start of the next."""
 
     host: str
     port: int
@@ -46,17 +46,17 @@ class Exposition:
         self._report, self._at, self._failed = "", 0.0, 0
 
     def put(self, report: str) -> None:
-        """A check came to a report."""
+        """Replace the report after a check."""
         with self._lock:
             self._report, self._at = report, self._clock()
 
     def failed(self) -> None:
-        """A check came to none: the last report stays, and grows old."""
+        """Record a check without a report: the last report stays, and its age grows."""
         with self._lock:
             self._failed += 1
 
     def text(self) -> str:
-        """What Prometheus is given. Without any report yet, only that there is none."""
+        """The text for Prometheus. Before the first report, it only states that there is none."""
         with self._lock:
             age = self._clock() - self._at
             lines = [
@@ -124,7 +124,7 @@ def _check_once(
 
 def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
-        """Answers GET /metrics, and nothing else."""
+        """Serves GET /metrics, and nothing else."""
 
         timeout = _LONGEST_REQUEST_S
         server_version, sys_version = "jsdoctor", ""
@@ -139,7 +139,7 @@ def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Prometheus asks all the time: nobody wants to read that."""
+            """Log nothing: Prometheus sends requests all the time."""
 
     ThreadingHTTPServer.daemon_threads = True
     try:

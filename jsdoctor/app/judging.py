@@ -1,4 +1,4 @@
-"""What every command that judges shares: which rules, with which parameters, and what becomes of the report."""
+"""The part that all judging commands share: the rules, their parameters, and the output of the report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ParameterValues = dict[str, dict[str, float | int | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRequest:
-    """What the command line asked for. None: not given there."""
+    """The judging options of the command line. None: not given."""
 
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Judging:
 
     def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
         """Evaluate the selected rules on the evidence."""
-        evidence = evidence.joined(Suppressions())  # none is none, and no gap
+        evidence = evidence.joined(Suppressions())  # an empty one is no gap
         evidence = evidence.joined(known_defects())
         evaluation = self._evaluated(evidence)
         judged = with_severities(evaluation.results, self.severities)
@@ -114,7 +114,7 @@ class Judging:
         return self.request.started.astimezone(UTC).date()
 
     def _evaluated(self, evidence: EvidenceSet) -> Evaluation:
-        """Rules about waivers come last: what became of a waiver is known when the other rules have spoken."""
+        """Evaluate the rules; those about waivers come last, because they depend on the results of all others."""
         checks, all_rules = self.rulebook.checks, self.selection.rules
         last = [rule for rule in all_rules if any(Suppressions in checks[name].kinds for name in rule.checks)]
         passes = self.request.verbose > 1

@@ -54,11 +54,11 @@ STDOUT = (OutputTarget("text", None),)
 def resolve(
     given: Sequence[OutputTarget] | None, format_: str | None, offered: Collection[str]
 ) -> tuple[OutputTarget, ...]:
-    """The outputs, each with its format. `format_` is what `--format` named, `offered` what the command can write.
+    """The outputs, each with its format. `format_` is the value of `--format`, `offered` the formats of the command.
 
     A single output has the format of `--format`, whatever its suffix. Of several, the suffix decides for each file, and
-    `--format` for stdout and for other suffixes. Raises `UsageProblem` for outputs that cannot be told apart or that
-    cannot be written.
+    `--format` for stdout and for other suffixes. Raises `UsageProblem` for outputs that go to the same place or cannot
+    be written.
     """
     if not given:
         return (OutputTarget(format_ or "text", None),)

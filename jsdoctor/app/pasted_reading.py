@@ -1,4 +1,4 @@
-"""Reading what was pasted or saved of replies and commands, and saying what of the files given is no evidence."""
+"""Reads pasted or saved replies and command output, and reports the given files that are no evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEAREST = (
 
 
 def gather_pasted(texts: Sequence[PastedText]) -> tuple[Gathered, Pasted]:
-    """All texts together as one look at one deployment."""
+    """Combine all texts into one sample of one deployment."""
     found = [one for text in texts for one in pasted_replies(text.text, text.at)]
     at = max(text.at for text in texts)
     pasted = pasted_sample(found, at)
@@ -29,7 +29,7 @@ def gather_pasted(texts: Sequence[PastedText]) -> tuple[Gathered, Pasted]:
 
 
 def with_gaps(evidence: EvidenceSet, unrecognised: Sequence[Unrecognised]) -> EvidenceSet:
-    """The evidence with a gap for every file that is none: it was asked for, so the run is inconclusive."""
+    """The evidence with a gap for every file that is no evidence: the user named it, so the run is inconclusive."""
     gaps = gaps_of(unrecognised)
     return evidence.joined(evidence.get(Gaps) or Gaps(()), gaps) if gaps else evidence
 

@@ -1,4 +1,4 @@
-"""Files, directories and standard input given without an option: each goes where its content belongs."""
+"""Files, directories and standard input without options: each is used according to its content."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from jsdoctor.parse.pasted.kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 
 STDIN = "-"
 _LONGEST = 8 << 20
-_YEAR = 2000  # for times that have none, which play no part in what a file is
+_YEAR = 2000  # for times without a year; it has no effect on the kind of a file
 _MOST_FILES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that was given: its name, the kinds of evidence in it, and its text where it is text."""
+    """A given input: its name, the kinds of evidence in it, and its text if it is text."""
 
     name: str
     path: str
@@ -48,7 +48,7 @@ class Piece:
 
 
 def files_and_options(paths: Sequence[str], wanted: EvidenceRequest) -> EvidenceRequest:
-    """What the options ask for and what the files are. Raises `UsageProblem` for a path that is not there."""
+    """The evidence that the options request, and the files. Raises `UsageProblem` for a path that does not exist."""
     return routed(wanted, pieces_of(paths, open_rulebook().rules))
 
 
@@ -98,7 +98,7 @@ def _with_logs(wanted: EvidenceRequest, paths: tuple[str, ...]) -> LogRequest | 
 
 
 def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
-    """Tells texts of logs from others. What it needs is made when the first text is asked about."""
+    """A function that recognises texts of logs. Its matcher is built for the first text."""
 
     @cache
     def rewriter() -> Rewriter:
@@ -110,7 +110,7 @@ def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
 def _of_stdin(is_log: IsLog) -> Piece:
     content = sys.stdin.buffer.read(_LONGEST + 1)
     if len(content) > _LONGEST:
-        # More than a paste: it goes to a file whole, and is read there as a log.
+        # Longer than a paste: it is written to a file completely, and read there as a log.
         path = _spooled(content, sys.stdin.buffer.read)
         return Piece("stdin", path, (FileKind.LOG,))
     path = _spooled(content, lambda _: b"")

@@ -19,7 +19,7 @@ from jsdoctor.engine.verdict import ExitCode, NagiosState
 
 
 def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode | NagiosState:
-    """Start, plant, check, stop. Ends with 0 when the check ran and spoke: here findings are the success."""
+    """Start, plant, check, stop. Ends with 0 if the check ran and reported findings, which are the success here."""
     binary = find_binary()
     with (
         tempfile.TemporaryDirectory(prefix="jsdoctor-demo-") as directory,

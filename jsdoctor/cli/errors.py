@@ -1,4 +1,4 @@
-"""Every problem that ends a run: what the person is told, and the exit code."""
+"""Every problem that ends a run: the message for the user, and the exit code."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from jsdoctor.parse.front_matter import PageError
 
 
 def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) -> ExitCode | NagiosState:
-    """Run a command; turn whatever goes wrong into one message and an exit code. Never a traceback.
+    """Run a command; turn every error into one message and an exit code. Never a traceback.
 
-    With `nagios` whatever ends the run early is UNKNOWN, and is said on stdout as well, where such a plugin is read.
+    With `nagios`, everything that ends the run early is UNKNOWN, and is also printed on stdout, where Nagios reads it.
     """
     if not nagios:
         return _guarded(work, say)
@@ -59,7 +59,7 @@ def _guarded(work: Callable[[], ExitCode | NagiosState], tell: Callable[..., Non
         tell("interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (`jsdoctor … | head`): nothing more to say, and nothing more to flush.
+        # The reader is gone (`jsdoctor … | head`): there is nothing more to print or to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours must not look like a finding

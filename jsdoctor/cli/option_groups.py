@@ -1,7 +1,7 @@
-"""Groups of options that commands share, each written down once: what a command takes, it names in its decorator.
+"""Groups of options that commands share, each declared once; the decorator of a command names its groups.
 
-A group is a function whose signature lists its options; it is never called. A decorated command gets what was given
-for all its groups as one mapping, by option name, and the options of its own as arguments.
+A group is a function whose signature lists its options; it is never called. A decorated command gets the given options
+of all its groups as one mapping, by option name, and its own options as arguments.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def kubernetes(
 
 
 def queries(show_queries: services.ShowQueries = False) -> None:
-    """What is told of queries to services."""
+    """Output of queries to services."""
 
 
 def spark(
@@ -179,7 +179,7 @@ def quiet(quiet: opt.QuietCapture = False) -> None:
 
 
 EVIDENCE = (connection, live, kubernetes, captured, prometheus, logs, loki, queries, manifests, packets, spark)
-"""The groups of every command that looks at whatever it is given."""
+"""The groups of every command that collects evidence."""
 
 CAPTURED = (connection, live, kubernetes, kept_logs, loki, queries, packets, configuration)
 """The groups of `capture`."""
@@ -202,7 +202,7 @@ def takes(*groups: Callable[..., None]) -> Callable[[Callable[..., R]], Callable
             rest = {name: value for name, value in values.items() if name not in names}
             return command(given, **rest)
 
-        # typer asks for both: the signature for the defaults, the annotations for the types.
+        # typer needs both: the signature for the defaults, the annotations for the types.
         keyword = inspect.Parameter.KEYWORD_ONLY
         parameters = [option.replace(kind=keyword) for option in (*own, *shared)]
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Writing the report of a run where and how the command line asks for it."""
+"""Writes the report of a run to the outputs and in the formats of the command line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rendered(judging: Judging, report: Report, target: OutputTarget) -> str:
 
 
 def render_options(judging: Judging, target: OutputTarget) -> RenderOptions:
-    """How an output is to look where it goes."""
+    """The render options for an output."""
     request, config = judging.request, judging.config
     to_stdout = target.path is None
     examples = request.max_examples if request.max_examples is not None else config.max_examples

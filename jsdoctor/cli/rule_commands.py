@@ -31,7 +31,7 @@ def list_rules(directories: tuple[Path, ...], format_: str, color: Color) -> Exi
 def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCode:
     """Print the page of a rule, a symptom or an API error: drawn on a terminal, as Markdown elsewhere.
 
-    Where a rule and a symptom share a slug, both: the rule tells of one cause, the symptom of all.
+    If a rule and a symptom share a slug, print both: the rule describes one cause, the symptom all causes.
     """
     config = _configured()
     rulebook = open_rulebook(directories, config.policies)

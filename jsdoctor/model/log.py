@@ -134,8 +134,8 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class SignatureTotal(msgspec.Struct, frozen=True, kw_only=True):
     """One signature over all logs.
 
-    `subjects` is the number of distinct subjects; the lines of some of them may not have been kept and are only
-    counted.
+    `subjects` is the number of distinct subjects, `omitted_subjects` the number of those whose `omitted_count` lines
+    were not kept.
     """
 
     signature: str

@@ -126,9 +126,9 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     longer than `delivered_length` was.
     `missed_bytes` were never captured though the peer acknowledged them: a hole in the capture, not in the network.
     `unfilled_bytes` are holes that were not acknowledged before the end.
-    `acked_unseen`: acks of the peer for data that was not captured. `ack_rtt_ns`: from the capture point to the
-    receiver and back. `zero_window_ns`: how long this side advertised a zero window; `into_zero_window` segments were
-    sent again during that time. `duplicate_acks`, `sacks` and `dsacks` are of this side. `keep_alives` are TCP's.
+    `ack_rtt_ns`: from the capture point to the receiver and back. `zero_window_ns`: how long this side advertised a
+    zero window; `into_zero_window` segments were sent again during that time. `duplicate_acks`, `sacks` and `dsacks`
+    are of this side. `keep_alives` are TCP's.
     `zero_until_ns` is when the last zero window ended. `ended_ns`: when this side first sent FIN or RST; `cut_ns`: when
     it sent RST before either side had ended the connection; `cut_hops`: by how much its TTL differs from that of data.
     """

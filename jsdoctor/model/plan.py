@@ -54,8 +54,8 @@ class StepProof(msgspec.Struct, frozen=True):
 class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An asset whose only copy a step discards: the messages of a stream, or the position of a consumer.
 
-    `messages` and `bytes` are the last known ones, as of `as_of`; None: never observed. `backup` is a verified backup
-    of a stream of that name.
+    `messages` and `bytes` are the last known ones, as of `as_of`; None: never observed. For a consumer, `messages` is
+    the stream sequence of its last delivery. `backup` is a verified backup of a stream of that name.
     """
 
     subject: Subject

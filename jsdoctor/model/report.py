@@ -104,7 +104,8 @@ class Incident(msgspec.Struct, frozen=True):
 class RuleVerdict(msgspec.Struct, frozen=True):
     """The outcome of one rule: the worst, how many subjects ended in each, and the reason if it was not evaluated.
 
-    `selected_by_name` is True if the user named this rule's code or slug: then missing evidence is a gap.
+    `subjects` has a count for each outcome that occurred. `reason` and `how_to_get` are empty if the rule was
+    evaluated.
     """
 
     rule: Rule

@@ -1,7 +1,7 @@
-"""Carrying out a plan, step by step: look, write, see that it took effect, prove that the finding is gone, else undo.
+"""Applies a plan step by step: read the state, write, wait for the effect, prove that the finding is gone, else undo.
 
-Every step can be repeated: what a killed process left is looked at before anything is written again. The first step
-that fails ends the run; those after it are not begun.
+Every step can be repeated: the state that a killed process left is read before anything is written again. The first
+step that fails ends the run; those after it are not begun.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, JournalEvent.UNPROVED, Jou
 
 
 class Applier:
-    """Carries out the plan of one journal. `accounts` are the names of the account of this login, empty if unknown."""
+    """Applies the plan of one journal. `accounts` are the names of the account of this login, empty if unknown."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Applier:
         self._undoer = Undoer(journal, operations, api, say)
 
     async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[StepOutcome]:
-        """Every step in order. Raises SilentError, LostError, JournalError: what was begun is in the journal."""
+        """Apply every step in order. Raises NoResponseError, LostError, JournalError; the journal stays valid."""
         gone = await self._gone(steps, allowed)
         outcomes: dict[str, StepOutcome] = {}
         stopped = ""
@@ -65,7 +65,7 @@ class Applier:
         return list(outcomes.values())
 
     async def _gone(self, steps: Sequence[Step], allowed: Collection[str]) -> dict[str, str]:
-        """Steps that nobody needs any more, as their findings have gone since; by id, with the words."""
+        """Steps that are no longer needed, as their findings are gone; by id, with the reason."""
         ours = [step for step in steps if step.risk in allowed and not step.is_manual]
         fresh = [step for step in ours if self._journal.past(step).last not in _STARTED]
         proofs = list(dict.fromkeys(proof for step in fresh for proof in step.proofs))
@@ -85,7 +85,7 @@ class Applier:
     def _not_taken(
         self, step: Step, allowed: Collection[str], gone: Mapping[str, str], outcomes: Mapping[str, StepOutcome]
     ) -> StepOutcome | None:
-        """Why a step is not begun, or was over before; None: it is to be taken."""
+        """The outcome of a step that is not begun or was over before; None: it is to be applied."""
         past = self._journal.past(step)
         if step.is_manual:
             return StepOutcome(step, Ending.MANUAL, "; then ".join(step.commands))
@@ -113,7 +113,7 @@ class Applier:
         self._say(f"step {step.id}: {step.action} of {step.subject.label}")
         operation, past = self._operations[step.operation], self._journal.past(step)
         if past.last is JournalEvent.UNPROVED:
-            return await self._prove(operation, step)  # whoever can judge it may do so, whatever the account
+            return await self._prove(operation, step)  # the proof does not depend on the account of the login
         if past.last in _TAKING_BACK or (
             past.last is JournalEvent.FAILED and past.before is not None and operation.reversible
         ):
@@ -168,7 +168,7 @@ class Applier:
         return before
 
     async def _send(self, operation: Operation, step: Step, before: Json, patience: RetryLimit) -> Json:
-        """Write, again where the server could not take it; where nobody answered, look whether it was taken."""
+        """Write; retry if the server could not accept it, and after a missing reply if the state is unchanged."""
         while True:
             try:
                 return await operation.write(self._undoer.run_of(step), before)
@@ -185,9 +185,9 @@ class Applier:
                     return {}
 
     async def _settle(self, operation: Operation, step: Step, before: Json, *, resumed: bool) -> str:
-        """Wait for the effect; why it does not come, empty when it is there.
+        """Wait for the effect; returns why it does not come, empty once it is there.
 
-        What else has changed since an earlier run need not be the work of its write.
+        Other changes since an earlier run are not necessarily the result of its write.
         """
         patience = RetryLimit(step.patience_s)
         while True:
@@ -201,7 +201,7 @@ class Applier:
                 return missing
 
     async def _prove(self, operation: Operation, step: Step) -> StepOutcome:
-        """The same rules on fresh evidence, again while they still fail."""
+        """Evaluate the same rules on fresh evidence, repeatedly while they still fail."""
         if not step.proofs:
             self._journal.append(JournalEvent.VERIFIED, step)
             return StepOutcome(step, Ending.VERIFIED, "it is as it should be")

@@ -1,4 +1,4 @@
-"""Proof: whether the rules that asked for a step still fail. Looking and judging is for whoever has evidence."""
+"""Proof: whether the rules that led to a step still fail. The caller provides the collection and the evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jsdoctor.model.plan import StepProof
 
 
 class ProofResult(Enum):
-    """What a rule says of a subject now."""
+    """The present outcome of a rule for a subject."""
 
     GONE = "gone"
     THERE = "still there"
@@ -19,14 +19,14 @@ class ProofResult(Enum):
 
 
 class ProofVerdict(msgspec.Struct, frozen=True):
-    """The answer for one proof, and the rule's words."""
+    """The result of one proof, and the message of the rule."""
 
     finds: ProofResult
     text: str = ""
 
 
 Examine = Callable[[Sequence[StepProof]], Awaitable[Mapping[StepProof, ProofVerdict]]]
-"""Collects fresh evidence and runs the rules on it. Raises what collection raises when there is no connection."""
+"""Collects fresh evidence and evaluates the rules. Raises the errors of the collection if there is no connection."""
 
 
 def together(proofs: Sequence[StepProof], verdicts: Mapping[StepProof, ProofVerdict]) -> ProofVerdict:

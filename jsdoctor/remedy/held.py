@@ -1,9 +1,9 @@
-"""What only one server holds: streams and consumers with a single replica there, and what nobody can see of it.
+"""Assets that only one server holds: streams and consumers with a single replica there, and accounts without evidence.
 
-Removing a peer gives such assets to another server, empty: on 2.10.26, 2.12.8 and 2.15.1 the stream has no messages
-then and the consumer no position, while the name, the configuration and the time of creation stay. The only copy is in
-the store of the removed server, and is deleted when that server starts with it again. Assets with more replicas keep
-what the other replicas have, also where no server is left to take the place.
+Removing a peer moves such assets to another server, empty: on 2.10.26, 2.12.8 and 2.15.1 the stream then has no
+messages and the consumer no position, while the name, the configuration and the time of creation stay. The only copy is
+in the store of the removed server, and is deleted when that server starts with it again. Assets with more replicas keep
+what the other replicas have, also if no server is left to take the place.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 
 
 class Witness(msgspec.Struct, frozen=True):
-    """A snapshot, now or earlier, the accounts that its login saw, and the servers that answered it.
+    """A snapshot, now or earlier, the accounts that its login saw, and the servers that responded.
 
-    A login of an account (`servers` is None) sees all assets of that account, with those that do not answer; a login of
-    the system account sees what answering servers have, so it tells of a server only while that one answers.
+    A login of an account (`servers` is None) sees all assets of that account, including those without a response; a
+    login of the system account sees the assets of the servers that respond, so it shows a server only while that one
+    responds.
     """
 
     snapshot: ClusterSnapshot
@@ -34,10 +35,10 @@ class Witness(msgspec.Struct, frozen=True):
 
 
 def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]) -> tuple[AssetLoss, ...]:
-    """What goes when that server is removed. `earlier` are snapshots of the same deployment, with any login.
+    """The assets that are lost if that server is removed.
 
-    What was seen on the server earlier counts unless another server has led it since. What does not answer now counts,
-    wherever it was.
+    `earlier` are snapshots of the same deployment, with any login. An asset seen on the server earlier counts unless
+    another server has led it since. An asset without a response now counts, wherever it was.
     """
     found: dict[Subject, AssetLoss] = {}
     for snapshot in sorted((*earlier, now), key=lambda one: one.taken_at):
@@ -67,7 +68,7 @@ def _note(found: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapsho
 
 
 def _is_within(subject: Subject, streams: set[Subject]) -> bool:
-    """A consumer of a stream that goes as a whole."""
+    """Whether it is a consumer of a stream that is lost as a whole."""
     stream = Subject(kind="stream", name=subject.stream, account=subject.account)
     return subject.kind == "consumer" and stream in streams
 

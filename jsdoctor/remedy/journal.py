@@ -1,9 +1,9 @@
-"""The journal of a fix: what was there before each write, on the disk before the write goes out.
+"""The journal of a fix: the state before each write, on disk before the write is sent.
 
 One JSON object per line (`jsdoctor.journal/v1`). The first is the plan; then, for each step, `begin` with the state
-before, `note`s of its operation, `written`, and how it ended. Each line is synced to the disk before `append` returns,
-so after a crash at any point the last line says what may have happened since. A last line that is cut off was never
-acted upon, and is taken away when the journal is opened again.
+before, `note`s of its operation, `written`, and the result. Each line is synced to the disk before `append` returns, so
+after a crash at any point the last line bounds what may have happened since. No action follows a last line that is cut
+off; it is removed when the journal is opened again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class JournalError(Exception):
 
 
 class JournalEvent(StrEnum):
-    """What a line tells. `BEGIN` is written before the first write of a step, `WRITTEN` after the last."""
+    """The kind of a line. `BEGIN` is written before the first write of a step, `WRITTEN` after the last."""
 
     PLAN = "plan"
     BEGIN = "begin"
@@ -58,7 +58,7 @@ class JournalEvent(StrEnum):
 
 
 class JournalEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One line. `before` with BEGIN, `plan` with PLAN, `kind` and `data` with NOTE; `text` says why, for people."""
+    """One line. `before` with BEGIN, `plan` with PLAN, `kind` and `data` with NOTE; `text` is the reason as text."""
 
     event: JournalEvent
     at: datetime
@@ -73,9 +73,9 @@ class JournalEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
 
 class Past(msgspec.Struct, frozen=True):
-    """What the journal tells of one step. `before` is the state before its first write; None: it was never begun.
+    """The journal of one step. `before` is the state before its first write; None: it was never begun.
 
-    `failure` is why it failed the last time that it was begun.
+    `failure` is the error of its last attempt.
     """
 
     last: JournalEvent | None = None
@@ -86,17 +86,17 @@ class Past(msgspec.Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do for a fix that is resumed. What could not be proved can be looked at again."""
+        """Whether a resumed fix has nothing left to do. A step that could not be proved can be examined again."""
         return self.last in (JournalEvent.VERIFIED, JournalEvent.UNDONE)
 
     @property
     def may_have_written(self) -> bool:
-        """Whether a rollback has something to look at."""
+        """Whether a rollback has to examine the step."""
         return self.before is not None and self.last not in (JournalEvent.UNDONE, None)
 
 
 class Journal:
-    """An open journal, locked against a second process. Create it with `create`, go on with `reopen`."""
+    """An open journal, locked against a second process. `create` makes a new one, `reopen` continues one."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -107,7 +107,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, plan: Plan, allowed: tuple[str, ...]) -> Self:
-        """A new file with the plan in it; no file of that name may be there. Raises JournalError."""
+        """A new file with the plan in it; the file must not exist. Raises JournalError."""
         require_locks()
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
@@ -176,7 +176,7 @@ class Journal:
 
     @property
     def plan(self) -> Plan:
-        """What is carried out."""
+        """The plan of the journal."""
         plan = self._entries[0].plan
         if plan is None:
             raise AssertionError("a journal begins with its plan")
@@ -205,7 +205,7 @@ class Journal:
         return past
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
+        """Close the file and release its lock."""
         with contextlib.suppress(OSError):
             os.close(self._handle)
 
@@ -253,7 +253,7 @@ _FOREIGN = "give the file that jsdoctor fix --journal wrote; without its plan li
 
 
 def require_locks() -> None:
-    """Raise JournalError where two processes cannot be kept apart: no journal can be created or reopened there."""
+    """Raise JournalError if file locks are not available: no journal can then be created or reopened."""
     if fcntl is None:
         raise JournalError(
             "this system has no POSIX file locks, which keep two processes from changing the same deployment",

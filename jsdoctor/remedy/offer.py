@@ -23,7 +23,7 @@ def with_offers(results: Iterable[Result], actions: Mapping[str, Action]) -> tup
 
 
 def _fits(name: str, subject: Subject) -> bool:
-    """Whether the action's commands can be written for the subject: logs of clients tell of streams without a name."""
+    """Whether the commands fit the subject: for example, logs of clients may concern a stream whose name is unknown."""
     return subject.kind in _ASSETS if name.partition(".")[0] in _ASSETS else True
 
 

@@ -1,8 +1,8 @@
-"""What an operation is: how a step describes and writes its change, sees that the effect is there, and undoes it.
+"""Operations: how a step describes and writes its change, detects that the effect is there, and undoes it.
 
 An operation builds the requests of a step once: a plan shows them, `write` sends them, and the `nats` commands beside
-them say the same. All of it must be safe to repeat: a process that was killed at any point is followed by another that
-looks again and goes on.
+them are equivalent. All of it must be safe to repeat: after a process was killed at any point, another one reads the
+state again and continues.
 
     class ConsumerReset(Operation):
         name = "consumer.reset"
@@ -30,7 +30,7 @@ from jsdoctor.remedy.moment import same_moment
 
 
 class ApiError(Exception):
-    """The server answered a request with an error: nothing was written by it. `err_code` is that of errors.json."""
+    """The server replied to a request with an error: it wrote nothing. `err_code` is that of errors.json."""
 
     def __init__(self, subject: str, code: int, err_code: int, description: str) -> None:
         super().__init__(f"{subject}: {description} (error {err_code or code})")
@@ -38,23 +38,23 @@ class ApiError(Exception):
 
 
 class DeniedError(Exception):
-    """The login may not ask that: nothing was written. The text holds the server's own words."""
+    """The login may not send that request: nothing was written. The text is the server's error text."""
 
 
 class NoResponseError(Exception):
-    """No answer: whether it was written is not known until somebody looks."""
+    """No reply: whether it was written is unknown until the state is read."""
 
 
 class LostError(NoResponseError):
-    """The connection is gone: nothing more can be asked in this run."""
+    """The connection is lost: no more requests are possible in this run."""
 
 
 class StepRefusedError(Exception):
-    """The step must not be taken now, or cannot be taken back: the reason is the text. Nothing was written by this."""
+    """The step must not be taken now, or cannot be undone: the text is the reason. Nothing was written by this."""
 
 
 class InboxMessage(msgspec.Struct, frozen=True):
-    """A message as it came to an inbox."""
+    """A message that arrived in an inbox."""
 
     data: bytes = b""
     reply: str = ""
@@ -66,7 +66,7 @@ class Inbox(Protocol):
 
     @property
     def subject(self) -> str:
-        """Where messages for it go."""
+        """The subject of the inbox."""
 
     async def next(self, timeout_s: float) -> InboxMessage | None:
         """The next message; None where none comes in time. Raises LostError."""
@@ -84,7 +84,7 @@ class Api(Protocol):
 
     @property
     def timeout_s(self) -> float:
-        """Longest wait for one answer."""
+        """Maximum wait for one reply, in seconds."""
 
     @property
     def server_version(self) -> tuple[int, int]:
@@ -97,30 +97,29 @@ class Api(Protocol):
         """A request to any subject."""
 
     async def publish(self, subject: str, payload: bytes, reply: str = "") -> None:
-        """A message that nobody confirms. Raises LostError."""
+        """Publish a message without an acknowledgement. Raises LostError."""
 
     async def store(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> Json:
-        """A message to a stream, and the stream's reply. Raises NoResponseError."""
+        """Publish a message to a stream; returns the stream's reply. Raises NoResponseError."""
 
     async def inbox(self) -> Inbox:
         """A new inbox. Raises LostError."""
 
 
 class JournalNote(msgspec.Struct, frozen=True):
-    """What an operation wrote into the journal while it ran, for itself: `kind` is its own word."""
+    """A note of an operation in the journal, for its own use: `kind` is defined by the operation."""
 
     kind: str
     data: Json = {}
 
 
 class StepContext(msgspec.Struct, frozen=True):
-    """What `write` and `undo` may use.
+    """The context of `write` and `undo`.
 
-    `note` returns once its words are on the disk: an operation of several writes notes each before doing it. `notes`
-    are those of earlier runs of the same step, oldest first, `written` those of this run so far, and `needed` those of
-    the steps that this one needs.
-    `directory` is where the journal lies: for backups. `on_request` is whether a person asked for the rollback: only
-    then may an undo delete a stream to put it back from its backup.
+    `note` returns once the note is on disk: an operation of several writes notes each before doing it. `notes` are
+    those of earlier runs of the same step, oldest first, `written` those of this run so far, and `needed` those of the
+    steps that this one needs. `directory` is that of the journal: for backups. `on_request`: a person requested the
+    rollback; only then may an undo delete a stream to restore it from its backup.
     """
 
     step: Step
@@ -134,7 +133,7 @@ class StepContext(msgspec.Struct, frozen=True):
     on_request: bool = False
 
     async def send(self, requests: Sequence[Request]) -> Json:
-        """Requests of the JetStream API, each when the one before it has succeeded; the last reply."""
+        """Send requests of the JetStream API, each after the one before it has succeeded; returns the last reply."""
         reply: Json = {}
         for request in requests:
             reply = await self.api.ask(request.subject, request.payload)
@@ -142,7 +141,7 @@ class StepContext(msgspec.Struct, frozen=True):
 
 
 class Standing(Enum):
-    """How an asset stands to a step that is about to be taken."""
+    """The state of an asset with regard to a step that is about to be taken."""
 
     AS_PLANNED = "as planned"
     DONE = "done already"
@@ -150,7 +149,7 @@ class Standing(Enum):
 
 
 class Operation(ABC):
-    """One way to change something. Without state of its own."""
+    """One method to change something, without state of its own."""
 
     name: ClassVar[str]
     reversible: ClassVar[bool] = True
@@ -179,29 +178,29 @@ class Operation(ABC):
     async def look(self, step: Step, api: Api) -> Json:
         """The asset right now. The same shape as `step.base` or more; kept in the journal as the state before.
 
-        ApiErrors leave it: what is not there, or not for this login, ends the step; what is only not there yet is asked
-        for again.
+        Raises ApiError: a missing asset, or one that this login may not read, ends the step; an asset that is only not
+        available yet is requested again.
         """
 
     @abstractmethod
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """Whether `state` is what the step was planned on, and in words what is not."""
+        """Whether `state` is what the step was planned on, and the difference as text."""
 
     def interrupted(
         self, step: Step, before: Json, state: Json, notes: tuple[JournalNote, ...]
     ) -> tuple[Standing, str]:
-        """The same after a write that may have been cut off; `AS_PLANNED` means that `write` goes on from there.
+        """The same after an interrupted write; `AS_PLANNED` means that `write` continues from there.
 
-        An operation of several writes knows its own halves by its notes.
+        An operation of several writes recognises completed ones by its notes.
         """
         del before, notes
         return self.standing(step, state)
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
-        """Whether another asset has the name now, in words; empty when it is the one of `base`.
+        """Whether another asset has the name now, as text; empty if it is the one of `base`.
 
         A stream or consumer is identified by its name and its time of creation. Operations that delete and create the
-        asset themselves know by their notes that another one is theirs.
+        asset themselves recognise by their notes that another one is theirs.
         """
         del notes
         planned, now = base.get("created"), state.get("created")
@@ -216,19 +215,19 @@ class Operation(ABC):
 
     @abstractmethod
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """What is still missing for the step to have taken effect; empty when it has. Asked again until then."""
+        """What is still missing for the effect of the step; empty once it is there. Evaluated again until then."""
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
-        """What the write did beside what was planned; empty when nothing. Ends the waiting: the step has failed."""
+        """What the write did beside what was planned; empty if nothing. Ends the wait: the step has failed."""
         del step, before, state
         return ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
-        """Take it back; doing so twice is no harm. Raises RefusedError where that would do harm, or cannot be done."""
+        """Undo the step; safe to repeat. Raises StepRefusedError if that would do harm, or is impossible."""
         del before
         raise StepRefusedError(f"{run.step.action} cannot be taken back")
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
-        """What differs from `before` after `undo`, in words; empty when nothing does."""
+        """What differs from `before` after `undo`, as text; empty if nothing does."""
         del step, before, state
         return ""

@@ -1,4 +1,4 @@
-"""The order of a plan: causes before their consequences, and nothing offered before its target can take it."""
+"""The order of a plan: causes before their consequences, and no step before its target can accept it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rank = tuple[int, int]
 """The place of the incident in the report, and how many causes lie above the finding in it."""
 
 _AWAY = "JSD703"
-"""The rule that names servers which were not heard."""
+"""The rule that reports servers which did not respond."""
 
 _UNRANKED: Rank = (1 << 30, 0)
 
@@ -64,9 +64,9 @@ def ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
 def waiting_for_leaders(
     steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident], evidence: EvidenceSet
 ) -> tuple[list[Step], list[UnplannedFinding]]:
-    """Steps on streams without a leader need the step on the cause of that; without such a step they are refused.
+    """Steps on streams without a leader need the step that fixes the cause; without such a step they are refused.
 
-    A stream without a leader takes no change: the request times out (server: jetstream_cluster.go).
+    A stream without a leader accepts no change: the request times out (server: jetstream_cluster.go).
     """
     unled = _unled(evidence)
     listed = list(steps)
@@ -89,10 +89,10 @@ def waiting_for_leaders(
 
 
 def waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident]) -> list[Step]:
-    """Steps that add replicas need the step on a server that is away, if there is one.
+    """Steps that add replicas need the step on an unreachable server, if there is one.
 
-    The meta leader may place a replica on a server that is away: the copy then begins when that server returns, and the
-    step would fail its proof until then (server: jetstream_cluster.go, `selectPeerGroup`).
+    The meta leader may place a replica on a server that is unreachable: the copy then begins when that server returns,
+    and the step would fail its proof until then (server: jetstream_cluster.go, `selectPeerGroup`).
     """
     listed = list(steps)
     places = [place for place, one in enumerate(incidents) if any(r.rule.code == _AWAY for r in one.causes)]

@@ -33,7 +33,7 @@ _BAD = frozenset({Ending.REFUSED, Ending.FAILED, Ending.NOT_UNDONE, Ending.BLOCK
 
 
 class StepOutcome(msgspec.Struct, frozen=True):
-    """The end of one step, with the reason. `failure` is what made it fail where it was taken back for that."""
+    """The end of one step, with the reason. `failure` is the error of a step that was undone because it failed."""
 
     step: Step
     ending: Ending
@@ -42,7 +42,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
 
     @property
     def losses(self) -> tuple[AssetLoss, ...]:
-        """What was given up for good, where the step was or may have been done."""
+        """What was lost for good, if the step was or may have been done."""
         return self.step.losses if self.ending in _DONE else ()
 
     @property

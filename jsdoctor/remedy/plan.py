@@ -1,4 +1,4 @@
-"""From the findings of a report to a plan: steps of the closed set of actions, merged where they meet, and in order."""
+"""From the findings of a report to a plan: steps of the closed set of actions, merged and in order."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def draft(
 
 
 def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
-    """What was seen of a finding's subject."""
+    """The evidence on a finding's subject."""
     series = evidence.get(SnapshotSeries)
     streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
     name = subject.stream if subject.kind == "consumer" else subject.name
@@ -111,7 +111,7 @@ def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice
     """The steps of one finding. Raises CannotPlanError."""
     name = choice.action if choice else (result.remedy.action if result.remedy else "none")
     action = actions[name]
-    # Of an edit by the CLI: without being told otherwise it turns acknowledgements on.
+    # Any edit by the CLI turns acknowledgements on, unless `--no-ack` is given.
     silent = {"no_ack": True} if target.config.get("no_ack") else {}
     values = {**silent, **result.finding.remedy, **(choice.values if choice else {})}
     kind = name.partition(".")[0]
@@ -136,7 +136,7 @@ def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice
 
 
 def _proven(steps: Iterable[Step], result: Result) -> Iterator[Step]:
-    """The last step of a finding proves it: before that it may well be there still."""
+    """The last step of a finding proves it: before that, the finding may still exist."""
     listed = list(steps)
     why = f"{result.rule.code}: {result.finding.message}"
     for place, step in enumerate(listed):
@@ -169,7 +169,7 @@ def _backed_up(
                     raise CannotPlanError("it is destructive, and no backup can be taken first")
                 (backup,) = planner(target_of(stream, evidence, configs), {})
                 backups[stream] = f"backup of {stream.label}"
-                # As grave as what it is for: where that is not allowed, nobody needs the backup.
+                # It has the risk of the step that it is for: if that is not allowed, the backup is not needed.
                 for_it = _replace(backup, id=backups[stream], findings=(f"before {step.action}",), risk=step.risk)
                 kept.append(for_it)
             kept.append(_replace(step, needs=(backups[stream],)))
@@ -198,7 +198,7 @@ def _identified(steps: Iterable[Step], evidence: EvidenceSet) -> list[Step]:
 
 
 def _tolerant(steps: Sequence[Step]) -> list[Step]:
-    """Steps on one asset see each other's changes: those are no drift."""
+    """Steps on one asset tolerate each other's changes: those are no drift."""
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
     for step in steps:
         by_asset.setdefault((step.operation, step.subject), []).append(step)

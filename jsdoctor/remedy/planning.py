@@ -1,14 +1,13 @@
-"""What a planner is given and what it returns: the interface between an action and the plan.
+"""The input and output of a planner: the interface between an action and the plan.
 
     def raise_limits(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         return (...,)
 
     Action("stream.raise_limits", Risk.SAFE, commands, raise_limits)
 
-A planner is pure. It raises `CannotPlanError` with the reason where its action does not fit the target; ids, findings,
+A planner is pure. It raises `CannotPlanError` with the reason if its action does not fit the target; ids, findings,
 proofs, `tolerates`, requests and commands of its steps are filled in by `jsdoctor.remedy.plan`. Steps come in the order
-in which they must be taken; those that need an earlier one of the same planner say so with `needs`, naming it by its
-place (`"0"`).
+in which they must be taken; those that need an earlier one of the same planner name it in `needs` by its place (`"0"`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking again until something is so: leaders are elected, replicas copy, answers get lost. Times are seconds."""
+"""Retries until a condition holds: leaders are elected, replicas copy, replies get lost. Times are seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_TRIES = 3
 
 
 class RetryLimit:
-    """Time for one step, begun now. At least three tries are made, however long each takes."""
+    """The time limit of one step, which starts now. At least three attempts are made, however long each takes."""
 
     def __init__(self, patience_s: float) -> None:
         self._ends_at = monotonic() + patience_s
@@ -32,14 +32,14 @@ class RetryLimit:
 
 
 def is_transient(error: ApiError) -> bool:
-    """Whether the server would answer otherwise in a moment."""
+    """Whether the server may accept the same request in a moment."""
     return error.err_code in _NOT_YET or (error.code == 503 and not error.err_code)
 
 
 async def look(operation: Operation, step: Step, api: Api, patience: RetryLimit) -> Json:
-    """The asset, asked for until somebody answers.
+    """The state of the asset, requested until a server responds.
 
-    Raises RefusedError where it cannot be had, DeniedError, LostError; SilentError when patience ends.
+    Raises StepRefusedError if it cannot be read, DeniedError, LostError; NoResponseError when the time is over.
     """
     while True:
         try:

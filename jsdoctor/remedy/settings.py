@@ -1,8 +1,8 @@
 """Raw configurations: compared, and changed by key.
 
 The server omits keys that are zero, and which of them depends on its version (`omitempty`), so an absent key and a zero
-are the same here. `_nats.ver` and `_nats.level` are put into `metadata` by whoever answers, and `_nats.req.level` by
-the server that takes an update: they are no configuration (2.11+ `jetstream_versioning.go` setDynamicStreamMetadata).
+are equal here. The server that responds adds `_nats.ver` and `_nats.level` to `metadata`, and the server that handles
+an update adds `_nats.req.level`: they are no configuration (2.11+ `jetstream_versioning.go` setDynamicStreamMetadata).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def comparable(config: Mapping[str, Any]) -> Json:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    """What one has and the other has not, by key."""
+    """The differences between two configurations, by key."""
     old, new = comparable(before), comparable(after)
     keys = dict.fromkeys((*old, *new))
     return tuple(Change(key, old.get(key), new.get(key)) for key in keys if not agree(old.get(key), new.get(key)))
 
 
 def changed(config: Mapping[str, Any], changes: Iterable[Change]) -> Json:
-    """The whole configuration with these keys as they shall be; all others as they are, known to us or not."""
+    """The whole configuration with these keys changed; all others are kept, also unknown ones."""
     result = dict(config)
     for change in changes:
         if change.after is None:

@@ -1,4 +1,4 @@
-"""Taking steps back: one that failed its proof, or all of a journal, last one first."""
+"""Undoes steps: one that failed its proof, or all of a journal, last one first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE_S = 30
 
 
 class Undoer:
-    """Takes steps of one journal back. What cannot be taken back is said, and does not stop the others."""
+    """Undoes steps of one journal. A step that cannot be undone is reported and does not stop the others."""
 
     def __init__(
         self, journal: Journal, operations: Mapping[str, Operation], api: Api, say: Callable[[str], None]
@@ -33,7 +33,7 @@ class Undoer:
         self._journal, self._operations, self._api, self._say = journal, operations, api, say
 
     def run_of(self, step: Step, *, on_request: bool = False) -> StepContext:
-        """What an operation gets."""
+        """The context for an operation."""
         written: list[JournalNote] = []
 
         def note(kind: str, data: Json) -> None:
@@ -54,12 +54,12 @@ class Undoer:
         )
 
     async def all(self, steps: Iterable[Step]) -> list[StepOutcome]:
-        """Every step that may have written something, last one first. Raises SilentError when nobody answers."""
+        """Undo every step that may have written, last one first. Raises NoResponseError if no server responds."""
         begun = [step for step in reversed(list(steps)) if self._journal.past(step).may_have_written]
         return [await self.one(step, on_request=True) for step in begun]
 
     async def one(self, step: Step, *, on_request: bool = False) -> StepOutcome:
-        """Raises SilentError, LostError: then it can be tried again. `on_request`: see `Run`."""
+        """Undo one step. After NoResponseError or LostError, retry it. `on_request`: see `StepContext`."""
         operation = self._operations[step.operation]
         past = self._journal.past(step)
         before = past.before or {}
@@ -81,7 +81,7 @@ class Undoer:
         return StepOutcome(step, Ending.UNDONE, "everything of it is as before")
 
     async def _restore(self, operation: Operation, step: Step, before: Json, *, on_request: bool) -> str:
-        """Undo, and look until it shows. What still differs when patience ends."""
+        """Undo, and wait until the effect shows. Returns what still differs when the time is over."""
         patience = RetryLimit(max(_PATIENCE_S, step.patience_s))
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A differential for a person: what the words mean, each cause with its verdict, and what to do next."""
+"""A differential for a person: what the error text means, each cause with its verdict, and what to do next."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FOR_THE_MAINTAINERS = (
 
 
 class Consultation(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one run of `jsdoctor diagnose` has to say. `diagnosis` None: the text is unknown, or there was none."""
+    """The results of one run of `jsdoctor diagnose`. `diagnosis` None: the text is unknown, or there was none."""
 
     version: str
     started: datetime
@@ -72,7 +72,7 @@ class Consultation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_diagnosis(consultation: Consultation, options: RenderOptions) -> str:
-    """The whole answer. With `quiet` one line per cause."""
+    """The whole diagnosis as text. With `quiet`, one line per cause."""
     page = Page(options)
     if options.quiet:
         _write_quietly(page, consultation)

@@ -14,13 +14,13 @@ from jsdoctor.render.site import symptom_url
 
 
 def symptom_markdown(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
-    """The page with its causes, its codes and the words by which it is known in front."""
+    """The page, preceded by its causes, its codes and the texts that identify it."""
     known = {rule.code: rule for rule in rules}
     return as_markdown(_symptom(symptom, book, known, symptom_url(options.docs_url, symptom.slug)), options)
 
 
 def api_error_markdown(error: ApiErrorCode, book: SymptomBook, rules: Sequence[Rule], options: RenderOptions) -> str:
-    """What the server says with that code, the symptom it belongs to, and the rules that speak of it."""
+    """The server's text for that code, the symptom it belongs to, and the rules on it."""
     return as_markdown(_api_error(error, book, rules), options)
 
 

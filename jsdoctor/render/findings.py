@@ -24,7 +24,7 @@ _GROUPS_SHOWN = 3
 
 
 def lead(risk: str, command: str) -> str:
-    """What stands before a command: `Fix (safe)`, or `Look` where it changes nothing."""
+    """The label of a command: `Fix (safe)`, or `Look` if it changes nothing."""
     return f"Fix ({risk})" if changes_something(command) else "Look"
 
 
@@ -54,9 +54,9 @@ def write_block(page: Page, block: Sequence[Result], options: RenderOptions, num
 
 
 def write_consequences(page: Page, block: FindingGroup, options: RenderOptions) -> None:
-    """Findings that another one explains: a line with their names and one with what the first of them says.
+    """Findings that another one explains: a line with their names and one with the message of the first.
 
-    With `verbose` each of them in full: their own remedies are for those who have read the cause's.
+    With `verbose`, each of them in full: their own remedies are useful only after that of the cause.
     """
     if options.verbose:
         write_block(page, block.results, options)
@@ -89,7 +89,7 @@ def numbers(finding: Finding) -> str:
 
 
 def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) -> None:
-    """Findings that say the same of several subjects: the names, what the first of them says, and all commands."""
+    """Equal findings on several subjects: the names, the message of the first, and all commands."""
     limit = options.max_examples or len(block)
     names = ", ".join(result.finding.subject.label for result in block[:limit])
     page.line((names, "bold"), indent=2)
@@ -152,7 +152,7 @@ def _write_evidence(page: Page, evidence: Sequence[Observation], options: Render
 
 
 def _remainder(rest: Sequence[Subject]) -> str:
-    """`and 9,995 more (APP > ORDERS 9,000, …)`: counted by stream or account where that tells more than names do."""
+    """`and 9,995 more (APP > ORDERS 9,000, …)`: counted by stream or account if there are several."""
     parents = Counter(parent for subject in rest if (parent := _parent(subject)))
     if len(parents) > 1 and parents.total() == len(rest) and len(rest) > _GROUPS_SHOWN:
         groups = [

@@ -1,7 +1,7 @@
 """The report as JUnit XML, as CI servers read test results: a suite for each rule, a case for each subject.
 
-The dialect is that of Jenkins and GitLab. A finding below `--fail-on` is no failure here, since it does not fail the
-run: it is a skipped case that says so. Complete, never cut.
+The dialect is that of Jenkins and GitLab. A finding below `--fail-on` does not fail the run and is therefore no failure
+here, but a skipped case with that reason. Complete, never cut.
 """
 
 from __future__ import annotations

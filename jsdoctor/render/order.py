@@ -30,7 +30,7 @@ def in_blocks(results: Iterable[Result]) -> Iterator[list[Result]]:
 
 
 def gaps_in_order(gaps: Iterable[Gap]) -> list[Gap]:
-    """Gaps: those that were asked for first, then by kind, reason and subject."""
+    """Gaps: requested ones first, then by kind, reason and subject."""
     return sorted(
         gaps, key=lambda gap: (not gap.requested, gap.kind, gap.reason, gap.how_to_get, _identity(gap.subject))
     )

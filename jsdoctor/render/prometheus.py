@@ -1,7 +1,8 @@
 """The report in the text format of Prometheus (0.0.4), for the textfile collector of node_exporter.
 
-Counts are complete. A rule that was judged has a count even if it is 0; one that was not has none, so that an alert
-on a missing series tells blindness from health. Series per subject are bounded by `--max-examples` for each rule.
+Counts are complete. A rule that was evaluated has a count even if it is 0; one that was not has none, so that an alert
+on a missing series distinguishes missing evidence from health. Series per subject are bounded by `--max-examples` for
+each rule.
 """
 
 from __future__ import annotations

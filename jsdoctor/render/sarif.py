@@ -141,7 +141,7 @@ def _result(result: Result, index: dict[str, int], member: Membership | None) ->
 
 
 def _invocation(report: Report, options: RenderOptions, index: dict[str, int]) -> Json:
-    """Successful is a run that judged what it was asked to judge: no check crashed, no evidence is missing."""
+    """The invocation is successful if no check crashed and no requested evidence is missing."""
     gaps = not options.allow_gaps and any(gap.requested for gap in report.gaps)
     crashed = any(verdict.subjects.get(Outcome.ERROR) for verdict in report.verdicts)
     return {

@@ -54,7 +54,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
 
 
 def write_incident(page: Page, number: int, incident: Incident, told: set[int], options: RenderOptions) -> bool:
-    """One incident, without those gaps that are told below and stand for themselves. Whether a list was cut."""
+    """Write one incident, unless it consists of gaps that are listed below. Returns whether a list was cut."""
     if not incident.consequences and all(id(result) in told for result in incident.causes):
         return False
     every = list(blocks(incident))

@@ -1,4 +1,4 @@
-"""Quantities as people read them: 90000000000 ns is 1m30s, 0.83 is 83 %, 1610612736 bytes are 1.5 GiB."""
+"""Formats quantities for people: 90000000000 ns is 1m30s, 0.83 is 83 %, 1610612736 bytes are 1.5 GiB."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NS_PER = {
 
 
 def quantity(value: Number | str, unit: str | None, digits: int = 0) -> str:
-    """A value with its unit. `digits` asks for that many digits (or parts of a duration) more than usual.
+    """A value with its unit. `digits` requests that many digits (or parts of a duration) more than usual.
 
     Known units: `duration` and `ns`, `us`, `ms`, `s` (all times), `bytes`, `bytes_per_second`, `ratio`, `count`,
-    `per_second`; any other word is set behind the number. Text is returned as it is.
+    `per_second`; any other unit is printed after the number. Text is returned unchanged.
     """
     if isinstance(value, str):
         return value

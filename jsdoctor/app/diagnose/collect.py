@@ -1,4 +1,4 @@
-"""Collecting for a diagnosis: what the rules of the symptom's causes want, and what the person said of the trouble."""
+"""Collects for a diagnosis: the evidence for the rules of the symptom's causes, and the input of the user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jsdoctor.remedy.offer import with_offers
 def diagnose_collected(
     request: DiagnoseRequest, question: Question, told: OperatorInput, collected: Collected | None, messages: Messages
 ) -> tuple[Collected, Diagnosis]:
-    """Collect, evaluate the rules of the causes, and say what that means. Raises `Problem`.
+    """Collect, evaluate the rules of the causes, and decide each cause. Raises `Problem`.
 
     `collected` is what was collected already, for all rules: it is not read again.
     """
@@ -48,10 +48,10 @@ def diagnose_collected(
 def recognised_by_evidence(
     request: DiagnoseRequest, book: SymptomBook, by_lines: Recognition, messages: Messages
 ) -> tuple[Recognition, Collected | None]:
-    """The symptom of evidence that was given without a word: a grave finding, else its lines, else any finding,
-    else what may be a fault.
+    """The symptom of evidence that was given without a text, with the collected evidence, if any.
 
-    With what was collected, if anything was.
+    The first of these that has a symptom: a finding of severity error or above, the lines of the evidence, any other
+    finding, a possible fault.
     """
     if not request.has_files:
         return by_lines, None
@@ -66,7 +66,7 @@ def recognised_by_evidence(
 
 
 def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:
-    """The stream that is meant is scanned without being asked for, where stored messages can decide a cause."""
+    """Add a scan of the stream in question, if stored messages can decide a cause."""
     checks = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
     telling = any(StoredMessages in check.kinds for check in checks)
     if wanted.scan or not (telling and wanted.is_live and narrowing.stream) or wanted.monitor:

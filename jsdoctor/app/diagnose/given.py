@@ -1,4 +1,4 @@
-"""What `jsdoctor diagnose` is given without an option: words, files, directories and standard input, in any mixture."""
+"""Input of `jsdoctor diagnose` without options: text, files, directories and standard input, in any mixture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.parse.pasted.kinds import FileKind
 
 _LINES_JUDGED = 3
-"""A text of so many lines is a question. A longer one is evidence as well: the rules judge it as a log."""
+"""Maximum number of lines of a text that is only a question. A longer one is also evidence: rules judge it as a log."""
 
 _MOST_LINES = 400
 _NUMBERS = re.compile(r"\d+|\b[0-9a-fA-F]{8,}\b|\b[A-Z0-9]{20,}\b")
@@ -31,7 +31,7 @@ _LOUD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """The words, the pieces of evidence beside them, and the lines of these that may tell of a trouble."""
+    """The words, the pieces of evidence beside them, and the lines of these that may describe a problem."""
 
     words: str
     evidence: tuple[Piece, ...] = ()
@@ -67,7 +67,7 @@ def _is_path(word: str, words: int) -> bool:
 
 
 def told_lines(texts: Sequence[str]) -> str:
-    """The lines that may tell of a trouble: each wording once, and not more than a recogniser looks at."""
+    """The lines that may describe a problem: each wording once, and at most as many as a recogniser reads."""
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""What `jsdoctor diagnose` is asked: a symptom in words, by code or by name, what it is about, where to look."""
+"""The request of `jsdoctor diagnose`: a symptom as text, code or name, its subject, and where to collect."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jsdoctor.model.diagnosis import Narrowing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest:
-    """What the command line asked for. None or empty: not given there.
+    """The options of the command line. None or empty: not given.
 
-    `told` are the lines of files and of standard input that may tell of a trouble.
+    `told` are the lines of files and of standard input that may describe a problem.
     """
 
     text: str = ""

@@ -1,4 +1,4 @@
-"""What `fix` was asked for, the remedies that a person chose, and the reading of a plan from its file."""
+"""The request of `fix`, the remedies that the user chose, and the reading of a plan from its file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXAMPLE = "JSD303=stream.set_max_age,max_age=10m"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixRequest:
-    """None: not given."""
+    """The options of `fix`. None: not given."""
 
     judge: JudgeRequest
     wanted: EvidenceRequest
@@ -51,7 +51,7 @@ class FixRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackRequest:
-    """What is to be taken back, and with which login."""
+    """The journal to roll back, and the login for it."""
 
     journal: Path
     connection: ConnectionOptions
@@ -102,7 +102,7 @@ def parse_remedies(texts: Sequence[str]) -> tuple[Choice, ...]:
 
 
 def check_choices(choices: Sequence[Choice], actions: Collection[str], codes: Collection[str]) -> None:
-    """Raises UsageProblem for an action or a rule that there is not."""
+    """Raises UsageProblem for an unknown action or rule."""
     for choice in choices:
         if choice.code not in codes:
             raise UsageProblem(

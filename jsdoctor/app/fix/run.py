@@ -33,7 +33,7 @@ from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.undo import Undoer
 
 Confirm = Callable[[str], None]
-"""Takes what is about to be done. Raises UsageProblem where nobody agrees."""
+"""Takes a description of the change. Raises UsageProblem if the user does not agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class FixOutcome:
 
 
 def fix_collector(request: FixRequest) -> FixCollector:
-    """How this run looks at the deployment. Raises Problem, before anything is requested from it."""
+    """The collector of this run. Raises Problem, before anything is requested from the deployment."""
     if request.writes:
         try:
             require_locks()
@@ -67,7 +67,7 @@ def fix_collector(request: FixRequest) -> FixCollector:
 
 
 def new_journal(moment: datetime | None = None) -> Path:
-    """Where the journal of a fix is kept if nobody names a place."""
+    """The path of the journal of a fix if the user names none."""
     return Path(f"jsdoctor-fix-{moment or datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl")
 
 
@@ -86,7 +86,7 @@ def wanted_steps(request: FixRequest, steps: tuple[Step, ...]) -> tuple[Step, ..
 
 
 def not_taken(steps: tuple[Step, ...]) -> tuple[StepOutcome, ...]:
-    """Steps of which none is allowed."""
+    """The outcomes of steps of which none is allowed."""
     return tuple(StepOutcome(step, Ending.MANUAL if step.is_manual else Ending.NOT_ALLOWED) for step in steps)
 
 
@@ -101,7 +101,7 @@ def apply_plan(
 
 
 def resume_fix(request: FixRequest, look: FixCollector, path: Path, say: Callable[[str], None]) -> FixOutcome:
-    """Go on with a journal. Raises Problem."""
+    """Continue with a journal. Raises Problem."""
     return _carry_out(request, look, lambda: Journal.reopen(path), path, say)
 
 
@@ -158,7 +158,7 @@ async def _apply(
 
 
 def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], None]) -> FixOutcome | None:
-    """Put back what a journal tells of, last step first; None where nothing was begun. Raises Problem."""
+    """Undo the steps of a journal, last step first; None if no step was begun. Raises Problem."""
     settings = resolve_only_login(
         request.connection, load_configuration(request.config, request.isolated, request.environment)
     )

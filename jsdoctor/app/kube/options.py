@@ -11,7 +11,7 @@ from jsdoctor.collect.problems import UsageProblem
 
 @dataclass(frozen=True, slots=True)
 class KubeRequest:
-    """What the command line says of Kubernetes. Empty: as the kubeconfig says."""
+    """The Kubernetes options of the command line. Empty: as in the kubeconfig."""
 
     namespace: str = ""
     context: str = ""

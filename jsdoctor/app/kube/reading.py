@@ -31,7 +31,7 @@ _SINCE = timedelta(hours=1)
 _MOST_LOG_BYTES = 512 << 20
 _TIMEOUT_S = 30.0
 _NOT_KEPT = 400
-"""The answer where a node does not have the log of the run before any more."""
+"""The HTTP status if a node no longer has the log of the previous run."""
 
 
 def gather_through_kube(
@@ -41,9 +41,9 @@ def gather_through_kube(
     plan: CollectionPlan,
     show: Callable[[str], None],
 ) -> Gathered:
-    """Like `gather_live`, with the monitoring ports of the pods in a namespace, and what Kubernetes says of them.
+    """Like `gather_live`, with the monitoring ports of the pods in a namespace, and their state in Kubernetes.
 
-    Raises UsageProblem where there is no pod of nats-server or no kubectl, and ConnectProblem where none can be listed.
+    Raises UsageProblem if there is no pod of nats-server or no kubectl, and ConnectProblem if no pod can be listed.
     """
     with _api(request, show) as (api, look):
         asked = (*monitor, *look.monitoring(api.socket))
@@ -87,7 +87,7 @@ def _api(request: KubeRequest, show: Callable[[str], None]) -> Iterator[tuple[Ku
 def _fetched(
     api: KubeApi, look: KubeLook, directory: Path, window: Window | None, show: Callable[[str], None]
 ) -> tuple[FetchedLogs, dict[str, str]]:
-    """The logs of the pods as files, and what reports call each of them."""
+    """The logs of the pods as files, and the name of each in reports."""
     now = datetime.now(UTC)
     since = window.since if window and window.since else now - _SINCE
     since_s = max(1, int((now - since).total_seconds()) + 1)

@@ -1,4 +1,4 @@
-"""Logs and bundles: what a capture keeps of logs, and how a check reads them from the bundle again."""
+"""Logs in bundles: the log lines that a capture keeps, and how a check reads them again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_NAME = 200
 
 
 def kept_log_options(given: Mapping[str, Any]) -> LogRequest | None:
-    """Which logs `capture` reads, and of which time; None where none are named.
+    """The logs that `capture` reads, and their time window; None if none are named.
 
     Raises `UsageProblem` for a window without logs.
     """
@@ -118,7 +118,7 @@ def _signatures() -> tuple[Signature, ...]:
 
 
 def log_gaps(notes: Sequence[LogNote]) -> Iterator[Gap]:
-    """What a bundle does not have of the logs that it was asked to keep."""
+    """The gaps of the logs that a bundle was to keep."""
     for note in notes:
         full = f"{note.left_out:,} lines for which there was no room are left out" if note.left_out else ""
         if reason := "; ".join(filter(None, [note.problem, full])):

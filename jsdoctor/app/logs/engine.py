@@ -1,4 +1,4 @@
-"""Which engine reads logs, and why: the report says it in these words."""
+"""Selects the engine that reads logs; the report contains the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ processes of our own is faster at any size that was measured."""
 
 
 class Engine(StrEnum):
-    """What reads logs."""
+    """An engine that reads logs."""
 
     AUTO = "auto"
     LOCAL = "local"

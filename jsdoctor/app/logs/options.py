@@ -24,10 +24,11 @@ _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What is known of logs of which only selected lines are read.
+    """Properties of logs of which only selected lines are read.
 
-    `signatures` are identities of those they were searched for, `incomplete` tells that such lines are missing as well,
-    `unkept` how many other lines each log has, by its name in reports. `words` tell from where they were fetched.
+    `signatures` are identities of those they were searched for, `incomplete`: such lines may be missing as well,
+    `unkept` how many other lines each log has, by its name in reports. `words` names the service they were fetched
+    from.
     """
 
     signatures: tuple[str, ...]
@@ -40,8 +41,8 @@ class Selected:
 class FetchedLogs:
     """Logs that were fetched from a service into files, and have the lines of the time window only.
 
-    `series` has a name for each path, under which it is a log of its own. `words` tell what was fetched. `incomplete`:
-    lines may be missing. `problem` is why nothing was fetched.
+    `series` has a name for each path, under which it is a log of its own. `words` describes what was fetched.
+    `incomplete`: lines may be missing. `problem` is why nothing was fetched.
     """
 
     source: Source
@@ -54,10 +55,10 @@ class FetchedLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
-    """What the command line says of logs. Zones and names of servers are (pattern, value); a `batch` is an audit.
+    """The log options of the command line. Zones and names of servers are (pattern, value); a `batch` is an audit.
 
-    `names` is what reports call paths that are not the user's, `series` names logs whose path does not tell which log
-    they are; `gaps` is what is known to be missing. `fetched` tells of those that come from a service.
+    `names` has the names in reports of paths that are not the user's, `series` names logs whose path does not identify
+    the log; `gaps` is what is known to be missing. `fetched` describes logs that come from a service.
     """
 
     paths: tuple[str, ...]
@@ -89,7 +90,7 @@ def log_options(params: Mapping[str, Any]) -> LogRequest | None:
 
 
 def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogRequest:
-    """What is said of logs, where there are any. Raises `UsageProblem` for options that exclude each other."""
+    """The log options, where logs are required. Raises `UsageProblem` for options that exclude each other."""
     if params.get("state"):
         for name, why in _NOT_WITH_STATE.items():
             if params.get(name):

@@ -1,4 +1,4 @@
-"""Reading logs for one run: what to read, by which engine, what came of it, what could not be read."""
+"""Reads logs for one run: selects the files and the engine, and returns the evidence and its gaps."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _with_unkept(file: LogFile, lines: int) -> LogFile:
 
 
 def _gap(file: LogFile) -> Gap:
-    """What could not be read of a file. Asked for by name, it makes the run inconclusive."""
+    """The gap for a file that could not be read completely. If the user named the file, the run is inconclusive."""
     what = (
         f"{quantity(file.skipped, 'bytes')} of {quantity(file.size, 'bytes')} were not read: " if file.skipped else ""
     )
@@ -109,12 +109,12 @@ def _has_text(file: LogFile) -> bool:
 
 
 def _tells_nothing(evidence: LogEvidence) -> bool:
-    """Whether no line was a server's, had a time, or was known to a rule: rules that pass on it would say nothing."""
+    """Whether no line is a server's, has a time, or matches a rule: rules would then pass without evidence."""
     return not (evidence.has_server_logs or evidence.has_client_logs or evidence.totals)
 
 
 def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
-    """Nothing of any input can be judged: that is no evidence of health, so no rule judges it."""
+    """The gap for inputs without any line to judge: that is no evidence of health, so no rule judges it."""
     names = listed([STDIN if path in STREAMS else path for path in paths], 3)
     if any(map(_has_text, evidence.files)):
         why = "no line of it is known as one of a NATS server, none has a time, and no rule knows one of them"
@@ -129,7 +129,7 @@ def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
 
 
 def _empty(files: Sequence[LogFile]) -> Iterator[Gap]:
-    """Empty files that were asked for by name. Rotation leaves others in directories."""
+    """Gaps for empty files that the user named. In directories, rotation leaves empty files."""
     for file in files:
         if file.named and not file.problem and not _has_text(file):
             yield Gap(
@@ -141,7 +141,7 @@ def _empty(files: Sequence[LogFile]) -> Iterator[Gap]:
 
 
 def _window_words(window: Window | None, cut: Narrowed) -> str:
-    """What the window is, and what it left out; files that were not cut are named, as their other lines count, too."""
+    """The window and what it left out, as text; uncut files are named, because their lines outside of it count, too."""
     window = window or Window()
     left = f", {counted(cut.outside, 'file')} outside of it" if cut.outside else ""
     whole = f"; read whole, lines outside of it count, too: {listed(cut.whole, 3)}" if cut.whole else ""

@@ -1,4 +1,4 @@
-"""Scanning what was found: by which engine, from which state, and what the report says of both."""
+"""Scans the logs: selects the engine and the saved state, and describes both for the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
 
 _LONG_BYTES = 256 * 1024 * 1024
-"""Reading so much text takes long enough to mention that it could be faster."""
+"""Amount of text in bytes from which reading takes so long that a faster way is mentioned."""
 
 _WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
 
@@ -37,7 +37,7 @@ def scan_logs(
     show: Callable[[str], None],
     notice: Callable[[str, str], None],
 ) -> tuple[LogEvidence, str]:
-    """The evidence, and how it was read and why so. Raises problems with Spark, and usage problems."""
+    """The evidence, and how it was read and why. Raises problems with Spark, and usage problems."""
     with contextlib.ExitStack() as open_:
         state = open_.enter_context(AuditState(request.state, settings)) if request.state else None
         parts = state.plan(plan.files) if state else split(plan.files)
@@ -61,7 +61,7 @@ def scan_logs(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What both engines are given."""
+    """The common input of both engines."""
 
     request: LogRequest
     settings: ScanSettings
@@ -112,7 +112,7 @@ def _processes(text: int, parts: int) -> int:
 
 
 def _state_words(directory: str | None, state: AuditState) -> str:
-    """What of the logs was known, and why nothing was where the state could not be used."""
+    """What the state knew of the logs, as text; or why it could not be used."""
     if state.renewed:
         return f"the state in {directory} is of other rules or another release, so all was read again"
     if not state.known_bytes:

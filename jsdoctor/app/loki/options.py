@@ -12,7 +12,7 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.loki.query import LogQuery, parse_log_query
 
 TOKEN_VARIABLE = "LOKI_BEARER_TOKEN"
-"""As logcli calls it."""
+"""The name that logcli uses."""
 
 _EXAMPLE = "write it as --loki-query '{app=\"nats\"}'"
 _ONLY_WITH_LOKI = ("loki_query", "loki_token", "loki_header", "loki_label")
@@ -20,7 +20,7 @@ _ONLY_WITH_LOKI = ("loki_query", "loki_token", "loki_header", "loki_label")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LokiRequest(ApiRequest):
-    """What the command line says of Loki. `labels` name servers, where the user chose them."""
+    """The Loki options of the command line. `labels` name servers, if the user chose them."""
 
     query: LogQuery
     labels: tuple[str, ...] = ()

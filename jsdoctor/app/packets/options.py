@@ -10,12 +10,12 @@ from jsdoctor.collect.problems import UsageProblem
 
 _SECONDS = 30.0
 _MOST_PORTS = 32
-"""Jumps of the kernel's filter reach 255 steps."""
+"""Maximum number of ports: jumps of the kernel's filter reach 255 steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketRequest:
-    """What the command line says of packets: files, an interface to listen on, which ports, for how long."""
+    """The packet options of the command line: files, an interface to capture on, ports, and seconds."""
 
     files: tuple[Path, ...] = ()
     interface: str = ""
@@ -26,7 +26,7 @@ class PacketRequest:
 def packet_options(
     files: Sequence[Path], interface: str | None, seconds: float | None, ports: Sequence[int] = ()
 ) -> PacketRequest | None:
-    """None where no packets are asked for. Raises `UsageProblem` for a time or ports that cannot be used."""
+    """None if no packets are requested. Raises `UsageProblem` for a time or ports that cannot be used."""
     if ports and not interface:
         raise UsageProblem("--port: there is no interface to listen on", "add --sniff INTERFACE")
     if len(ports) > _MOST_PORTS:

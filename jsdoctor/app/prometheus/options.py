@@ -16,14 +16,14 @@ _SINCE_S = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusRequest(ApiRequest):
-    """What the command line says of Prometheus."""
+    """The Prometheus options of the command line."""
 
     match: str = ""
     since_s: float = _SINCE_S
 
 
 def prometheus_options(given: Mapping[str, Any]) -> PrometheusRequest | None:
-    """None where Prometheus is not asked. Raises `UsageProblem` for its other options without it."""
+    """None if Prometheus is not queried. Raises `UsageProblem` for its other options without it."""
     url = given.get("prometheus")
     names = ["prometheus_token", "prometheus_header", "prometheus_match", "prometheus_since"]
     names += [] if given.get("loki") else ["show_queries"]

@@ -1,4 +1,4 @@
-"""Sending notifications: each change once to each receiver, and again where a receiver was away."""
+"""Sends notifications: each change once to each receiver, and again if a receiver was unreachable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
 
 _MAX_WAITING = 100
-"""Bodies kept for a receiver that is away; older ones are given up."""
+"""Maximum number of bodies kept for an unreachable receiver; older ones are discarded."""
 
 
 class Notifier:
@@ -25,7 +25,7 @@ class Notifier:
         self.problem = ""
 
     def send(self, notification: Notification) -> None:
-        """Queue what each receiver is to be told, and post it along with what still waits."""
+        """Queue the body for each receiver, and post it together with those that still wait."""
         with self._lock:
             for receiver, waiting in self._waiting.items():
                 text = body(notification, receiver.format)
@@ -47,7 +47,7 @@ class Notifier:
         self.problem = "; ".join(problems)
 
     def _post(self, receiver: Receiver) -> str:
-        """Post what waits for one receiver. The problem that stopped it, or an empty string."""
+        """Post the queued bodies of one receiver. Returns the problem that stopped it, or an empty string."""
         waiting = self._waiting[receiver]
         while waiting:
             with self._lock:

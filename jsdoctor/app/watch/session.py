@@ -1,4 +1,4 @@
-"""What a watch knows between two checks, and what it shows of it."""
+"""The state of a watch between two checks, and the parts of it that the screen shows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Session:
         self.problem = ""
 
     def take(self, result: RoundResult) -> tuple[FindingChange, ...]:
-        """Remember a check, and say what changed. Raises what ended it if that was no problem of the deployment."""
+        """Store a check and return the changes. Raises its error, unless that was a problem of the deployment."""
         if result.failure is not None:
             raise result.failure
         self.problem = result.problem
@@ -55,7 +55,7 @@ class Session:
         return self._judging.exit_code(self.report)
 
     def view(self, next_check_s: float | None, paused: bool) -> ScreenView:
-        """What there is to show now."""
+        """The current content of the screen."""
         return ScreenView(
             deployment=self.deployment,
             now=datetime.now(UTC),
@@ -69,7 +69,7 @@ class Session:
         )
 
     def notification(self, changes: tuple[FindingChange, ...]) -> Notification:
-        """What receivers are told after a check: findings at or above the severity that fails a run."""
+        """The notification for receivers after a check: findings at or above the severity that fails a run."""
         least = self._judging.fail_on.rank
         return Notification(
             deployment=self.deployment,

@@ -1,4 +1,4 @@
-"""`jsdoctor baseline write` and `jsdoctor baseline prune`: accepting what is there, and forgetting what is mended."""
+"""`jsdoctor baseline write` and `jsdoctor baseline prune`: accepts current findings, and removes fixed ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequ
 
 
 def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
-    """Forget the findings that are no more. Those of rules that could not be judged stay."""
+    """Remove the findings that no longer exist. Those of rules that could not be evaluated stay."""
     baseline = load_baseline(path)
     report = _look(judge, wanted, baseline)
     kept = list(_still_there(baseline, report))
@@ -61,7 +61,7 @@ def _still_there(baseline: Baseline, report: Report) -> Iterable[Accepted]:
 
 
 def _ending(report: Report) -> ExitCode:
-    """Whoever accepts findings on half of the evidence is told so."""
+    """The exit code; a message on stderr reports missing evidence to users who accept findings without it."""
     missing = sum(gap.requested for gap in report.gaps)
     if missing:
         say(f"{counted(missing, 'gap')}: what could not be seen was not judged", "jsdoctor check lists them")

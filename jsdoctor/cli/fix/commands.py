@@ -46,7 +46,7 @@ def fix(
     format_: fix_opt.Format = None,
     output: fix_opt.Output = None,
 ) -> None:
-    """Plan and mend; its help is FIX_HELP, where lines can be kept as they are."""
+    """Plan and fix; the help text is FIX_HELP, in which lines are kept as they are."""
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.fix.request import fix_request
     from jsdoctor.cli.fix.run import run_fix

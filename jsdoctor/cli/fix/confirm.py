@@ -1,4 +1,4 @@
-"""Asking before anything is changed."""
+"""Requires consent before anything is changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jsdoctor.collect.problems import UsageProblem
 
 
 def confirm(what: str, yes: bool) -> None:
-    """Ask on a terminal; elsewhere `--yes` has to say it. Raises UsageProblem when the answer is not yes."""
+    """Prompt on a terminal; elsewhere `--yes` is required. Raises UsageProblem unless the user enters yes."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -14,7 +14,7 @@ from jsdoctor.cli.option_values import positive_seconds
 
 
 class Allow(StrEnum):
-    """The gravest risk that may be taken without further asking."""
+    """The most severe risk that may be taken without another prompt."""
 
     SAFE = "safe"
     DISRUPTIVE = "disruptive"

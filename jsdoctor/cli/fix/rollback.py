@@ -1,4 +1,4 @@
-"""`jsdoctor rollback JOURNAL`: asks, shows what is put back, and how it ended."""
+"""`jsdoctor rollback JOURNAL`: prompts, shows what is put back, and how it ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RollbackOutput:
 
 
 def run_rollback(request: RollbackRequest, output: RollbackOutput) -> ExitCode:
-    """Put back what a journal tells of. Raises the problems that `cli.errors` can say."""
+    """Undo the steps of a journal. Raises the problems that `cli.errors` reports."""
     show = (lambda _: None) if output.quiet else say
     done = roll_back(request, lambda what: confirm(what, output.yes), show)
     if done is None:

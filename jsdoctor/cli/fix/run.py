@@ -1,4 +1,4 @@
-"""`jsdoctor fix`: the plan for what check finds; with --apply it asks, and shows how each step ended."""
+"""`jsdoctor fix`: the plan for the findings of a check; with --apply it prompts, and shows how each step ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from jsdoctor.model.wording import counted
 
 
 def run_fix(request: FixRequest) -> ExitCode:
-    """Plan, and on request carry it out. Raises the problems that `cli.errors` can say."""
+    """Plan, and on request apply the plan. Raises the problems that `cli.errors` reports."""
     check_options(request)
     look = fix_collector(request)
     show: Callable[[str], None] = (lambda _: None) if request.judge.quiet else say
@@ -55,7 +55,7 @@ def run_fix(request: FixRequest) -> ExitCode:
             _show_outcomes(request, FixOutcome(not_taken(steps), request.journal or Path()))
         return ExitCode.OK
     confirm(f"apply {counted(sum(step.risk in allowed for step in steps), 'step')}", request.yes)
-    # What is resumed later is what was asked for now.
+    # The journal holds only the steps requested now, so --resume continues with these.
     plan, path = msgspec.structs.replace(plan, steps=steps), request.journal or new_journal()
     return _done(request, lambda: apply_plan(request, look, plan, path, show))
 

@@ -1,4 +1,4 @@
-"""What the person who starts the server decides; a client cannot change any of it."""
+"""Settings that the user who starts the server decides; a client cannot change any of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """Where tools may look, and how much an answer may cost."""
+    """What tools may read, and the maximum size of a result."""
 
     connection: tuple[str, ...] = ()
     """Options of the connection, as `jsdoctor check` takes them."""
@@ -21,6 +21,6 @@ class McpSettings:
     roots: tuple[Path, ...] = ()
     """Files may be read below these directories. None: no files."""
     seconds: float = 60.0
-    """Most time for one call."""
+    """Maximum time for one call, in seconds."""
     answer_bytes: int = 50_000
-    """Longest answer to one call."""
+    """Maximum size of the result of one call, in bytes."""

@@ -1,4 +1,4 @@
-"""Answers that fit: the longest lists of a document lose their last entries, and the answer counts them."""
+"""Results within a size limit: the longest lists of a document lose their last entries, which the result counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools: typed parameters become the arguments of a command, and its JSON becomes the answer."""
+"""The tools: typed parameters become the arguments of a command, and its JSON becomes the result."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _rules(select: list[str] | None) -> list[str]:
 
 
 def _succeeded(finished: Finished) -> str:
-    """The output. Raises `Problem` with what the command said when it has no report."""
+    """The output. Raises `Problem` with the command's error message if it has no report."""
     if finished.code in _REPORTS and finished.output.strip():
         return finished.output
     raise Problem(finished.errors.strip()[:2000] or f"the command ended with exit code {finished.code}")

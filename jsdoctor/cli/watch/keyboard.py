@@ -12,7 +12,7 @@ from enum import Enum
 
 
 class Key(Enum):
-    """What a person can ask for."""
+    """The actions that a key can trigger."""
 
     QUIT = "quit"
     PAUSE = "pause"

@@ -35,7 +35,7 @@ _SAY_FAREWELL_S = 10.0
 
 
 def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
-    """Watch until stopped. The exit code is that of the newest check; 0 at the first healthy one where asked for."""
+    """Watch until stopped. The exit code is that of the newest check; 0 at the first healthy one if requested."""
     judging = open_judging(replace(request.judge, quiet=True))
     if not request.wanted.names_a_deployment or request.wanted.bundle is not None:
         raise UsageProblem("watch needs a live deployment", "name one: jsdoctor watch -s URL")

@@ -1,6 +1,6 @@
-"""Reads captured evidence: a bundle of jsdoctor, or an archive of `nats audit gather`, distinguished by their manifests.
+"""Reads captured evidence: a bundle of jsdoctor, or an archive of `nats audit gather`.
 
-`container` enforces the limits for untrusted archives.
+Their manifests distinguish them. `container` enforces the limits for untrusted archives.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _bundle(container: Container) -> Captured:
 
 
 def _archive(container: Container) -> Captured:
-    """Only the parts of an archive that rules can use are read: profiles and subscriptions may be many times as large."""
+    """Reads only the parts of an archive that rules can use: profiles and subscriptions may be many times as large."""
     manifest = decode_archive_manifest(container.content(ARCHIVE_MANIFEST, MAX_MANIFEST_BYTES), frozenset(container))
     container.expect(manifest.wanted)
     samples = decode_archive(manifest, container.content)

@@ -42,7 +42,7 @@ def login_options(login: Login) -> dict[str, Any]:
 
 
 def login_refusal(said: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> ConnectionRefusal:
-    """What the server's last error (the text of its -ERR, empty if it just closed the connection) means for this login."""
+    """Explain the server's last error for this login: `said` is the text of its -ERR, empty if there was none."""
     words = said.lower()
     if _WRONG_PORT in words:
         hint = "give the client port, 4222 unless configured otherwise (nats-server -p)"

@@ -238,7 +238,11 @@ class AccountSource:
         self._rest.seen(stream, [c for page in pages or () for c in page.consumers or ()])
 
     async def _all_pages(self, subject: str, one: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
-        """Every page: the offsets of the last sample at once (in the first sample, the first page), then all others at once."""
+        """All pages of a list.
+
+        The offsets of the last sample (in the first sample: the first page) are requested at once, then all others at
+        once.
+        """
         offsets = self._offsets.get(subject, [0])
         pages = await asyncio.gather(*map(one, offsets))
         if (first := pages[0]) is None:

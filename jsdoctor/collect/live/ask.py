@@ -68,7 +68,7 @@ class TimedReply:
 
 
 class Asker:
-    """Sends requests on one connection. No request takes longer than `timeout_s`, without the stalls of this process."""
+    """Sends requests on one connection. No request takes longer than `timeout_s`, except for stalls of this process."""
 
     def __init__(self, connection: Connection, timeout_s: float) -> None:
         self.timeout_s = timeout_s

@@ -21,7 +21,7 @@ _CLOSED_WHY = "run again, as a server that starts, stops or is overloaded does s
 
 
 class MonitorError(Exception):
-    """A monitoring port without a usable response. `base` is its URL without a login, `refusal` reason and next step."""
+    """A monitoring port without usable response. `base` is its URL without a login, `refusal` reason and next step."""
 
     def __init__(self, base: str, refusal: tuple[str, str]) -> None:
         super().__init__(base, refusal)

@@ -16,7 +16,7 @@ import msgspec
 from jsdoctor.collect.live.collection_result import Progress
 
 MOST_TORN = 64
-"""Maximum number of torn assets: more did not change by chance; this is an outage, and another request would not help."""
+"""Maximum number of torn assets. More of them indicate an outage, in which another request would not help."""
 MOST_ACCOUNTS = 8
 """Maximum number of accounts that are requested again, with one request each."""
 SETTLE_S = 0.5

@@ -11,7 +11,7 @@ from jsdoctor.model.gap import Gap
 
 _SHOWN = 3
 _LEADERLESS_ANSWER_S = 4.0
-"""A server that cannot reach the leaders of all assets of a list reports them after this time (jetstream_cluster.go)."""
+"""If a server cannot reach the leaders of all assets of a list, it replies after this time (jetstream_cluster.go)."""
 
 
 def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: float) -> Gap:

@@ -191,7 +191,7 @@ class EventStore:
 
 
 def server_names(parts: Iterable[Part], evidence: LogEvidence) -> dict[str, str]:
-    """For each series, the one server that wrote it. Events use the series as server name until a banner has the name."""
+    """The one server that wrote each series. Events use the series as server name until a banner has the name."""
     series_of = {part.name: part.series for part in parts}
     found: dict[str, set[str]] = {}
     for file in evidence.files:

@@ -52,7 +52,7 @@ def run_local(
 
 @contextmanager
 def _rare_collection() -> Iterator[None]:
-    """Collect garbage rarely: rows are many objects without cycles, and the usual interval costs a fifth of the time."""
+    """Run the garbage collector rarely: rows have no cycles, and its usual interval costs a fifth of the time."""
     usual = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)
     try:

@@ -84,7 +84,7 @@ class _Counted:
         return data
 
     def read_all(self, size: int) -> bytes:
-        """The requested number of bytes, or all up to the end: raw files and object stores may return fewer at a time."""
+        """Exactly `size` bytes, or all up to the end: raw files and object stores may return fewer at a time."""
         data = self.read(size)
         while data and len(data) < size:
             more = self.read(size - len(data))

@@ -84,7 +84,7 @@ def _system(uri: str) -> tuple[Any, str]:
 
 
 def _answered(uri: str, ask: Callable[[], _T]) -> _T:
-    """The result of a request to a store. Raises `OSError` with one sentence, also if the store does not respond at all."""
+    """The result of a request to a store. Raises `OSError` with one sentence, also if the store does not respond."""
     scheme = uri.partition("://")[0]
     needs = _NEEDS.get(scheme, _UNKNOWN)
     answer: list[_T] = []

@@ -16,7 +16,7 @@ from jsdoctor.parse.logs.stamp import year_of
 
 
 class SelectedLog(msgspec.Struct, frozen=True):
-    """One file: its selected lines, the number of all its lines, and when it was written. `problem`: what was not read."""
+    """One file: its selected lines, the number of all lines, and when it was written. `problem`: what was not read."""
 
     path: str
     text: bytes

@@ -87,7 +87,7 @@ class PacketSocket:
 
 
 def sniff(
-    """Capture on that interface. Raises a `Problem` if that is not possible or not allowed."""
+    name: str,
     seconds: float,
     index: int,
     observer: StreamObserver | None,
@@ -95,7 +95,7 @@ def sniff(
     *,
     ports: Sequence[int] = (),
 ) -> Analyzed:
-    """Read along on that interface. Raises a `Problem` when that is not possible or not allowed."""
+    """Capture on that interface. Raises a `Problem` if that is not possible or not allowed."""
     with contextlib.closing(_open(name, seconds, ports)) as listener:
         return _listen(listener, Analysis(index, name, observer=observer), seconds, show)
 

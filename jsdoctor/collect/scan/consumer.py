@@ -135,7 +135,7 @@ class _Reading:
         return not info.num_pending and info.delivered.consumer_seq == self._count
 
     async def _ask_again(self, after_s: float) -> None:
-        """Request again: our server may learn the place of the consumer later than we do, and reports no responders until then."""
+        """Request again: until our server knows where the consumer is, it reports no responders."""
         if after_s > self._asker.timeout_s:
             raise NoReplyError(Why.NOBODY, self._subject)
         unheard, self._unheard = self._unheard, 0

@@ -1,4 +1,4 @@
-"""The recorded fields of a message: sequence, date, subject, whether it has an id; never the id itself, nor the payload."""
+"""Recorded fields of a message: sequence, date, subject, whether it has an id; never the id itself or the payload."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class MessageRecorder:
 
 
 def _identity(message_id: str, source: str) -> str:
-    """An id counts in the stream that it was published to, which the source header `ORDERS 7 > >` of a copied message names."""
+    """The id together with the stream that it was published to; `ORDERS 7 > >` is the source of a copied message."""
     return f"{source.partition(' ')[0]} {message_id}" if source else message_id
 
 

@@ -43,7 +43,7 @@ _NO_MORE_CONSUMERS = (10026, 10109)
 async def scan_streams(
     connection: Connection, prefix: str, plan: CollectionPlan, haul: CollectionResult, progress: Progress
 ) -> None:
-    """Read every stream of the plan, one after the other. What cannot be read becomes a gap in the collection result."""
+    """Read every stream of the plan, one after the other. What cannot be read becomes a gap in `haul`."""
     api = StreamApi(connection, Asker(connection, plan.timeout_s), prefix)
     digest = salted() if plan.scan_ids else None
     for target in plan.scan:

@@ -55,7 +55,7 @@ async def read_by_direct_gets(api: StreamApi, wanted: Wanted, taker: MessageReco
 
 
 async def read_by_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
-    """Raises NoReplyError, ReplyError, RefusedError."""
+    """Raises NoReplyError, ReplyError, ApiRefusedError."""
     subject = f"{api.prefix}.STREAM.MSG.GET.{wanted.name}"
 
     async def get(request: bytes) -> Found | None:

@@ -1,7 +1,7 @@
-"""Putting a stream back as it was before a step, from the verified backup that was taken first.
+"""Restores a stream to its state before a step, from the verified backup that was taken first.
 
-A stream is deleted only where the backup holds everything that is in it, and each deletion and restore is noted in the
-journal before it is requested. A rollback that was killed at any point is therefore finished by the next one.
+A stream is deleted only if the backup holds its whole content, and each deletion and restore is written to the journal
+before it is requested. The next rollback therefore finishes one that was killed at any point.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from jsdoctor.remedy.settings import differences, told
 
 STREAM_NOT_FOUND = 10059
 TAKEN = "backup"
-"""Of a note: `directory` is where a backup is or will be, `consumers` where they stood before it was taken."""
+"""Kind of a note: `directory` is the place of a backup, `consumers` the positions of consumers before it was taken."""
 PUTTING_BACK = "putting back"
 _TRIES, _WHOLE_S = 4, 60
 _STATE = ("messages", "first_seq", "last_seq", "num_deleted")
 
 
 async def stream_of(api: Api, stream: str) -> Json:
-    """STREAM.INFO; nothing but `missing` where there is no such stream."""
+    """STREAM.INFO; only `missing` if there is no such stream."""
     try:
         return await api.ask(f"STREAM.INFO.{stream}")
     except ApiError as error:
@@ -58,9 +58,9 @@ async def consumers_of(api: Api, stream: str) -> Json:
 
 
 def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
-    """The newest verified backup that this step or one that it needs has taken, and what was noted with it.
+    """The newest verified backup of this step or of a step that it needs, and the data of its note.
 
-    Raises RefusedError where there is none that can be used.
+    Raises StepRefusedError if there is none that can be used.
     """
     problem: BackupProblem | None = None
     for note in reversed((*run.needed, *run.notes, *run.written)):
@@ -79,7 +79,7 @@ def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
 
 
 async def not_covered(run: StepContext, stream: str, now: Json) -> str:
-    """What the stream has now that its backup has not, in words; empty when the backup holds it as it is."""
+    """What the stream has now that its backup lacks, as text; empty if the backup holds its present state."""
     try:
         directory, _, noted = former_backup(run)
     except StepRefusedError as error:
@@ -94,9 +94,9 @@ async def not_covered(run: StepContext, stream: str, now: Json) -> str:
 
 
 async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | None) -> str:
-    """Why the backup must not replace the stream, in words; empty when the stream lacks nothing but what we deleted.
+    """Why the backup must not replace the stream, as text; empty if the stream lacks only what this step deleted.
 
-    `deleted` is how many messages this step has deleted; None: messages may have gone by themselves since.
+    `deleted` is how many messages this step has deleted; None: messages may have expired or been acknowledged since.
     """
     directory, _, noted = former_backup(run)
     meta = read_meta(directory)
@@ -117,9 +117,9 @@ def is_putting_back(notes: Iterable[JournalNote]) -> bool:
 
 
 async def put_back(run: StepContext, stream: str) -> None:
-    """Delete the stream and restore it from the backup that was taken first; finishes what was cut off.
+    """Delete the stream and restore it from the backup that was taken first; finishes an interrupted attempt.
 
-    The caller has made sure that nothing is deleted that no backup holds. Raises RefusedError.
+    The caller has made sure that a backup holds everything that is deleted. Raises StepRefusedError.
     """
     directory, verified, _ = former_backup(run)
     deleted = any(note.kind == PUTTING_BACK and note.data.get("deleted") for note in run.notes)
@@ -152,10 +152,10 @@ async def put_back(run: StepContext, stream: str) -> None:
 
 
 async def consumers_are_back(api: Api, directory: Path, replaced: Json | None) -> bool:
-    """Whether no consumer of a restored stream is seen elsewhere than in the backup; False: restore it once more.
+    """Whether no consumer of a restored stream is at another position than in the backup; False: restore it once more.
 
-    That loses nothing where nothing was stored since. `replaced`: consumers of the stream that was deleted. Raises
-    RefusedError where something was stored, and BackupProblem.
+    A second restore loses nothing if no message was stored since. `replaced`: consumers of the stream that was deleted.
+    Raises StepRefusedError if a message was stored, and BackupProblem.
     """
     meta = read_meta(directory)
     stream = str(meta["config"]["name"])
@@ -177,7 +177,7 @@ def deletion_request(stream: str) -> Request:
 
 
 async def delete_stream(api: Api, stream: str) -> None:
-    """STREAM.DELETE; a stream that is gone already is as good."""
+    """STREAM.DELETE; a stream that does not exist counts as deleted."""
     try:
         await api.ask(deletion_request(stream).subject)
     except ApiError as error:
@@ -186,9 +186,9 @@ async def delete_stream(api: Api, stream: str) -> None:
 
 
 async def compared(api: Api, directory: Path) -> Verified:
-    """Wait until the stream is as whole as its backup, and compare every message.
+    """Wait until the stream is as complete as its backup, and compare every message.
 
-    Raises RefusedError and BackupProblem.
+    Raises StepRefusedError and BackupProblem.
     """
     meta, patience = read_meta(directory), RetryLimit(_WHOLE_S)
     stream = str(meta["config"]["name"])
@@ -215,7 +215,7 @@ async def _require_same(api: Api, directory: Path, verified: Verified) -> None:
 
 
 def unlike(before: Json, now: Json) -> str:
-    """What differs between two looks at a stream with `consumers`, in words; empty when nothing does."""
+    """What differs between two states of a stream with `consumers`, as text; empty if nothing does."""
     if before.get("missing") or now.get("missing"):
         there = "it is there, and was not before" if before.get("missing") else "the stream is gone"
         return "" if before.get("missing") and now.get("missing") else there
@@ -229,9 +229,9 @@ def unlike(before: Json, now: Json) -> str:
 def moved_consumers(
     before: Any, now: Json, places: Iterable[str] = ("delivered", "ack_floor"), *, first: int = 0
 ) -> str:
-    """Which durable consumer is not as it was, in words; empty when all are, or where nobody noted how they were.
+    """The durable consumer that differs from its earlier state, as text; empty if none does or `before` has none.
 
-    Positions before the stream's `first` message are the same: servers differ in whether a purge moves them.
+    Positions before the stream's `first` message are equal: whether a purge moves them depends on the server version.
     """
     if before is None:
         return ""

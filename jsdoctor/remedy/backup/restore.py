@@ -1,4 +1,4 @@
-"""Restoring a stream from a backup with STREAM.RESTORE, and looking whether all of it came back."""
+"""Restores a stream from a backup with STREAM.RESTORE, and verifies that all of it is there."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from jsdoctor.remedy.retry_limit import RetryLimit
 _CHUNK = 64 << 10
 _NOT_FOUND = 10059
 _RESTORING_S = 1800.0
-"""How long the server may take to store what it has received."""
+"""Maximum time in seconds that the server may take to store what it has received."""
 _LOOK_S = 5.0
 _NAME_TAKEN = 10130
 _INTERRUPTED_S = 60.0
-"""How long a name may stay reserved by an interrupted restore: servers give it up after 5 s without a chunk."""
+"""Maximum time in seconds that an interrupted restore reserves a name: servers end it after 5 s without a chunk."""
 
 
 class EmptyProblem(BackupProblem):
-    """There is a stream of that name now, and nothing in it.
+    """There is a stream of that name now, and it is empty.
 
-    In a cluster, when another server leads the stream before the one that was to restore it does (seen with 2.10.26
-    after the meta leader had died): the answer is then that of a stream that was created.
+    In a cluster, this happens if another server becomes leader of the stream before the one that was to restore it
+    (observed with 2.10.26 after the meta leader had died): the reply is then that of a created stream.
     """
 
 
 def is_whole(info: dict[str, Any], meta: dict[str, Any]) -> bool:
-    """Whether a restored stream, by its INFO, is led, goes as far as its backup and has as many messages.
+    """Whether a restored stream, by its INFO, has a leader, the last sequence of its backup and as many messages.
 
-    Fewer are right where they expire or are wanted by nobody.
+    Fewer messages are correct if they expire or no consumer is interested in them.
     """
     if "state" not in info:
         return False
@@ -48,7 +48,7 @@ def is_whole(info: dict[str, Any], meta: dict[str, Any]) -> bool:
 
 
 def may_lose(config: dict[str, Any]) -> bool:
-    """Whether messages of such a stream go by themselves: they expire, or nobody is interested in them."""
+    """Whether such a stream may lose messages without a request: by expiry, or because no consumer has interest."""
     return bool(config.get("max_age") or config.get("allow_msg_ttl") or config.get("retention") == "interest")
 
 
@@ -86,9 +86,9 @@ def restore_request(stream: str, meta: Json) -> Request:
 
 
 async def _accepted(api: Api, stream: str, request: Request) -> Json:
-    """The answer to STREAM.RESTORE, once no earlier restore of that stream is pending.
+    """The reply to STREAM.RESTORE, once no earlier restore of that stream is pending.
 
-    In a cluster an interrupted restore reserves the name, although STREAM.INFO does not find the stream (server:
+    In a cluster, an interrupted restore reserves the name, although STREAM.INFO does not find the stream (server:
     jsClusteredStreamRestoreRequest; activityInterval in processStreamRestore).
     """
     patience = RetryLimit(_INTERRUPTED_S)
@@ -98,7 +98,7 @@ async def _accepted(api: Api, stream: str, request: Request) -> Json:
         except ApiError as refused:
             if refused.err_code != _NAME_TAKEN or not await patience.more():
                 raise
-        with suppress(NoResponseError):  # nobody leads the stream yet
+        with suppress(NoResponseError):  # the stream has no leader yet
             if await exists(api, stream):
                 raise EmptyProblem(f"stream {stream} appeared while its restore was pending", "run again")
 
@@ -115,7 +115,7 @@ async def exists(api: Api, stream: str) -> bool:
 
 
 async def _send(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: float) -> None:
-    """One chunk and its receipt, which is empty but where the restore failed."""
+    """Send one chunk and await its receipt, which is empty unless the restore failed."""
     await api.publish(subject, chunk, reply=inbox.subject)
     receipt = await next_message(inbox, stalled_s)
     _require_taken(receipt)
@@ -124,7 +124,7 @@ async def _send(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: f
 
 
 async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], stalled_s: float) -> dict[str, Any]:
-    """Say that this was all, and wait for the stream. Where the answer is lost with its server, the stream tells."""
+    """End the upload and wait for the stream. If the reply is lost with its server, STREAM.INFO shows the result."""
     await api.publish(subject, b"", reply=inbox.subject)
     ends_at = monotonic() + max(_RESTORING_S, stalled_s)
     while monotonic() < ends_at:
@@ -143,7 +143,7 @@ async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], 
 
 
 async def _whole(api: Api, meta: dict[str, Any]) -> dict[str, Any]:
-    """STREAM.INFO of a stream that is led and goes as far as the backup; empty while there is none."""
+    """STREAM.INFO of a stream that has a leader and the last sequence of the backup; empty while there is none."""
     try:
         info = await api.ask(f"STREAM.INFO.{meta['config']['name']}")
     except (ApiError, NoResponseError) as error:

@@ -1,4 +1,4 @@
-"""The messages in a backup: of servers since 2.15 an archive of their own kind, of older ones a tar of block files."""
+"""The messages in a backup: an archive of servers since 2.15, or a tar of block files of older servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jsdoctor.remedy.backup.problem import BackupProblem
 
 _ERROR_FILE = "errors.txt"
 _LARGEST_FILE = 256 << 20
-"""Servers make block files of 8 MiB at most, but for one that a single larger message needs."""
+"""Maximum size in bytes: block files of servers have 8 MiB at most, unless a single larger message needs more."""
 
 
 class Unpacked(io.RawIOBase):
@@ -28,11 +28,11 @@ class Unpacked(io.RawIOBase):
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
-        """It is."""
+        """Always True."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """As io.RawIOBase has it."""
+        """Implements `io.RawIOBase.readinto`."""
         while not self._left:
             block = next(self._blocks, None)
             if block is None:
@@ -53,9 +53,9 @@ def is_archive(start: bytes) -> bool:
 
 
 def messages(path: Path) -> Iterator[BackupMessage]:
-    """Every message of a backup by rising sequence, what a block file holds of deleted ones too.
+    """Every message of a backup in ascending sequence, including deleted messages that a block file still holds.
 
-    Raises BackupProblem where the file is damaged, cut off, or tells of an error of the server that wrote it.
+    Raises BackupProblem if the file is damaged or cut off, or contains an error of the server that wrote it.
     """
     with opened(path) as unpacked:
         yield from archived(unpacked) if starts_archive(unpacked) else _in_blocks(unpacked)
@@ -69,7 +69,7 @@ def opened(path: Path) -> Iterator[io.BufferedReader[Unpacked]]:
 
 
 def starts_archive(unpacked: io.BufferedReader[Unpacked]) -> bool:
-    """Whether what comes next is the archive of servers since 2.15; nothing is taken away."""
+    """Whether the next bytes are the archive of servers since 2.15; nothing is consumed."""
     return unpacked.peek(len(MAGIC)).startswith(MAGIC)
 
 

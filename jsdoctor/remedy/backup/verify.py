@@ -1,4 +1,4 @@
-"""Comparing a backup with its stream: every message of the stream must be in the backup, byte for byte."""
+"""Compares a backup with its stream: every message of the stream must be in the backup, byte for byte."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NEW_BACKUP = "take a new backup; nothing was changed"
 
 
 async def verify(api: Api, directory: Path) -> VerificationNote:
-    """Compare, and note beside the backup what was found. Raises BackupProblem where anything of the stream is missing.
+    """Compare, and write the result beside the backup. Raises BackupProblem if anything of the stream is missing.
 
-    The stream may go on meanwhile: what is stored after the backup is not looked at, and what was removed since is
-    counted. For each message of the backup the stream is asked what it has at that place or next, so that a message
-    that only the stream has is found as well.
+    The stream may change meanwhile: messages stored after the backup are not compared, and messages removed since are
+    counted. For each message of the backup, the stream is queried for the first message from the previous sequence on,
+    so that a message that only the stream has is found as well.
     """
     import asyncio
 
@@ -69,7 +69,7 @@ def _group(kept: Iterator[BackupMessage]) -> list[BackupMessage]:
 
 
 def _same(ours: BackupMessage, theirs: BackupMessage | None) -> bool:
-    """Whether the stream still has this message. Raises BackupProblem where it has what the backup has not."""
+    """Whether the stream still has this message. Raises BackupProblem if it has one that the backup lacks."""
     if theirs is None or theirs.stream_seq > ours.stream_seq:
         return False
     if theirs.stream_seq < ours.stream_seq:

@@ -1,4 +1,4 @@
-"""Backups before what cannot be taken back otherwise, and restoring a stream from one."""
+"""Backups before steps that could not be undone otherwise, and restoring a stream from one."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ _DELETING, _RESTORING = "deleting", "restoring"
 
 
 async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json:
-    """A backup of the stream beside the journal, every message of it compared; one of an earlier run is taken.
+    """Take a backup of the stream beside the journal and compare every message; one of an earlier run is reused.
 
-    `again`: take another one. Returns what was found, with `directory`. Raises RefusedError where it cannot be had.
+    `again`: take another one. Returns the result of the comparison, with `directory`. Raises StepRefusedError if there
+    is no verified backup.
     """
     for note in () if again else reversed(run.notes):
         if note.kind == TAKEN:
@@ -88,17 +89,17 @@ class Backup(Operation):
         return _backup_commands(step.subject, {})
 
     async def look(self, step: Step, api: Api) -> Json:
-        """STREAM.INFO; nothing but `missing` where there is no such stream."""
+        """STREAM.INFO; only `missing` if there is no such stream."""
         return await stream_of(api, step.subject.name)
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """A backup is of the stream as it is, whatever was planned on."""
+        """As planned in any state: a backup holds the present stream."""
         if state.get("missing"):
             return Standing.DRIFTED, f"stream {step.subject.name} is gone"
         return Standing.AS_PLANNED, ""
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
-        """Once it was taken, a later stream of that name does not matter to it."""
+        """Empty once the backup is taken: a later stream of that name does not affect it."""
         return "" if any(note.kind == TAKEN for note in notes) else super().replaced(step, base, state, notes)
 
     async def write(self, run: StepContext, before: Json) -> Json:
@@ -107,16 +108,16 @@ class Backup(Operation):
         return await back_up(run, run.step.subject.name)
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """Nothing: it was verified when it was written."""
+        """Nothing: the write itself verifies the backup."""
         del step, before, state
         return ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
-        """A backup stays where it is."""
+        """Keep the backup."""
 
 
 class Restore(Operation):
-    """Puts a stream back as it was in a verified backup, `values["backup"]`, and deletes the one that is there.
+    """Restores a stream to its state in a verified backup, `values["backup"]`, and deletes the present one.
 
     Needs a backup of the present stream before it (`stream.backup`), from which a rollback restores that one.
     """
@@ -131,23 +132,23 @@ class Restore(Operation):
         return deletion_request(stream), restore_request(stream, {"config": {}, "state": {}})
 
     def commands(self, step: Step) -> tuple[str, ...]:
-        """The same with the CLI. The stream that is there is deleted first: back it up before."""
+        """The same with the CLI. The present stream is deleted first, so back it up before."""
         return _restore_commands(step.subject, step.values)
 
     async def look(self, step: Step, api: Api) -> Json:
-        """STREAM.INFO with its durable `consumers`; nothing but `missing` where there is no such stream."""
+        """STREAM.INFO with its durable `consumers`; only `missing` if there is no such stream."""
         now = await stream_of(api, step.subject.name)
         if not (now.get("state") or {}).get("consumer_count"):
             return now
         return {**now, "consumers": await consumers_of(api, step.subject.name)}
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """Any state of the stream: it is backed up first."""
+        """As planned in any state of the stream: it is backed up first."""
         del step, state
         return Standing.AS_PLANNED, ""
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
-        """What is there once it was deleted is ours, whenever it was created: servers differ in what they say."""
+        """After the deletion, the present stream is ours; its time of creation depends on the server version."""
         return "" if _was_deleted(notes) else super().replaced(step, base, state, notes)
 
     async def write(self, run: StepContext, before: Json) -> Json:
@@ -191,7 +192,7 @@ class Restore(Operation):
         raise StepRefusedError(f"the servers did not take the backup, {_TRIES} times; see the log of the meta leader")
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """A stream that is led and has what the backup has."""
+        """Wait for a stream that has a leader and the content of the backup."""
         del before
         if state.get("missing"):
             return "the stream is not there yet"
@@ -199,7 +200,7 @@ class Restore(Operation):
         return "" if is_whole(state, meta) else f"the stream has {state['state']['messages']} messages so far"
 
     async def undo(self, run: StepContext, before: Json) -> None:
-        """The stream of before comes back from the backup that was taken first, unless messages were stored since."""
+        """Restore the former stream from the backup that was taken first, unless messages were stored since."""
         step, stream = run.step, run.step.subject.name
         now = await self.look(step, run.api)
         if not any(note.kind in (_DELETING, _RESTORING) for note in run.notes):
@@ -222,7 +223,7 @@ class Restore(Operation):
 
 
 def _consumers_before(run: StepContext) -> Json | None:
-    """Consumers of the stream that is replaced, as they were noted with its own backup; None where there was none."""
+    """The recorded consumers of the stream that is replaced, from its own backup; None if there is none."""
     try:
         found: Json | None = former_backup(run)[2].get("consumers")
     except StepRefusedError:
@@ -235,7 +236,7 @@ def _was_deleted(notes: Iterable[JournalNote]) -> bool:
 
 
 def _stored_since(step: Step, now: Json) -> str:
-    """Why what was restored must not be deleted, in words."""
+    """Why the restored stream must not be deleted, as text."""
     last = now["state"]["last_seq"]
     try:
         wanted = int(read_meta(Path(str(step.values["backup"])))["state"].get("last_seq", 0))
@@ -247,13 +248,13 @@ def _stored_since(step: Step, now: Json) -> str:
 
 
 def _backup_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Into a directory of the stream's name, which must not be there."""
+    """Back up into a directory of the stream's name, which must not exist."""
     del values
     return (command("nats", "stream", "backup", subject.name, f"backup-{subject.name}", "--consumers"),)
 
 
 def _restore_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Values: `backup`, a directory. The stream that is there is deleted first: back it up before."""
+    """Values: `backup`, a directory. The present stream is deleted first, so back it up before."""
     directory = values.get("backup")
     if not directory:
         return (command("nats", "stream", "info", subject.name),)
@@ -264,7 +265,7 @@ def _restore_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str,
 
 
 def _plan_backup(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Of a stream on disk: servers before 2.15 cannot back up one in memory, and the CLI restores none."""
+    """Only for a stream on disk: servers before 2.15 cannot back up one in memory, and the CLI restores none."""
     del values
     if target.stream is None and not target.config:
         raise CannotPlanError("its stream was not seen, so that no backup of it can be taken first")

@@ -93,7 +93,7 @@ class ConfigurationUpdate(Operation):
         await run.send(self.undo_requests(run.step, before, state))
 
     def refuse_loss(self, target: Json, state: Json) -> None:
-        """Raises RefusedError where the former configuration would delete messages that are there now."""
+        """Raises StepRefusedError if the former configuration would delete messages that are stored now."""
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """Our keys as they were before."""

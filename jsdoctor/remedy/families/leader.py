@@ -1,4 +1,4 @@
-"""Leaders: that of a stream, of a consumer, of the meta group, and streams of which one server leads too many.
+"""Leaders of a stream, of a consumer and of the meta group, and servers that lead too many streams.
 
 Leadership is no configuration: there is nothing to restore.
 """
@@ -31,27 +31,27 @@ def leader_of(state: Json) -> str:
 
 
 class _StepDown(Operation):
-    """`step.base` has the leader at the time of planning; `step.values["preferred"]` who shall lead, if anybody."""
+    """`step.base` has the leader at the time of planning; `step.values["preferred"]` the preferred new one, if any."""
 
     reversible: ClassVar[bool] = False
     request: ClassVar[str]
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        """Placement is understood by servers since 2.11; older ones refuse any payload."""
+        """Servers since 2.11 support placement; older ones refuse any payload."""
         del state
         preferred = step.values.get("preferred")
         payload = {"placement": {"preferred": preferred}} if preferred else None
         return (Request(self.request.format(stream=step.subject.stream, name=step.subject.name), payload),)
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """Another leader than the one that was to step down: there is nothing left to do."""
+        """Already done if the leader is not the one that was to step down."""
         now, planned = leader_of(state), leader_of(step.base)
         if now and now != planned:
             return Standing.DONE, f"{now} leads, no longer {planned}"
         return Standing.AS_PLANNED, ""
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """Somebody leads, and it is another server, or the one that was preferred."""
+        """Wait for a leader that is another server, or the preferred one."""
         now, wanted = leader_of(state), step.values.get("preferred")
         if not now:
             return "no leader is elected yet"
@@ -91,7 +91,7 @@ class ConsumerStepDown(_StepDown):
 
 
 class MetaStepDown(_StepDown):
-    """The leader of the meta group: asked of and told to the system account."""
+    """The leader of the meta group, read and changed with the system account."""
 
     name: ClassVar[str] = "meta.step_down"
     request: ClassVar[str] = "META.LEADER.STEPDOWN"
@@ -102,7 +102,7 @@ class MetaStepDown(_StepDown):
         return _meta()
 
     async def look(self, step: Step, api: Api) -> Json:
-        """What the first server to answer says of the meta group."""
+        """The meta group as reported by the first server that responds."""
         del step
         reply = await api.request(META_LEADER)
         return {"cluster": (reply.get("data") or {}).get("meta_cluster") or {}}
@@ -114,7 +114,7 @@ def _stream(subject: Subject, preferred: object = None) -> tuple[str, ...]:
 
 
 def _consumer(subject: Subject) -> tuple[str, ...]:
-    """Another server takes the consumer over; deliveries pause for a second or so, some messages come twice."""
+    """Another server becomes leader of the consumer; deliveries pause for about a second, some are repeated."""
     return (
         command("nats", "consumer", "info", subject.stream, subject.name),
         command("nats", "consumer", "cluster", "step-down", subject.stream, subject.name),
@@ -172,7 +172,7 @@ def _plan_consumer_step_down(target: Target, values: Mapping[str, Any]) -> tuple
 
 
 def _plan_meta_step_down(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Of the meta group; the leader at the time of planning is read from what the servers say of it."""
+    """Of the meta group; the leader at the time of planning comes from the servers' reports."""
     del values
     servers = target.evidence.get(Servers)
     seen = servers.servers if isinstance(servers, Servers) else ()

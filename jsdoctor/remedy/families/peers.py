@@ -1,9 +1,10 @@
-"""Removing a server from the meta group: only one that is gone.
+"""Removes a server from the meta group, only if it is gone for good.
 
-Whether one that is started again joins the group again, under its own name, differs. Seen in clusters of three: 2.12.8
-and 2.15.1 take it back 300 s after its removal (raft.go: peerRemoveTimeout), with its old store or an empty one, and
-2.12.8 sometimes at once. 2.10.26 did so at once in two of four trials, and in the others not in 340 s nor under another
-meta leader. Under another `server_name` and with an empty store it joins within two seconds on all of them.
+Whether a removed server joins the group again under its own name when it is started depends on the version. Observed in
+clusters of three: 2.12.8 and 2.15.1 accept it 300 s after its removal (raft.go: peerRemoveTimeout), with its old store
+or an empty one, and 2.12.8 sometimes at once. 2.10.26 did so at once in two of four trials, and in the others not in
+340 s nor under another meta leader. Under another `server_name` and with an empty store it joins within two seconds on
+all of them.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _PING = "$SYS.REQ.SERVER.PING.JSZ"
 _QUIET_S = 1.0
 _NS = 1_000_000_000
 _LONGEST_NS = 100_000_000 * _NS
-"""Longer than that is no time: 2.10 tells the time since the year 1, and later ones zero, of a peer never heard."""
+"""Longer durations are invalid: for a peer never seen, 2.10 reports the time since the year 1, later versions zero."""
 
 
 def _peer_is_gone(state: Json, silent_s: Any) -> str:
-    """It answers nobody, its leader has flagged it, and has not heard it for that long."""
+    """Why the peer does not count as gone: it responds, is not offline, or was seen too recently; else empty."""
     name, peer = state["name"], state["peer"]
     if name in state["answering"]:
         return f"{name} responds: it is not gone"
@@ -49,7 +50,7 @@ def _peer_is_gone(state: Json, silent_s: Any) -> str:
 
 
 def _rest_is_healthy(state: Json, value: Any) -> str:
-    """All others are there: a group that lacks more than this one may lose its quorum, or data."""
+    """All others must be there: a group that lacks more than this one may lose its quorum, or data."""
     del value
     others = [peer for peer in state["replicas"] if peer["name"] != state["name"]]
     lacking = [peer["name"] for peer in others if peer.get("offline") or not peer.get("current")]
@@ -71,11 +72,11 @@ class RemovePeer(Operation):
         return _remove(step.subject)
 
     async def look(self, step: Step, api: Api) -> Json:
-        """`leader` and `replicas` of the meta group as its leader has them, who is `answering`, and the `peer`."""
+        """`leader` and `replicas` of the meta group by its leader, the servers that are `answering`, and the `peer`."""
         return as_its_leader_has_it(step.subject.name, await everyone(api))
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """No member of the group: there is nothing to remove."""
+        """Already done if it is no member of the group."""
         if state["peer"] or state["leader"] == step.subject.name:
             return Standing.AS_PLANNED, ""
         return Standing.DONE, f"{step.subject.name} is no member of the meta group"
@@ -86,7 +87,7 @@ class RemovePeer(Operation):
         return f"{state['name']} is still a member of the meta group" if state["peer"] else ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
-        """Nothing where it is still a member; else only the server itself can come back."""
+        """Nothing if it is still a member; otherwise only the server itself can join again."""
         name = run.step.subject.name
         if before.get("peer") and (await self.look(run.step, run.api))["peer"]:
             return
@@ -99,9 +100,9 @@ class RemovePeer(Operation):
 
 
 def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
-    """The meta group by the word of its leader; raises `SilentError` where there is not one that answers.
+    """The meta group as its leader reports it; raises `NoResponseError` unless exactly one leader responds.
 
-    On 2.15 all members list their peers: of one that is gone the others do not know when it was last heard.
+    On 2.15, all members list their peers; only the leader knows when it last saw a peer that is gone.
     """
     metas = {
         str((reply.get("server") or {}).get("name")): (reply.get("data") or {}).get("meta_cluster") or {}
@@ -122,7 +123,7 @@ def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
 
 
 async def everyone(api: Api) -> list[Json]:
-    """Every server's JSZ. Ends when none has come for a second."""
+    """JSZ of every server. Ends if no reply has come for a second."""
     replies: list[Json] = []
     inbox = await api.inbox()
     try:
@@ -149,11 +150,11 @@ def _offer(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _plan_remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Refused where data would go, unless each such asset is named.
+    """Refused if data would be lost, unless the values name each such asset.
 
-    Values: `silent_s`, for how long nobody must have heard it (ten minutes), 0: it is known to be gone; `give_up`,
-    `ACCOUNT/STREAM` or `ACCOUNT/STREAM/CONSUMER` for each asset whose only copy it has, joined by `+`; `seen`, earlier
-    snapshots that tell what it had; `unseen`, accounts whose assets nobody can show, joined by `+`.
+    Values: `silent_s`, the minimum time in seconds since it was last seen (ten minutes), 0: it is known to be gone;
+    `give_up`, `ACCOUNT/STREAM` or `ACCOUNT/STREAM/CONSUMER` for each asset whose only copy it has, joined by `+`;
+    `seen`, earlier snapshots that show what it had; `unseen`, accounts whose assets cannot be shown, joined by `+`.
     """
     name = target.subject.name
     if target.subject.kind != "server":
@@ -184,7 +185,7 @@ def _plan_remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, 
 
 
 def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...]:
-    """What the server alone holds. Raises CannotPlanError where somebody has not agreed to lose it."""
+    """The assets that only this server holds. Raises CannotPlanError unless the values agree to lose each of them."""
     name, series, accounts = target.subject.name, target.evidence.get(SnapshotSeries), target.evidence.get(Accounts)
     if not isinstance(series, SnapshotSeries):
         raise CannotPlanError("no stream was seen: what the server alone holds is not known")

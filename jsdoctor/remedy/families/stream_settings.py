@@ -36,7 +36,7 @@ _NAMES = {
     "discard": "discard",
     "replicas": "num_replicas",
 }
-"""Values of findings and of persons, and the key of the configuration that each sets."""
+"""Keys of the values of findings and users, and the key of the configuration that each sets."""
 
 FLAGS: dict[str, Callable[[Any], str]] = {
     "max_msgs": lambda after: f"--max-msgs={after}",
@@ -77,7 +77,7 @@ class StreamUpdate(ConfigurationUpdate):
         return edits(step.subject, wanted, no_ack=bool(step.base["config"].get("no_ack")))
 
     def refuse_loss(self, target: Json, state: Json) -> None:
-        """What came since may not fit any more."""
+        """Raises StepRefusedError if the configuration would delete messages that are stored now."""
         if loss := would_delete(target, state):
             raise StepRefusedError(f"left as it is, because {loss}")
 
@@ -86,10 +86,10 @@ _UPDATE = StreamUpdate()
 
 
 def edits(subject: Subject, wanted: Json, *flags: str, no_ack: bool = False) -> tuple[str, ...]:
-    """The edit that sets these keys, without questions; nothing where no command can set them.
+    """The edit that sets these keys, without prompts; empty if no command can set them.
 
-    The CLI turns acknowledgements on with any edit unless told otherwise, so a stream that has them off (`no_ack`)
-    needs `--no-ack` to stay as it is. It refuses to edit a key-value bucket as a stream without a terminal to ask at.
+    Unless `--no-ack` is given, the CLI turns acknowledgements on with any edit, so a stream that has them off
+    (`no_ack`) needs it. Without a terminal, the CLI refuses to edit a key-value bucket as a stream.
     """
     for prefix, kind in (("KV_", "kv"), ("OBJ_", "object")):
         if subject.name.startswith(prefix) and not flags and wanted.keys() <= {"max_msgs", *BUCKET_FLAGS}:
@@ -115,7 +115,7 @@ def _edit(*names: str) -> Commands:
 
 
 def _preview_bound(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """How much may be deleted is a person's decision: look, and see what an edit would change."""
+    """How much may be deleted is for a person to decide: show the stream, and preview the edit."""
     if subject.name.startswith(("KV_", "OBJ_")):
         return (_look(subject),)
     wanted = settings(values, {"max_bytes": "max_bytes"})

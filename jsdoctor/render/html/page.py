@@ -17,7 +17,7 @@ from jsdoctor.render.unseen import undecided
 
 
 def render_html(report: Report, options: RenderOptions) -> str:
-    """One file that needs no other. `max_examples` and `verbose` do not apply: lists can be filtered and folded."""
+    """One self-contained file. `max_examples` and `verbose` do not apply: the page can filter and collapse lists."""
     picture = report.picture or Picture()
     style, script = asset("page.css"), asset("page.js")
     found, pages = report.failures(), rule_pages(report)

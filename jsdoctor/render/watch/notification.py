@@ -24,7 +24,7 @@ _SHORTEST_LIFE = timedelta(minutes=5)
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """What a receiver is told after one check: the changes, and every finding that is open, with its beginning."""
+    """The content of a notification after one check: the changes, and every open finding, with its beginning."""
 
     deployment: str
     at: datetime
@@ -74,7 +74,11 @@ def _line(change: FindingChange) -> str:
 
 
 def _alerts(notification: Notification) -> list[dict[str, object]]:
-    """Alertmanager forgets what is not repeated: open findings are sent after each check, and end four checks later."""
+    """Alerts for Alertmanager.
+
+    Alertmanager drops alerts that are not repeated: open findings are sent after each check, and expire four checks
+    later.
+    """
     until = notification.at + max(timedelta(seconds=4 * notification.every_s), _SHORTEST_LIFE)
     alerts = [_alert(notification, result, began, until) for result, began in notification.open]
     resolved = [change for change in notification.changes if change.kind is ChangeKind.RESOLVED]

@@ -64,7 +64,7 @@ def cache_directory() -> Path:
 
 
 def make_in_background(archive: ClassArchive) -> bool:
-    """Start a process of low priority that makes the archive and may outlive this one. Returns whether it was started."""
+    """Start a low-priority process that makes the archive and outlives this one. Returns whether it was started."""
     claim = archive.path.with_suffix(".making")
     try:
         claim.parent.mkdir(parents=True, exist_ok=True)

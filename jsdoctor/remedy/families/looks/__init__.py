@@ -1,4 +1,4 @@
-"""Actions for a person alone: commands that look and change nothing; what to do then is for a person to decide."""
+"""Actions that a person decides: their commands read the state and change nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsdoctor.remedy.family import Action, Family
 
 
 def _nothing(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """There is nothing to type: the page tells what to do."""
+    """No commands: the rule page describes what to do."""
     del subject, values
     return ()
 

@@ -1,4 +1,4 @@
-"""Looking at the members of a cluster and at their groups."""
+"""Inspects the members of a cluster and their groups."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from jsdoctor.remedy.family import Action, command
 
 
 def _inspect_members(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look who is up and what the meta leader thinks of its peers. Removing a peer is for a person to decide."""
+    """Show which servers are up and the meta leader's state of its peers. Removing a peer is for a person to decide."""
     del subject, values
     return (command("nats", "server", "list"), command("nats", "server", "report", "jetstream"))
 
 
 def _inspect_group(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look at the Raft group of a stream or consumer, and at the servers that should hold it.
+    """Show the Raft group of a stream or consumer, and the servers that should hold it.
 
-    `unanswered`: nobody answers requests about the asset, so `info` of it times out; lists name it as inaccessible.
+    `unanswered`: no server responds for the asset, so `info` of it times out; lists name it as inaccessible.
     """
     report = command("nats", "server", "report", "jetstream")
     words: tuple[str, ...]
@@ -33,7 +33,7 @@ def _inspect_group(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ..
 
 
 def _compare_servers(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look at what every server says of its settings. Which of them is right is for a person to decide."""
+    """Show the settings that every server reports. Which of them is right is for a person to decide."""
     del subject, values
     return (command("nats", "server", "list"), command("nats", "server", "request", "variables"))
 

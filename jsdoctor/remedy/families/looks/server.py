@@ -1,4 +1,4 @@
-"""Looking at single servers: mostly steps that a person takes on a host."""
+"""Inspects single servers: mostly steps that a person takes on a host."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from jsdoctor.remedy.family import Action, command
 
 
 def _inspect_health(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look which servers are unhealthy and what their JetStream does."""
+    """Show which servers are unhealthy and the state of their JetStream."""
     del subject, values
     return (command("nats", "server", "report", "health"), command("nats", "server", "report", "jetstream"))
 
 
 def _inspect_storage(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look what fills the storage. Which stream may lose messages is for a person to decide."""
+    """Show what fills the storage. Which stream may lose messages is for a person to decide."""
     del values
     if subject.kind == "account":
         return (command("nats", "account", "info"), command("nats", "stream", "report"))
@@ -25,13 +25,13 @@ def _inspect_storage(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
 
 
 def _inspect_clock(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look what keeps the clock of that host. How to set it right is for a person to decide."""
+    """Show what synchronises the clock of that host. How to correct it is for a person to decide."""
     del subject, values
     return (command("chronyc", "tracking"), command("timedatectl"))
 
 
 def _correct_clock(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look on the server's host; then move leaders away: of `values["streams"]`, where it can be said to `"to"`."""
+    """Check the server's host, then move the leaders of `values["streams"]` away, to `values["to"]` if it is given."""
     to = (f"--preferred={values['to']}",) if values.get("to") else ()
     streams = values.get("streams", ())
     moves = [command("nats", "stream", "cluster", "step-down", name, *to) for name in streams]
@@ -39,27 +39,27 @@ def _correct_clock(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ..
 
 
 def _inspect_slow(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look who was cut off. A slow route or gateway is in the log only."""
+    """Show which connections were closed. A slow route or gateway is in the log only."""
     del subject
     reason = str(values.get("reason", "Slow Consumer (Pending Bytes)"))
     return (_closed_report(reason), command("nats", "server", "report", "routes"))
 
 
 def _inspect_closed(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look who was closed for that reason."""
+    """Show which connections were closed for that reason."""
     del subject
     return (_closed_report(str(values.get("reason", "Authentication Failure"))),)
 
 
 def _inspect_connections(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look who is connected, and who was until lately."""
+    """Show present and recent connections."""
     del subject, values
     report = ("nats", "server", "report", "connections", "--top", "20")
     return (command(*report), command(*report, "--state", "closed"))
 
 
 def _inspect_load(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look which servers carry the load, and which clients make it."""
+    """Show which servers carry the load, and which clients cause it."""
     del subject, values
     report = ("nats", "server", "report")
     return (
@@ -70,7 +70,7 @@ def _inspect_load(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...
 
 
 def _inspect_api(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look which servers answer the JetStream API. The events name the clients that ask."""
+    """Show which servers handle the JetStream API. The events name the clients that send requests."""
     del subject, values
     return (
         command("nats", "server", "report", "jetstream", "--sort", "api"),
@@ -84,19 +84,19 @@ def _closed_report(reason: str) -> str:
 
 
 def _renew_certificate(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """A new certificate is a person's to get. The server takes it with a reload, which any of its operators can ask."""
+    """A person has to obtain a new certificate. The server loads it with a reload, which its operators can request."""
     del values
     return (command("nats", "server", "list"), command("nats", "server", "info", subject.name))
 
 
 def _look_at_sync(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Whether writes shall be slower or safer is for a person to decide, and is set in each server's file."""
+    """Whether writes should be slower or safer is for a person to decide, and is set in each server's file."""
     del subject, values
     return (command("nats", "server", "report", "jetstream"), command("nats", "stream", "report"))
 
 
 def _look_at_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Who uses the account up. Its limits are in its JWT, which its operator signs."""
+    """Show which streams use the account's limits. Its limits are in its JWT, which its operator signs."""
     del values
     return (
         command("nats", "server", "report", "accounts"),
@@ -105,7 +105,7 @@ def _look_at_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, 
 
 
 def _inspect_pod(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Look what Kubernetes did with the pod, or with all pods where a finding is about several."""
+    """Show what Kubernetes did with the pod, or with all pods if a finding is about several."""
     inside = ("-n", str(values["namespace"])) if "namespace" in values else ()
     if subject.kind != "server":
         return (command("kubectl", "get", "pods,pdb", "-o", "wide", *inside),)

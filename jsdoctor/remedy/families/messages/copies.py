@@ -1,4 +1,4 @@
-"""What a message looks like as a dead letter: its content, and where it came from, in headers."""
+"""The copy of a message as a dead letter: its content, and its origin in headers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from jsdoctor.remedy.backup.message import BackupMessage
 
 _ACTING = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
-"""Headers that tell a server to do something with the message: they were meant for the first stream."""
+"""Headers that trigger an action of the server: they were intended for the first stream."""
 
 
 def copy_of(message: BackupMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
-    """Headers and payload of the copy. Its origin is told in the headers that servers use for it (DIRECT.GET).
+    """Headers and payload of the copy. Its origin is in the headers that servers use for it (DIRECT.GET).
 
-    `Nats-Expected-…` make sure that it is stored in that stream, and once.
+    The `Nats-Expected-…` headers ensure that it is stored in that stream, and once.
     """
     kept = {key: value for key, value in headers_of(message.headers).items() if not key.lower().startswith(_ACTING)}
     seconds, rest_ns = divmod(message.date_ns, 1_000_000_000)

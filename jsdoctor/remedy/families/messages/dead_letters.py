@@ -1,4 +1,4 @@
-"""Copying messages that a consumer gave up into a stream of their own, each exactly once however often it is tried.
+"""Copies messages that a consumer gave up to a dead-letter stream, each exactly once however often it is tried.
 
 Each copy has a subject of its own, `<prefix>.<stream>.<consumer>.<sequence>`, and is published with the condition that
 nothing is stored on it yet (`Nats-Expected-Last-Subject-Sequence: 0`), which the server enforces.
@@ -29,14 +29,14 @@ _ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 
 
 class DeadLetters(Operation):
-    """`values`: `into`, `seqs` or `advisories`, and `move`: whether the originals go once all copies are stored."""
+    """`values`: `into`, `seqs` or `advisories`, and `move`: delete the originals once all copies are stored."""
 
     name: ClassVar[str] = "message.dead_letters"
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        """STREAM.MSG.GET of each message, which is published then, and where they move STREAM.MSG.DELETE of each.
+        """STREAM.MSG.GET of each message, which is then published, and with `move` STREAM.MSG.DELETE of each.
 
-        Which messages are meant may not be known before the advisories are read.
+        The sequences may not be known before the advisories are read.
         """
         del state
         stream, seqs = step.subject.stream, step.values["seqs"]
@@ -46,11 +46,11 @@ class DeadLetters(Operation):
         return (*(reading(stream, seq) for seq in seqs), *deleted)
 
     def commands(self, step: Step) -> tuple[str, ...]:
-        """Looks: no command of the CLI copies a message with its headers."""
+        """Read-only commands: no command of the CLI copies a message with its headers."""
         return commands(step.subject, {"seqs": step.values["seqs"]})
 
     async def look(self, step: Step, api: Api) -> Json:
-        """CONSUMER.INFO; `seqs`, which messages are meant; `left` and `kept`, where they are."""
+        """CONSUMER.INFO; `seqs`, the sequences to copy; `left` and `kept`, where they are."""
         stream, name = step.subject.stream, step.subject.name
         info = await api.ask(f"CONSUMER.INFO.{stream}.{name}")
         target = (await api.ask(f"STREAM.INFO.{step.values['into']}"))["config"]
@@ -61,7 +61,7 @@ class DeadLetters(Operation):
         return {**info, "into": target, "seqs": wanted, "left": left, "kept": kept, "consumer_count": consumers}
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """Done when all are kept, and gone where they shall go."""
+        """Done if all are copied, and deleted with `move`."""
         if not state["seqs"]:
             return Standing.DONE, "no message reached its last delivery, as far as the recorded advisories show"
         outside = [seq for seq in state["seqs"] if seq > state["delivered"]["stream_seq"]]
@@ -73,7 +73,7 @@ class DeadLetters(Operation):
         return Standing.AS_PLANNED, ""
 
     async def write(self, run: StepContext, before: Json) -> Json:
-        """Publishes, then where they move STREAM.MSG.DELETE for each."""
+        """Publish, then with `move` STREAM.MSG.DELETE for each."""
         step, api = run.step, run.api
         stream = step.subject.stream
         if step.values["move"] and before["consumer_count"] > 1:
@@ -99,7 +99,7 @@ class DeadLetters(Operation):
         return {"kept": before["left"], "moved": step.values["move"]}
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """Every message that was there is kept."""
+        """Wait until every message that existed is copied."""
         missing = [seq for seq in before["left"] if seq not in state["kept"]]
         if missing:
             return f"message {missing[0]} is not in stream {step.values['into']}"
@@ -108,7 +108,7 @@ class DeadLetters(Operation):
         return ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
-        """Originals that were deleted come back from the stream's backup; then the copies are deleted."""
+        """Restore deleted originals from the stream's backup; then delete the copies."""
         step, api = run.step, run.api
         if is_putting_back(run.notes):
             await put_back(run, step.subject.stream)
@@ -135,7 +135,7 @@ class DeadLetters(Operation):
         await put_back(run, stream)
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
-        """All originals, and no copy but those of before."""
+        """All originals exist, and no copies but earlier ones."""
         del step
         if missing := [seq for seq in before["left"] if seq not in state["left"]]:
             return f"message {missing[0]} is not in its stream"
@@ -144,7 +144,7 @@ class DeadLetters(Operation):
 
 
 def _subject(step: Step, into: Json, seq: int) -> str:
-    """A subject of the stream for this one message. Raises RefusedError where the stream has none to spare."""
+    """A subject of the stream for this one message. Raises StepRefusedError if the stream has no unused one."""
     for subject in into.get("subjects") or ():
         head = subject.removesuffix(">")
         if head != subject and head and "*" not in head:
@@ -167,7 +167,7 @@ def _advisories_of(subject: Subject) -> str:
 
 
 async def _recorded(api: Api, step: Step) -> list[int]:
-    """Sequences that the recorded advisories of this consumer tell of."""
+    """Sequences in the recorded advisories of this consumer."""
     source, seq = step.values["advisories"], 0
     wanted = _advisories_of(step.subject)
     found: set[int] = set()
@@ -185,7 +185,7 @@ async def _recorded(api: Api, step: Step) -> list[int]:
 
 
 async def _publish(api: Api, subject: str, payload: bytes, headers: dict[str, str]) -> None:
-    """Stored once: a refusal that says that something is there already is as good."""
+    """Publish a message once: a refusal because a message already exists counts as success."""
     refused = (await api.store(subject, payload, headers)).get("error")
     if refused and refused.get("err_code") != _WRONG_LAST_SEQUENCE:
         raise ApiError(subject, refused.get("code", 0), refused.get("err_code", 0), refused.get("description", ""))
@@ -221,7 +221,7 @@ def _which(sequences: tuple[int, ...]) -> str:
 
 
 def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Copies; on a work queue the originals go then: nobody else will remove them, and they take its room."""
+    """Copy; on a work queue, the originals are deleted then: no consumer removes them, and they use its storage."""
     into, source, sequences = str(values.get("into") or ""), str(values.get("advisories") or ""), _sequences(values)
     if not into:
         raise CannotPlanError("it needs into, a stream of the same account for them, for example into=DEAD")

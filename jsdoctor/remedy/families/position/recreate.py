@@ -1,4 +1,4 @@
-"""Moving a consumer by deleting it and creating it again with another start, for servers that cannot reset."""
+"""Moves a consumer by deleting it and creating it again with another start, for servers that cannot reset."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Recreate(PositionChange):
         return commands(step.subject, step.values)
 
     def interrupted(self, step: Step, before: Json, state: Json, notes: Sequence[JournalNote]) -> tuple[Standing, str]:
-        """Gone by our own hand: make it again."""
+        """If this step deleted the consumer, create it again."""
         if not any(note.kind == _DELETING for note in notes):
             return self.standing(step, state)
         if state.get("missing") or same_moment(str(before["created"]), str(state["created"])):
@@ -65,27 +65,27 @@ class Recreate(PositionChange):
         return await _create(run, changed(before["config"], step.changes))
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """A consumer that was created later."""
+        """Wait for a consumer that was created later."""
         del step
         made = not state.get("missing") and not same_moment(str(before["created"]), str(state["created"]))
         return "" if made else "the consumer was not recreated yet"
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
-        """Any key beside its start that is not as before."""
+        """A key other than its start that differs from before."""
         if self.awaited(step, before, state):
             return ""
         more = [c for c in differences(before["config"], state["config"]) if c.key not in _STARTS]
         return f"it is not made as it was: {told(more)}" if more else ""
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
-        """What is there once it was deleted is ours."""
+        """After the deletion, the present consumer is ours."""
         return "" if notes else super().replaced(step, base, state, notes)
 
     async def undo(self, run: StepContext, before: Json) -> None:
-        """The former consumer, at what was acknowledged.
+        """Restore the former consumer at its ack floor.
 
-        Servers since 2.14 create it with its former configuration and reset it. Older ones have no way to place a
-        consumer but its configuration: it starts behind what was acknowledged, and `not_undone` tells the difference.
+        Servers since 2.14 create it with its former configuration and reset it. Older ones can place a consumer only by
+        its configuration: it starts behind what was acknowledged, and `not_undone` reports the difference.
         """
         state = await self.look(run.step, run.api)
         if not run.notes:
@@ -118,7 +118,7 @@ class Recreate(PositionChange):
 
     @staticmethod
     def _can_reset(run: StepContext, before: Json) -> bool:
-        """Whether the former configuration can be had at the former place."""
+        """Whether the former configuration is possible at the former position."""
         config = before["config"]
         reset = run.api.server_version >= RESETS and config.get("deliver_policy", "all") in RESETTABLE
         return reset and acknowledged(before) + 1 >= int(config.get("opt_start_seq") or 0)
@@ -134,7 +134,7 @@ def _creation(subject: Subject, config: Json) -> Request:
 
 
 def _require_whole(before: Json) -> None:
-    """Nothing is deleted that could not be created again as it was."""
+    """Raise an error rather than delete what could not be created again as it was."""
     if is_withheld(before["config"]):
         raise StepRefusedError("its description and metadata are in the journal's .private file, which is not there")
 
