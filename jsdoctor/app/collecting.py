@@ -200,7 +200,7 @@ def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[
 
 
 def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Messages) -> list[BesideRead]:
-    """What lies beside a deployment, each kind read by a module that is imported when it is wanted."""
+    """Evidence beside a deployment; the module that reads each kind is imported only if that kind is requested."""
     read = []
     if request.logs is not None:
         from jsdoctor.app.logs.reading import read_logs

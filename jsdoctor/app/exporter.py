@@ -38,7 +38,7 @@ class Listen(NamedTuple):
 
 
 class Exposition:
-    """The newest report as text, and when it was made. Shared by the checking thread and those that serve."""
+    """The newest report as text, and its time. Shared by the checking thread and the serving ones."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

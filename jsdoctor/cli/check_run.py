@@ -16,6 +16,7 @@ def run_check(judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode | Nagios
     report = collected.report()
     if collected.problem is not None and collected.saw_nothing:
         say(collected.problem.message, collected.problem.hint)
-    # A person who could not connect wants one sentence, not a report on nothing; a machine always gets its document.
+    # A failed connection gives people one error message, not an empty report; machine formats always get their
+    # document.
     write_report(collected.judging, report, without_text=collected.problem is not None and collected.saw_nothing)
     return collected.judging.exit_code(report)

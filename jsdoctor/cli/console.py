@@ -1,4 +1,4 @@
-"""Where output goes and how it may look there: colour, width, progress. Reports go to stdout, all else to stderr."""
+"""Where output goes, and its colour, width and progress. Reports go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def use_color(choice: Color, stream: TextIO) -> bool:
 
 
 def width_of(stream: TextIO) -> int:
-    """Columns to fill: COLUMNS, else the terminal's, else 80 where nobody looks."""
+    """Columns to fill: COLUMNS, else the terminal's, else 80 if the stream is no terminal."""
     if os.environ.get("COLUMNS", "").isdigit():
         return max(int(os.environ["COLUMNS"]), 40)
     return max(shutil.get_terminal_size((80, 24)).columns, 40) if stream.isatty() else 80

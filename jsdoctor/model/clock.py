@@ -36,11 +36,11 @@ class Offset(msgspec.Struct, frozen=True):
         return Offset(self.low_ns - other.high_ns, self.high_ns - other.low_ns)
 
     def exceeds(self, tolerance_ns: int) -> bool:
-        """Whether the clocks differ by more than that, beyond doubt."""
+        """Whether the offset exceeds both `tolerance_ns` and `CERTAINTY` times the bound."""
         return abs(self.middle_ns) > max(tolerance_ns, CERTAINTY * self.bound_ns)
 
     def may_exceed(self, tolerance_ns: int) -> bool:
-        """Whether the measurement is too coarse, or its result too close, to call the clocks equal within that."""
+        """Whether the offset may exceed `tolerance_ns`: the bound itself or the least possible offset exceeds it."""
         return self.bound_ns > tolerance_ns or abs(self.middle_ns) - self.bound_ns > tolerance_ns
 
 

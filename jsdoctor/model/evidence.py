@@ -1,4 +1,4 @@
-"""The evidence of one run, by kind: what is there, and for what is not there, why."""
+"""The evidence of one run, by kind, and the reason for each kind that is absent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ KINDS: tuple[type[Evidence], ...] = get_args(Evidence)
 class EvidenceSet:
     """At most one value per kind of evidence, and for each absent kind the gap that explains it.
 
-    `partial` are the same values in which fields that nobody showed cannot be read (`model.partial`): for checks.
+    `partial` are the same values for checks: reading a field without evidence raises an error (`model.partial`).
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class EvidenceSet:
         self._partial = dict(partial or {})
 
     def for_checks(self) -> EvidenceSet:
-        """What checks may read: without the defaults of fields that are not known."""
+        """The evidence for checks: fields without evidence have no default."""
         return EvidenceSet({**self._present, **self._partial}, self._absent) if self._partial else self
 
     def partly_shown(self, *partial: Evidence) -> EvidenceSet:
-        """This, of which checks get some kinds in part."""
+        """The same evidence, of which checks get some kinds in part."""
         return EvidenceSet(self._present, self._absent, {**self._partial, **{type(one): one for one in partial}})
 
     def get(self, kind: type[Evidence]) -> Evidence | None:
@@ -94,7 +94,7 @@ class EvidenceSet:
         return self._absent[kind]
 
     def joined(self, more: Evidence, gaps: Iterable[Gap] = ()) -> EvidenceSet:
-        """This and one more kind of evidence, with the gaps of its own."""
+        """The same evidence with one more kind, and the gaps of that kind."""
         known = self._present.get(Gaps)
         listed = known.gaps if isinstance(known, Gaps) else ()
         present = {**self._present, type(more): more, Gaps: Gaps((*listed, *gaps))}
@@ -104,7 +104,7 @@ class EvidenceSet:
         )
 
     def without(self, kind: type[Evidence], why: Gap) -> EvidenceSet:
-        """This without a kind of evidence, and the gap that says why."""
+        """The same evidence without one kind, with the gap that explains it."""
         present = {known: value for known, value in self._present.items() if known is not kind}
         return EvidenceSet(present, {**self._absent, kind: why}, self._partial)
 

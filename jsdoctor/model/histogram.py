@@ -54,7 +54,7 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         return Bucket(*_SPAN.unpack_from(self.packed, number * SPAN_BYTES))
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
-        """First time, last time and count of each, as plain numbers: for those who look at all of them."""
+        """First time, last time and count of each, as plain numbers: for callers that read all of them."""
         return _SPAN.iter_unpack(self.packed)
 
     def lasts(self) -> list[int]:

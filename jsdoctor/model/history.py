@@ -10,7 +10,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_inca
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory
 
 MOST_LOOKS = 24
-"""So many earlier looks are read at most, as each may hold ten thousand consumers."""
+"""Maximum number of earlier samples that are read, as each may hold ten thousand consumers."""
 
 
 class History(msgspec.Struct, frozen=True):

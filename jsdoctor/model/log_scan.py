@@ -10,7 +10,7 @@ from jsdoctor.model.rule import Signature
 
 
 class ScanSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look for. The same for every part of one audit."""
+    """The signatures to search for. The same for every part of one audit."""
 
     signatures: tuple[Signature, ...] = ()
 

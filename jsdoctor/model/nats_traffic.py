@@ -177,8 +177,8 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     same from where reading began, for a connection that is older than its capture. `advisories` of JetStream are
     counted by kind and by stream and consumer. `websocket`: NATS in frames of WebSocket. `subjects` are the most
     frequent subjects of publishes. `swapped`: the side that TCP takes for the client is the server. `pings_unanswered`
-    are PINGs of `server` or client without a PONG, although there was time to capture one. `held_ns` is the longest
-    time that bytes waited until a hole before them was filled, to the server and to the client.
+    counts PINGs of `server` or client without a PONG in the capture. `held_ns` is the longest time that bytes waited
+    until a hole before them was filled, to the server and to the client.
     """
 
     number: int

@@ -26,13 +26,13 @@ class OrderProof(StrEnum):
 
 
 class Label(StrEnum):
-    """What a segment is that did not simply come next.
+    """The classification of a segment that is not simply the next one.
 
-    `REORDERED`: an original, late. `REORDERED_NEEDLESS`: the same, after its bytes had been sent again in vain.
+    `REORDERED`: an original, late. `REORDERED_NEEDLESS`: the same, after its bytes had been retransmitted needlessly.
     `BEHIND_ACK`: an original that only a pure ack of its own side overtook.
-    `LOST_UPSTREAM`: sent again, never seen here before: its first copy was lost before the capture point.
-    `SENT_AGAIN`: sent again, seen here before: its first copy was lost behind the capture point, or not at all.
-    `INTO_ZERO_WINDOW`: sent again while the peer's window was zero, to learn whether it has opened: no loss.
+    `LOST_UPSTREAM`: sent again, never captured before: its first copy was lost before the capture point.
+    `SENT_AGAIN`: sent again, captured before: its first copy was lost behind the capture point, or not at all.
+    `INTO_ZERO_WINDOW`: sent again while the peer's window was zero, to probe whether it has opened: no loss.
     `DUPLICATE`: the same packet twice: copied by the network or by the capture.
     """
 
@@ -127,8 +127,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     `missed_bytes` were never captured though the peer acknowledged them: a hole in the capture, not in the network.
     `unfilled_bytes` are holes that were not acknowledged before the end.
     `ack_rtt_ns`: from the capture point to the receiver and back. `zero_window_ns`: how long this side advertised a
-    zero window; `into_zero_window` segments were sent again during that time. `duplicate_acks`, `sacks` and `dsacks`
-    are of this side. `keep_alives` are TCP's.
+    zero window; `into_zero_window` segments were sent again while the peer advertised one. `duplicate_acks`, `sacks`
+    and `dsacks` are of this side. `keep_alives` are TCP's.
     `zero_until_ns` is when the last zero window ended. `ended_ns`: when this side first sent FIN or RST; `cut_ns`: when
     it sent RST before either side had ended the connection; `cut_hops`: by how much its TTL differs from that of data.
     """

@@ -180,12 +180,11 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was read of one server; parts are None when that endpoint was not read. `at` is the server's clock.
+    """All data of one server; parts are None if that endpoint was not read. `at` is the server's clock.
 
     `name` is unique among the servers of a run: of two with the same configured name, the one outside the main domain
-    has its domain added, and two of one domain have the start of their ids added. `domain` labels the JetStream that
-    it shares with others, uniquely: its configured domain, empty for the only one without a name, else with its
-    cluster or server added.
+    has its domain added, and two of one domain have the start of their ids added. `domain` labels the JetStream domain
+    uniquely: the configured domain, empty for the only one without a name, else with its cluster or server added.
     """
 
     name: str
@@ -237,9 +236,9 @@ class Servers(msgspec.Struct, frozen=True):
 
 
 class ConnectedServer(msgspec.Struct, frozen=True):
-    """The INFO line of the server we are connected to: any client sees it.
+    """The INFO of the connected server, which any client receives.
 
-    `connect_urls` are the client addresses of all servers of the cluster; empty when they are not advertised.
+    `connect_urls` are the client addresses of all servers of the cluster; empty if they are not advertised.
     """
 
     server_name: str = ""

@@ -74,7 +74,7 @@ class Consumer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamReplica(msgspec.Struct, frozen=True):
-    """What one server stores of a stream, leader or not. `at` is that server's clock."""
+    """The state of a stream on one server, leader or not. `at` is that server's clock."""
 
     server: str
     state: StreamState
@@ -161,18 +161,18 @@ class UnresponsiveAsset(msgspec.Struct, frozen=True):
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """All streams and consumers that could be seen at one time. `taken_at` is our clock."""
+    """All streams and consumers that could be collected in one sample. `taken_at` is our clock."""
 
     taken_at: datetime
     streams: tuple[Stream, ...]
     silent: tuple[UnresponsiveAsset, ...] = ()
 
     def led_streams(self) -> Iterator[Stream]:
-        """Streams seen from their leader: the only ones whose state may be judged."""
+        """Streams whose leader reported them: the only ones whose state may be judged."""
         return (stream for stream in self.streams if stream.from_leader)
 
     def led_consumers(self) -> Iterator[tuple[Stream, Consumer]]:
-        """Consumers seen from their leader, each with its stream; none of streams that cannot be judged."""
+        """Consumers whose leader reported them, each with its stream; none of streams that cannot be judged."""
         for stream in self.led_streams():
             for consumer in stream.consumers:
                 if consumer.from_leader:

@@ -16,7 +16,7 @@ EXISTING = "existing"
 
 
 class Waiver(msgspec.Struct, frozen=True):
-    """One `[[suppress]]` of the configuration file, where it stands there, and the codes of the rules that it means.
+    """One `[[suppress]]` of the configuration file, its position in the file, and the codes of its rules.
 
     `subject` is a pattern of subjects' labels, such as `APP > ORDERS > *`. It holds to the end of the day `expires`.
     """

@@ -62,7 +62,7 @@ class Topology(msgspec.Struct, frozen=True):
         return "; ".join(part for part in (", ".join(self._shape()), ", ".join(self._uses())) if part)
 
     def lines(self) -> Iterator[str]:
-        """One line for each domain, for those who want to know more."""
+        """One line for each domain, for verbose output."""
         for domain in self.domains:
             where = f" in {', '.join(domain.clusters)}" if domain.clusters else ""
             size = "single server" if domain.is_single else f"meta group of {domain.meta_size:,}"

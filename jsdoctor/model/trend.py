@@ -59,19 +59,19 @@ class ConsumerHistory(msgspec.Struct, frozen=True):
 
 
 class Trend(msgspec.Struct, frozen=True, dict=True):
-    """Two or more snapshots, oldest first. An asset counts when it is led and unreplaced in every one of them.
+    """Two or more snapshots, oldest first. An asset counts if it has a leader in all of them and was not recreated.
 
-    Each rule on rates goes through all histories, so they are built once.
+    Each rule on rates iterates over all histories, so they are built once.
     """
 
     snapshots: tuple[ClusterSnapshot, ...]
 
     def streams(self) -> Iterator[StreamHistory]:
-        """Every stream that was there, and led, in all snapshots."""
+        """Every stream that existed and had a leader in all snapshots."""
         return iter(self._stream_histories)
 
     def consumers(self) -> Iterator[ConsumerHistory]:
-        """Every consumer that was there, and led, in all snapshots."""
+        """Every consumer that existed and had a leader in all snapshots."""
         return iter(self._consumer_histories)
 
     @cached_property

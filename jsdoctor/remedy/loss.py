@@ -1,6 +1,6 @@
 """What a step would delete of a stream, judged as by JSD615 (`jsdoctor.checks.declared.deletions`) right before it.
 
-What cannot be judged counts as a loss here: a step must not delete what nobody wants to lose.
+What cannot be judged counts as a loss: a step must not delete data without consent.
 """
 
 from __future__ import annotations

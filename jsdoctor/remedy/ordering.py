@@ -16,7 +16,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 _RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
 
 Rank = tuple[int, int]
-"""The place of the incident in the report, and how many causes lie above the finding in it."""
+"""The position of the incident in the report, and the number of causes above the finding in it."""
 
 _AWAY = "JSD703"
 """The rule that reports servers which did not respond."""
@@ -126,6 +126,6 @@ def _stream_of(subject: Subject) -> Subject:
 
 
 def _place_of(stream: Subject, incidents: Sequence[Incident]) -> int:
-    """The first incident, in the order of the report, that is about that stream: what is worst about it."""
+    """The position of the first incident, in the order of the report, that is about that stream."""
     about = (p for p, one in enumerate(incidents) if any(r.finding.subject == stream for r in one.results))
     return next(about, -1)

@@ -1,4 +1,4 @@
-"""How a report is to look: everything that a renderer may know of the place its output goes to."""
+"""Options of a report: everything that a renderer may know of the destination of its output."""
 
 from __future__ import annotations
 

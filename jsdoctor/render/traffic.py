@@ -1,4 +1,4 @@
-"""Traffic of NATS in captures, in a few lines: for a person who wants to know what was going on."""
+"""NATS traffic in captures, in a few lines for people."""
 
 from __future__ import annotations
 

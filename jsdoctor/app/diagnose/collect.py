@@ -50,8 +50,8 @@ def recognised_by_evidence(
 ) -> tuple[Recognition, Collected | None]:
     """The symptom of evidence that was given without a text, with the collected evidence, if any.
 
-    The first of these that has a symptom: a finding of severity error or above, the lines of the evidence, any other
-    finding, a possible fault.
+    The first of these that has a symptom: findings of severity error or above, the lines of the evidence, findings of
+    severity warning or above, possible faults.
     """
     if not request.has_files:
         return by_lines, None

@@ -29,9 +29,9 @@ from jsdoctor.remedy.operation import LostError
 
 @dataclass(frozen=True, slots=True)
 class FixCollector:
-    """How to look: with which rules and parameters, at what, how often.
+    """How to collect: the rules and their parameters, the deployment, the number of samples.
 
-    `every_account`: also which accounts there are and what every server holds of them, whatever the rules want.
+    `every_account`: also collect which accounts exist and what every server holds of them, whatever the rules require.
     """
 
     judging: Judging

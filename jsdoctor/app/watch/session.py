@@ -20,7 +20,7 @@ _MOVING_SHOWN = 40
 
 
 class Session:
-    """The newest report, what changed since the watch began, and how streams and consumers move."""
+    """The newest report, the changes since the watch began, and the rates of streams and consumers."""
 
     def __init__(self, request: WatchRequest, judging: Judging) -> None:
         self._request, self._judging = request, judging

@@ -14,10 +14,10 @@ _HINT = "the person who starts the server names the directories with --root"
 
 
 def allowed_path(given: str, roots: Sequence[Path]) -> str:
-    """The real path of what a client names. Relative paths start at the first root.
+    """The real path of a path from a client. Relative paths start at the first root.
 
-    Raises `UsageProblem` for everything outside of the roots. It does not say whether a file is there: a client must
-    not learn that either.
+    Raises `UsageProblem` for everything outside of the roots, whether or not a file exists: a client must not learn
+    that either.
     """
     refused = UsageProblem(f"{given} is not a file or directory below a directory that this server may read", _HINT)
     if not roots or not given or "\0" in given or "://" in given or has_magic(given):

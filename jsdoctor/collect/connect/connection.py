@@ -117,7 +117,7 @@ class Connection:
             raise ConnectionResetError
 
     async def close(self) -> None:
-        """Hang up, in bounded time. Safe to call in any state."""
+        """Close the connection, in bounded time. Safe to call in any state."""
         with contextlib.suppress(OSError, errors.Error):  # TimeoutError is an OSError
             async with asyncio.timeout(_CLOSE_S):
                 await self.client.close()
@@ -148,10 +148,10 @@ class Connection:
 
 @contextlib.asynccontextmanager
 async def connect(settings: ConnectionSettings) -> AsyncIterator[Connection]:
-    """Connect to the first server of the settings that takes us; hang up on leaving. Takes `timeout_s` at most.
+    """Connect to the first server of the settings that accepts the login; close the connection at the end.
 
-    TLS certificates and host names are always verified. Raises UsageProblem for certificate files that cannot be
-    used, ConnectProblem when no server takes us.
+    Takes at most `timeout_s`. TLS certificates and host names are always verified. Raises UsageProblem for certificate
+    files that cannot be used, ConnectProblem if no server accepts the login.
     """
     with Stalls().watched() as stalls:
         connection = await _open_unstalled(settings, stalls)
@@ -163,7 +163,7 @@ async def connect(settings: ConnectionSettings) -> AsyncIterator[Connection]:
 
 
 async def _open_unstalled(settings: ConnectionSettings, stalls: Stalls) -> Connection:
-    """Try again where the time was lost to other processes of this machine rather than to servers."""
+    """Try again if the time was lost to other processes of this machine rather than to servers."""
     for _ in range(_MORE_TRIES):
         started_s, unstalled_s = asyncio.get_running_loop().time(), stalls.now_s()
         try:
@@ -195,7 +195,7 @@ async def _open(settings: ConnectionSettings, stalls: Stalls) -> Connection:
 
 
 async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stalls: Stalls) -> Connection:
-    """Raises Refusal."""
+    """Open one connection. Raises Refusal."""
     loop = asyncio.get_running_loop()
     server = attempt.server
     if server.websocket:
@@ -227,7 +227,7 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stall
 
 
 def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> ConnectionRefusal:
-    """What it means that the server greeted us and then did not take us."""
+    """The refusal of a server that sent INFO and then did not accept the login."""
     info, said = connection.server_info, "; ".join(connection.errors)
     if isinstance(error, ssl.SSLError):
         return tls_refusal(error, attempt.server, attempt.tls)
@@ -243,7 +243,7 @@ def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> Con
 
 
 def _words(error: Exception) -> str:
-    """The server's text in an exception of nats-py."""
+    """The server's error text in an exception of nats-py."""
     return str(error).removeprefix(_NATS_PY).strip("'")
 
 

@@ -73,10 +73,10 @@ def selected_context(home: Path) -> str | None:
 
 
 def find_context(wanted: str | None, origin: str, home: Path) -> Context | None:
-    """The context to use: the wanted one (a name, or a path that ends in `.json`), else the selected one, else None.
+    """The context to use: the named one (a name, or a path that ends in `.json`), else the selected one, else None.
 
-    `origin` says who wants it (`--context`, `NATS_CONTEXT`). Raises UsageProblem when it does not exist or cannot be
-    read.
+    `origin` is the source of the name (`--context`, `NATS_CONTEXT`). Raises UsageProblem if the context does not exist
+    or cannot be read.
     """
     if wanted and wanted.endswith(".json") and Path(wanted).is_file():
         return read_context(Path(wanted), Path(wanted).stem)

@@ -36,7 +36,7 @@ class Channel:
 
 
 async def greet(server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
-    """Connect and wait for INFO, with TLS when the server needs it or the plan insists. `deadline` is in loop time.
+    """Connect and wait for INFO, with TLS if the server or the plan requires it. `deadline` is in loop time.
 
     Raises Refusal.
     """

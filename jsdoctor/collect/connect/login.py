@@ -31,7 +31,7 @@ def login_options(login: Login) -> dict[str, Any]:
         case LoginKind.NKEY:
             return {"nkeys_seed_str": login.seed}
         case LoginKind.CREDS:
-            # Not as a file: nats-py reads a damaged one for ever, and one with CRLF line ends wrong.
+            # Not as a file: nats-py never returns for a damaged one, and one with CRLF line ends wrong.
             jwt, seed = (login.jwt or "").encode(), login.seed
             return {
                 "user_jwt_cb": lambda: jwt,

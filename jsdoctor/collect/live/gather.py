@@ -113,7 +113,7 @@ async def _with_clocks(
 async def _scan(
     reader: Connection | None, js_api_prefix: str, plan: CollectionPlan, progress: Progress
 ) -> CollectionResult:
-    """`reader`: a connection to an account that can have streams of its own."""
+    """Read stored messages with `reader`, a connection to an account that can have streams of its own."""
     from jsdoctor.collect.scan.scan import not_scanned, scan_streams
 
     haul = CollectionResult()
@@ -139,7 +139,7 @@ def _monitored_clocks(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLCon
 
 
 def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> LiveSource:
-    # An HTTP client takes as long to import as everything else together, and most runs need none.
+    # The import of an HTTP client takes as long as all others together, and most runs need none.
     from jsdoctor.collect.live.monitor import MonitorSource
     from jsdoctor.collect.live.monitor_url import parse_monitor_url
 

@@ -45,7 +45,7 @@ _PATHS = {
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    """Enough of /varz, /jsz and /healthz to know that a NATS server sent it."""
+    """The fields of /varz, /jsz and /healthz that identify a NATS server."""
 
     server_id: str = ""
     server_name: str = ""

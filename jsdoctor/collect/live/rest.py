@@ -2,8 +2,8 @@
 
 A consumer with nothing to deliver and nothing to acknowledge does not change while its stream stores no message. A
 plain account requests consumers stream by stream, so in a mostly idle deployment this halves the requests of a run.
-Consumers that any rule could report are never idle: num pending, ack pending or redelivered is not 0, there is no
-leader, or a replica is behind.
+Consumers that any rule could report are never idle: num pending, ack pending or redelivered is not 0, it is paused, it
+has no leader, or a replica is behind.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import IO, Self
 from jsdoctor.model.log_scan import Row
 
 _IN_MEMORY_BYTES = 4 << 20
-"""So much of rows is sorted in memory; more goes to temporary files in sorted runs."""
+"""Maximum size in bytes of the rows that are sorted in memory; more go to temporary files in sorted runs."""
 
 _ROW_BYTES = 300  # of a row beside its value, roughly
 

@@ -88,7 +88,7 @@ class _Reader:
         """When each exporter was scraped last before a time, by the label `instance`."""
         fewest = min(names.items(), key=lambda item: (not _is_of_every_server(item[0]), item[1]))[0]
         wanted = [name for name in names if _is_of_every_server(name)] or [fewest]
-        # One metric at a time: timestamp() drops the name, and Prometheus refuses what then looks alike.
+        # One metric at a time: timestamp() drops the name, and Prometheus refuses series that are then identical.
         each = (f"max by (instance) (timestamp({self._selector([name])}))" for name in sorted(wanted))
         answer = self._client.at(" or ".join(each), at)
         return {one.label("instance"): one.points[-1][1] for one in self._checked(answer) if one.points}

@@ -34,10 +34,10 @@ def pair(info: Json, place: str) -> Json:
 
 
 async def misplaced(api: Api, stream: str, directory: Path, replaced: Json | None) -> str:
-    """Which consumer of a restored stream does not stand where the backup has it, in words; empty when none is seen.
+    """The consumer of a restored stream that is not at its position in the backup, as text; empty if there is none.
 
-    A consumer that went on since the restore is right. It is wrong where it stands before its place in the backup, or
-    where a consumer of that name stood in the stream that was `replaced`. Raises BackupProblem.
+    A consumer may be ahead, as it may have continued since the restore. It is wrong if it is behind its position in the
+    backup, or at the position of the consumer of that name in the stream that was `replaced`. Raises BackupProblem.
     """
     import asyncio
 
@@ -62,7 +62,7 @@ async def misplaced(api: Api, stream: str, directory: Path, replaced: Json | Non
 
 
 async def _led(api: Api, stream: str, wanted: Json) -> dict[str, Json]:
-    """The consumers by name, once all that are wanted are there and led; those that are, when time is over."""
+    """The consumers by name, once all of `wanted` exist and have a leader; when the time is over, those that do."""
     patience = RetryLimit(_LED_S)
     while True:
         found: dict[str, Json] = {}

@@ -20,7 +20,7 @@ def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _look_for(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """It is gone: look at its stream and the consumers that are there. Where to start a new one is for a person."""
+    """The consumer is gone: show its stream and the others. Where a new one starts is for a person to decide."""
     del values
     return (
         command("nats", "consumer", "report", subject.stream),
