@@ -65,8 +65,8 @@ class ConnectionSettings:
     """Everything `connect` needs, ready to use. Its repr shows no secret.
 
     `servers` carry no userinfo: safe to show. `server_logins` are the logins of the URLs that contain one, in the same
-    order (empty: no URL does); `login` is for all others. With `tls_required`, a server without TLS is refused. `budget`
-    limits the requests per second; None: no limit.
+    order (empty: no URL does); `login` is for all others. With `tls_required`, a server without TLS is refused.
+    `budget` limits the requests per second; None: no limit.
     `origins` maps the name of each other field to the source of its value (`--server`, `NATS_URL`, `default`, ...).
     """
 
