@@ -88,7 +88,7 @@ class Presets(msgspec.Struct, frozen=True):
 def read_thresholds(
     metadata: Mapping[str, str], keys: Mapping[str, ValueKind], presets: Presets | None = None
 ) -> Thresholds | None:
-    """The thresholds that count for an asset; None when nobody asks for any. `keys` come without the prefix."""
+    """The thresholds that count for an asset; None when none is set for it. `keys` come without the prefix."""
     given, defaults = (presets.given, presets.defaults) if presets else ({}, {})
     enabled = metadata.get(ENABLED)
     own: dict[str, int] = {}

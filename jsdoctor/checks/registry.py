@@ -42,7 +42,7 @@ _registry: dict[str, Check] = {}
 def check(name: str) -> Callable[[Predicate], Predicate]:
     """Register a predicate under the name that rule pages use: `failure_mode.what_it_finds`.
 
-    Raises `TypeError` when the signature asks for something that is not evidence, `ValueError` for a name taken twice.
+    Raises `TypeError` when the signature requires something that is not evidence, `ValueError` for a duplicate name.
     """
 
     def register(predicate: Predicate) -> Predicate:

@@ -17,7 +17,7 @@ Verdict = tuple[int, Severity | None, str, dict[str, object]]
 
 @check("clock_skew.future_dated_messages")
 def future_dated_messages(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """The stream's first and last date against each other and against the answering server's own clock.
+    """Compare the stream's first and last date with each other and with the clock of the server that responded.
 
     Expiry walks from the first message and stops at one that is not old enough (server: filestore.go expireMsgs).
     """

@@ -12,7 +12,7 @@ from jsdoctor.model.stored import MOST_INVERSIONS, Inversion, StoredMessages, St
 from jsdoctor.model.wording import counted, span
 
 _NEAR_S = 60.0
-"""So long after a change of leader the first message of the new one may come, to be told together with it."""
+"""Seconds after a change of leader within which a message that goes back in time is attributed to the new leader."""
 
 
 @check("clock_skew.message_time_inversion")

@@ -79,7 +79,7 @@ def _finding(clock: ServerClock, middle: ServerClock, snapshots: SnapshotSeries 
 
 
 def _can_choose(*clocks: ServerClock) -> bool:
-    """Whether a leader that steps down can be told who should follow: the CLI refuses that before 2.11."""
+    """Whether a leader that steps down accepts a preferred successor: the CLI refuses that before 2.11."""
     versions = [clock.version.split(".")[:2] for clock in clocks]
     return all(len(v) == 2 and all(map(str.isdigit, v)) and tuple(map(int, v)) >= (2, 11) for v in versions)
 

@@ -1,7 +1,7 @@
 """JSD702: a stream or consumer that no server leads, or whose leader has lost its majority.
 
-A stream or consumer that several servers say they lead, in every sample.
-From logs: streams and consumers whose group lost its majority, and lists that leaders did not answer.
+Also a stream or consumer that several servers report to lead, in every sample.
+From logs: streams and consumers whose group lost its majority, and stream lists to which leaders did not respond.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
 
 
 def _late(asset: Asset, silence_ns: int) -> Finding | None:
-    """A leader that may be losing its majority: several answers in a row are missing."""
+    """A leader that may be losing its majority: several heartbeat responses in a row are missing."""
     peers = asset.cluster.replicas if asset.cluster else ()
     late = sum(is_late(peer, silence_ns) for peer in peers)
     heard = sum(is_heard(peer, silence_ns) for peer in peers)
@@ -115,7 +115,10 @@ def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
 
 @check("cluster_health.two_leaders")
 def two_leaders(trend: Trend) -> Iterator[Finding]:
-    """After a partition the old leader may believe in itself for seconds, so one look proves nothing (raft.go)."""
+    """Compare all samples: after a partition the old leader may still act as leader for seconds (server: raft.go).
+
+    One sample is therefore no proof.
+    """
     for readings in _readings(trend):
         always = set.intersection(*(_leaders(reading) for reading in readings))
         if len(always) < 2:
@@ -145,7 +148,7 @@ _LOST = ("stream-quorum-lost", "consumer-quorum-lost")
 
 @check("cluster_health.quorum_lost_logged")
 def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Its last leader says so once, ten to twenty seconds later (server: sendStreamLostQuorumAdvisory)."""
+    """The last leader logs the loss once, ten to twenty seconds later (server: sendStreamLostQuorumAdvisory)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

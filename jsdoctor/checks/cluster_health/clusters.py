@@ -12,7 +12,7 @@ from jsdoctor.model.server import Server, Servers
 
 
 class Members(msgspec.Struct, frozen=True):
-    """The servers of one cluster that answered, by name. `subject` has the cluster's name where there are several."""
+    """The servers of one cluster that responded, by name. `subject` has the cluster's name if there are several."""
 
     name: str
     subject: Subject

@@ -18,7 +18,7 @@ from jsdoctor.model.server import UNLIMITED, Server, Servers
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One setting in which servers differ: what to say, how bad it is, and what each server said."""
+    """One setting in which servers differ: the text of the finding, its severity, and the value of each server."""
 
     text: str
     severity: Severity

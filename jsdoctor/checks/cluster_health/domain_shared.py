@@ -1,4 +1,4 @@
-"""JSD721: two JetStreams that leaf nodes connect have one domain name, and both answer the same requests."""
+"""JSD721: two JetStreams that leaf nodes connect have one domain name, and both respond to the same requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _shares_system_account(members: Sequence[Server], told: Mapping[str, ServerL
 
 
 def _clashing(site: Domain, twins: Sequence[Domain], shared: bool) -> list[Domain]:
-    """The hubs that answer the same requests; else the other sites that answer those to the domain by name."""
+    """The hubs that respond to the same requests; else the other sites that respond to requests to the domain name."""
     hubs = [twin for twin in twins if shared and not twin.is_site]
     return hubs or [twin for twin in twins if site.name and twin.is_site]
 

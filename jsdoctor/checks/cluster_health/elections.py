@@ -24,7 +24,7 @@ GroupKey = tuple[str, str]
 
 
 class Elections(msgspec.Struct, frozen=True, gc=False):
-    """One group between two looks."""
+    """One Raft group in two samples."""
 
     first: RaftMember
     last: RaftMember

@@ -109,7 +109,10 @@ def _restless(asset: Asset, found: Elections, params: Params) -> Finding:
 
 @check("cluster_health.leader_changes")
 def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> Iterator[Finding]:
-    """At most one change shows from sample to sample, so few samples cannot show many (any access tells `leader`)."""
+    """Count changes of leader between samples. At most one shows per pair, so few samples cannot show many.
+
+    Every connection can read `leader`.
+    """
     most, window_ns = params.integer("elections"), params.integer("window")
     clustered = [history for history in _histories(trend) if history.last.cluster and history.last.cluster.replicas]
     if not clustered:
@@ -147,7 +150,7 @@ def _histories(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
 
 
 def _changed(before: Cluster | None, after: Cluster | None) -> bool:
-    """Another leader, or the same one elected anew."""
+    """Whether the leader is another one, or the same one was elected again."""
     if before is None or after is None:
         return False
     again = before.leader_since is not None and before.leader_since != after.leader_since
@@ -159,7 +162,10 @@ _HIGHER = "it was cut off or frozen for a while (paused machine, stalled disk, l
 
 @check("cluster_health.elections_logged")
 def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Every leader of a stream or consumer says so, every server tells of a meta leader (jetstream_cluster.go)."""
+    """Count election lines: leaders of streams and consumers log theirs, all servers log a meta leader's.
+
+    Server: jetstream_cluster.go.
+    """
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -196,7 +202,7 @@ def _flapping_logged(group: Leadership, allowed: int) -> Finding:
     leaders = ", ".join(f"{name} {count:,}" for name, count in group.leaders[:5])
     what, sure = ("no leader, nothing can be created or changed", True)
     if group.kind != "meta":
-        # A consumer or stream that is made anew under its old name elects a leader each time, and no line tells.
+        # A consumer or stream that is recreated under its name elects a leader each time, and no line shows that.
         what, sure = ("no leader, nothing is stored or delivered", group.kind == "stream" and len(group.leaders) > 1)
     doubt = "" if sure else "; or it was deleted and created again so often, which no line shows"
     return Finding(

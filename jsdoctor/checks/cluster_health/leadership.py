@@ -14,7 +14,7 @@ Asset: TypeAlias = Stream | Consumer
 
 
 class EarlierReadings:
-    """Earlier readings of the same asset, found by name and incarnation. Indexed only when first asked for."""
+    """Earlier readings of the same asset, found by name and incarnation. The index is built on first use."""
 
     def __init__(self, snapshots: SnapshotSeries) -> None:
         self._snapshots = snapshots.snapshots[:-1]
@@ -68,7 +68,7 @@ class LeaderAbsence:
 
     @property
     def _itself(self) -> int:
-        """The answering member is not among `peers`; the JetStream API does not tell which one that is."""
+        """1 if a member responded, else 0: that member is not among `peers`; the API does not report which it is."""
         return 1 if self.asset.answered_by else 0
 
     @property
@@ -78,7 +78,7 @@ class LeaderAbsence:
         return 1 << 62 if created is None else int((self.asset.at - created).total_seconds() * 1e9)
 
     def _quiet_ns(self) -> int:
-        """For how long no member has been heard at least; 0 when the server does not tell."""
+        """Shortest time since contact with any member, in nanoseconds; 0 if the server does not report it."""
         return min((peer.active_ns for peer in self.peers if peer.active_ns > 0), default=0)
 
     def _too_few(self) -> bool:
@@ -86,7 +86,7 @@ class LeaderAbsence:
         return 0 < len(self.answering) < self.needed or online < self.needed
 
     def is_lasting(self, silence_ns: int) -> bool:
-        """Whether this is more than an election: too few members are left, or nobody was heard for `silence_ns`."""
+        """Whether this is more than an election: too few members are left, or no contact for `silence_ns`."""
         return self._too_few() or self._quiet_ns() >= silence_ns
 
     def why(self, silence_ns: int) -> str:
@@ -98,7 +98,7 @@ class LeaderAbsence:
 
 
 def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Finding | None:
-    """A leader that no longer hears a majority: it takes no message any more and steps down within some seconds."""
+    """A leader without contact to a majority: it accepts no more messages and steps down within some seconds."""
     peers = asset.cluster.replicas if asset.cluster else ()
     if not peers or sum(is_heard(peer, silence_ns) for peer in peers) + 1 >= quorum(len(peers) + 1):
         return None

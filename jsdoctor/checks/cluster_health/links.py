@@ -46,9 +46,9 @@ def configured_gateways(server: Server) -> frozenset[str]:
 def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, str]]:
     """Pairs of servers of this cluster that have no route to each other, though both are known to run.
 
-    A server runs if it answered, or if another has a route to it. Servers do not pass on what comes through a route, so
-    two without one do not hear each other at all (server: route.go). Of a route that is in use both ends tell: a server
-    that is cut off lists the connections that it keeps trying to make.
+    A server runs if it responded, or if another has a route to it. Servers do not forward what arrives on a route, so
+    two servers without a route to each other exchange nothing (server: route.go). Both ends report a route that is in
+    use: a server that is cut off lists the connections that it keeps trying to make.
     """
     told = by_server(links)
     routes = {

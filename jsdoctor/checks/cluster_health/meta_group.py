@@ -14,7 +14,7 @@ from jsdoctor.model.server import Server, Servers
 
 
 class MetaSamples(msgspec.Struct, frozen=True):
-    """One domain's meta group: in each sample, oldest first, the answering servers that belong to it."""
+    """One domain's meta group: in each sample, oldest first, the servers of the group that responded."""
 
     domain: str
     looks: tuple[tuple[Server, ...], ...]
@@ -39,9 +39,9 @@ class MetaSamples(msgspec.Struct, frozen=True):
         return [{server.meta.leader for server in look if server.meta and server.meta.leader} for look in self.looks]
 
     def silent(self, silence_ns: int) -> tuple[Peer, ...] | None:
-        """Peers that the leader does not hear; None when the leader's own answer is not there.
+        """Peers without contact to the leader; None if the leader itself did not respond.
 
-        Followers report each other as never seen, so the leader's word is the only one that counts (raft.go Peers).
+        Followers report each other as never seen, so only the leader's report counts (server: raft.go Peers).
         """
         views = [view for look in self.looks if (view := leader_of(look))]
         if leader_of(self.last) is None:
@@ -52,7 +52,7 @@ class MetaSamples(msgspec.Struct, frozen=True):
 
     @property
     def peers(self) -> tuple[Peer, ...]:
-        """The other members as the leader sees them in the newest sample; none where it did not answer."""
+        """The other members as the leader reports them in the newest sample; none if it did not respond."""
         leader = leader_of(self.last)
         return leader.meta.replicas if leader and leader.meta else ()
 

@@ -119,7 +119,7 @@ _RESCUED = "set to a lower quorum (unsafe): what the absent servers stored may b
 
 @check("cluster_health.meta_leader_lost_logged")
 def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """An INF line tells of it, at every server that misses the leader (server: jetstream_cluster.go)."""
+    """Every server that has no meta leader logs an INF line (server: jetstream_cluster.go)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

@@ -1,4 +1,4 @@
-"""Who hears whom: every peer that some leader does not hear, and every peer that some leader does."""
+"""Reachability of peers: every peer that some leader has no contact with, and every peer that some leader has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REPORTS_ELECTIONS = (2, 12)
 
 
 class UnreachablePeer(msgspec.Struct, frozen=True):
-    """A peer that a leader does not hear: the leader's asset, or the meta group when that is None."""
+    """A peer without contact to its leader: that of the asset, or that of the meta group if `asset` is None."""
 
     peer: Peer
     asset: Asset | None
@@ -30,7 +30,7 @@ class UnreachablePeer(msgspec.Struct, frozen=True):
 
     @property
     def observed(self) -> tuple[Observation, ...]:
-        """What the leader said of the peer."""
+        """What the leader reported of the peer."""
         of: Asset | Server | None = self.asset or self.leader
         if of is None:
             return ()
@@ -40,10 +40,10 @@ class UnreachablePeer(msgspec.Struct, frozen=True):
 
 
 class PeerReachability(msgspec.Struct, frozen=True):
-    """Peers by name. `undecided` were not heard in the only reading there is.
+    """Peers by name. `undecided`: the only reading that exists shows no contact with them.
 
-    `prompt`: those that some leader heard just now. `late`: nanoseconds since any leader heard those that still count
-    as heard, and have missed several answers.
+    `prompt`: peers that some leader had contact with just now. `late`: nanoseconds since the last contact with any
+    leader, for peers that still count as reachable and have missed several responses.
     """
 
     unheard: dict[str, list[UnreachablePeer]]
@@ -54,12 +54,15 @@ class PeerReachability(msgspec.Struct, frozen=True):
 
     @property
     def longest_ns(self) -> dict[str, int]:
-        """For how long each unheard peer has been silent at least; 0 when no leader has heard it since it leads."""
+        """Shortest time without contact for each unreachable peer, in ns; 0 if its leader never had contact with it."""
         return {name: max(found.peer.active_ns for found in all_) for name, all_ in self.unheard.items()}
 
 
 def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None, silence_ns: int) -> PeerReachability:
-    """Ask every leader of the newest sample for its peers; what is not heard there is looked up in earlier samples."""
+    """Reachability of the peers that the leaders of the newest sample list.
+
+    For peers without contact to their leader, earlier samples are compared.
+    """
     unheard: dict[str, list[UnreachablePeer]] = defaultdict(list)
     heard: set[str] = set()
     prompt: set[str] = set()
@@ -91,7 +94,7 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
 
 
 def _prompt(peers: Iterable[Peer], silence_ns: int, late: dict[str, int]) -> set[str]:
-    """The peers that answered just now. Those that are late go into `late`, with the shortest time of all leaders."""
+    """The peers that responded just now. Late ones go into `late`, with the shortest time of all leaders, in ns."""
     for peer in peers:
         if is_late(peer, silence_ns):
             late[label(peer)] = min(peer.active_ns, late.get(label(peer), silence_ns))

@@ -1,4 +1,4 @@
-"""Raft groups as their leaders see them: which peers are heard, and what is left of the quorum."""
+"""Raft groups as their leaders report them: which peers are in contact, and what is left of the quorum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from jsdoctor.model.wording import span
 _SECOND_NS = 1_000_000_000
 
 UNKNOWN_NAME = "Server name unknown"
-"""How the name of a peer starts that the answering server has not heard of since it started (jetstream_cluster.go)."""
+"""Prefix of the reported name of a peer that the server has had no contact with since it started.
+
+Server: jetstream_cluster.go.
+"""
 
 
 def quorum(size: int) -> int:
@@ -19,29 +22,29 @@ def quorum(size: int) -> int:
 
 
 def silence(duration_ns: int) -> str:
-    """For how long nothing was heard, to the second: the servers' figure is no more exact than their heartbeat."""
+    """Text of a time without contact, in whole seconds: the servers' figure is as exact as their heartbeat."""
     return span(duration_ns // _SECOND_NS * _SECOND_NS if duration_ns > _SECOND_NS else duration_ns)
 
 
 def label(peer: Peer) -> str:
-    """A peer's name, or its id when the server that told of it does not know the name."""
+    """A peer's name, or its id if the server that reported it does not know the name."""
     return peer.peer if peer.name.startswith(UNKNOWN_NAME) else peer.name
 
 
 def is_heard(peer: Peer, silence_ns: int) -> bool:
-    """Whether the leader heard this peer lately. `current` says yes for ten seconds after a peer died."""
+    """Whether the leader had contact with this peer lately. `current` stays true for ten seconds after a peer died."""
     return not peer.offline and 0 < peer.active_ns < silence_ns
 
 
 def is_late(peer: Peer, silence_ns: int) -> bool:
-    """Whether a peer that still counts as heard has missed several answers in a row: they come every second."""
+    """Whether a peer that still counts as reachable missed several responses in a row: they arrive every second."""
     return is_heard(peer, silence_ns) and peer.active_ns >= silence_ns // 2
 
 
 def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int) -> tuple[Peer, ...]:
-    """Peers of the newest reading that no reading heard. `readings` are a leader's peers in each sample, oldest first.
+    """Peers of the newest reading without contact in any reading; `readings` are a leader's peers, oldest first.
 
-    A leader starts with "never seen" for all: in a single reading that proves nothing. Peers answer every second.
+    A new leader reports "never seen" for all peers, so a single reading proves nothing. Peers respond every second.
     """
     heard = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
     return tuple(

@@ -80,7 +80,7 @@ def _histories(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
 
 
 def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator[_Lag]:
-    """Peers that the leader hears and that lagged in every reading. Silent ones are JSD703's."""
+    """Peers in contact with their leader that lagged in every reading. JSD703 judges those without contact."""
     readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
     for peer in readings[-1]:
         if peer.lag <= 0 or peer.current or not is_heard(peer, silence_ns):
@@ -136,7 +136,7 @@ _THEN = "until it is current it cannot take over; look at the disk and the log o
 
 @check("cluster_health.replica_not_current_logged")
 def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Only servers whose health is asked for log it, once for each probe (server: monitor.go HandleHealthz)."""
+    """Servers log this only when their health is probed, once for each probe (server: monitor.go HandleHealthz)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

@@ -1,4 +1,4 @@
-"""JSD703: a member of a stream, a consumer or the meta group that its leader does not hear.
+"""JSD703: a member of a stream, a consumer or the meta group that its leader has no contact with.
 
 From logs: a server that ended and was not started again while others went on, and peers that were removed.
 """
@@ -39,9 +39,9 @@ _SHOWN = 3
 def replica_offline(
     snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None, params: Params
 ) -> Iterator[Finding]:
-    """One finding for a server that nobody hears, whatever it holds; else one for each asset that misses a replica.
+    """One finding for a server that no leader has contact with; else one for each asset that misses a replica.
 
-    Only leaders are asked: followers report each other as never seen (server: raft.go Peers).
+    Only the reports of leaders count: followers report each other as never seen (server: raft.go Peers).
     """
     found = peer_reachability(snapshots, servers, params.integer("silence"))
     of_asset = _of_assets(found, servers)
@@ -94,10 +94,11 @@ def _answered(servers: Servers | None) -> dict[str, Server]:
 
 
 def _is_up(name: str, found: PeerReachability, answered: Mapping[str, Server]) -> bool:
-    """Whether single replicas stopped and not the server: some leader hears it just now, or it answers us.
+    """Whether single replicas stopped and not the server: some leader has contact with it now, or it responds.
 
-    Leaders of other groups may have heard a server some seconds before it was gone, or count from their own election.
-    A server that answers us and that no leader hears is cut off from the others: one fault, whatever it holds.
+    Leaders of other groups may have had contact some seconds before a server was gone, or count from their own
+    election. A server that responds to jsdoctor and has no contact with any leader is cut off from the others: one
+    finding for the server, whatever it holds.
     """
     missed_by_meta = any(unheard.asset is None for unheard in found.unheard[name])
     return name in found.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
@@ -120,7 +121,7 @@ def _others(found: PeerReachability, silence_ns: int) -> Iterator[Finding]:
 
 
 def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
-    """Not heard for some seconds: too short for a fault, and it is not healthy either."""
+    """No contact for some seconds: too short for a fault, but not healthy either."""
     return Finding(
         subject=Subject(kind="server", name=name),
         severity=Severity.INFO,
@@ -208,7 +209,10 @@ _REMOVED = ("peers-evicted", "peers-evicted-of", "peer-set-adjusted")
 
 @check("cluster_health.server_gone_logged")
 def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """A process that ends says so, unless it is killed; whether it came back shows in the rest of its log."""
+    """Judge the end of each server's log: a process logs that it ends, unless it is killed.
+
+    Whether it came back shows in the rest of its log.
+    """
     if not logs.has_server_logs:
         yield no_server_lines()
         return

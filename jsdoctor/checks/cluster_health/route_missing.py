@@ -21,7 +21,7 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
         members = [told[server.name] for server in group.servers if server.name in told]
         known = [one for one in members if one.routes is not None]
         if not known or (len(group.servers) < 2 and not any(one.routes for one in known)):
-            continue  # a single server, or nobody was asked for routes
+            continue  # a single server, or routes were not requested
         pairs = list(routes_missing(group, links))
         if not pairs:
             yield passed(group.subject)

@@ -1,4 +1,4 @@
-"""Settings that every server of a cluster should have alike, how servers tell of them, and what a difference does."""
+"""Settings that all servers of a cluster should share, how servers report them, and what a difference does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _of_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
 
 
 def _jetstream_accounts(server: Server) -> str | None:
-    """In operator mode servers load accounts when they are needed: their number tells nothing there."""
+    """The number of accounts; None in operator mode, where servers load accounts on demand and it means nothing."""
     stats = server.jetstream
     if stats is None or stats.disabled or server.varz is None or server.varz.trusted_operators_jwt:
         return None

@@ -31,7 +31,7 @@ _CAUSES = (
 
 @check("cluster_health.stream_halted")
 def stream_halted(servers: Servers, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """A replica that could not write stops; only the server's health check tells (server: stream.go setWriteErr)."""
+    """A replica that could not write stops; only the health check reports it (server: stream.go setWriteErr)."""
     halted: dict[Subject, list[tuple[Server, HealthError]]] = defaultdict(list)
     for server in servers.servers:
         if server.health is None:
@@ -69,7 +69,7 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
 
 
 def _recovery(cause: str, where: Sequence[tuple[Server, HealthError]], stream: Stream | None) -> str:
-    """What was measured: on 2.14 the edit rebuilds the group with all data, on 2.15 it is never answered."""
+    """As measured: on 2.14 the edit rebuilds the group with all data, on 2.15 the edit never gets a response."""
     if _BY_ID not in cause:
         return ""
     newest = max(release(server.version) for server, _ in where)
@@ -99,7 +99,7 @@ _CAUSES_LOGGED = (
 )
 _SEQUENCES_DIFFER = re.compile("sequence (?:by subject )?mismatch")
 _INDEX_DIFFERS = "raft: could not store entry to WAL"
-"""What the server answers where an entry got another index than it should have, and nothing else: JSD708."""
+"""The server's error if an entry got another index than expected, and nothing else is wrong: JSD708 judges it."""
 
 _OTHERWISE = "look at the disk of that server, then restart it"
 

@@ -1,4 +1,4 @@
-"""JSD901: something that was asked for and could not be seen."""
+"""JSD901: evidence that was requested and could not be collected."""
 
 from __future__ import annotations
 

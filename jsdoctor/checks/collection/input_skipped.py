@@ -20,12 +20,12 @@ from jsdoctor.model.packets import Capture, PacketEvidence
 from jsdoctor.model.wording import counted
 
 _SINGLY = 20
-"""More files with one problem than this are told of together."""
+"""If more files than this have one problem, they share one finding."""
 
 
 @check("collection.input_skipped_logged")
 def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """What was not read was not judged, and no rule says so by itself."""
+    """Report files that were not read: no other rule reports that their content was not judged."""
     by_problem: dict[str, list[LogFile]] = defaultdict(list)
     for file in logs.files:
         if file.problem:

@@ -22,10 +22,11 @@ class Limits(NamedTuple):
 
 
 class AbsenceLimit(msgspec.Struct, frozen=True):
-    """After how long without clients they count as absent, in nanoseconds, and what says so; `why` is empty by default.
+    """Time without clients after which they count as absent, in nanoseconds, and its reason; `why` may be empty.
 
-    `expected`: earlier looks or the parameter say it, and no job that comes at intervals explains more. Otherwise the
-    configuration or the state says it, and a job may come at longer intervals that its owner has not provided for.
+    `expected`: the limit comes from earlier samples or from the parameter, and no job that runs at intervals explains a
+    longer absence. Otherwise it comes from configuration or state, and a job may run at longer intervals than those
+    allow for.
     """
 
     after_ns: int

@@ -19,8 +19,8 @@ _FEW = 0.1
 def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
     """The floor is the last message before the oldest unacknowledged one (server: consumer.go processAckMsg).
 
-    A redelivered message among few unacknowledged ones has outlived its ack_wait: a worker that is slow once and for
-    all, or rejects it each time. Without a redelivery a worker may be busy with it and say so.
+    A redelivered message among few unacknowledged ones has outlived its ack_wait: a worker is slow with it, or rejects
+    it each time. Without a redelivery a worker may be busy with it and report progress.
     """
     far = params.integer("far")
     seen = {(h.last.account, h.last.stream, h.last.name): h for h in trend.consumers()} if trend else {}

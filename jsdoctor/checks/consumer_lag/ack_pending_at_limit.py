@@ -25,7 +25,7 @@ from jsdoctor.model.wording import counted, span
 
 @check("consumer_lag.ack_pending_at_limit")
 def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
-    """At the limit the server delivers nothing new and tells nobody (server: consumer.go getNextMsg, errMaxAckPending).
+    """At the limit the server delivers nothing new and reports nothing (server: consumer.go getNextMsg).
 
     Consumers that work at their limit are healthy: one message at a time, or whole batches. A limit is a fault when
     what fills it is neither acknowledged nor redelivered with success for longer than a worker may hold a message.

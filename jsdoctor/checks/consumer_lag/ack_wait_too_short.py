@@ -129,7 +129,7 @@ def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
 
 @check("consumer_lag.ack_wait_too_short_captured")
 def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer whose acks were seen: how long the work takes, which no configuration tells."""
+    """Judge each consumer whose acks were captured: they show how long the work takes, which no configuration does."""
     judged = (
         _judged(consumer, packets.captures[told.capture].name, params)
         for told in packets.nats
@@ -182,7 +182,7 @@ def _finding_captured(consumer: ConsumerTraffic, capture: str, params: Params) -
 def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
     """The first step of a backoff takes the place of `ack_wait` (server: consumer.go setConsumerConfigDefaults).
 
-    With `processing_p99` the wait is held against what work takes; twice that is asked for.
+    With `processing_p99` (nanoseconds), `ack_wait` must be at least twice that.
     """
     shortest, p99 = params.integer("min_ack_wait"), params.optional("processing_p99")
     needed = max(shortest, 2 * int(p99)) if p99 else shortest

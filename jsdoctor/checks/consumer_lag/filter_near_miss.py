@@ -21,7 +21,7 @@ _HOW = {
 
 @check("consumer_lag.filter_near_miss")
 def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, params: Params) -> Iterator[Finding]:
-    """The server takes any filter that the stream's wildcard covers, so a wrong one looks like a quiet consumer."""
+    """The server accepts any filter that the subjects of the stream cover: with a wrong one a consumer seems quiet."""
     least = params.integer("min_messages")
     for stream, consumer in snapshots.last.led_consumers():
         filters = [one for one in consumer.config.filters if _may_be_wrong(one, stream)]
@@ -113,5 +113,5 @@ def _wanted(stream: Stream, consumer: Consumer) -> bool:
 
 
 def _is_read(near: NearSubject, consumer: Consumer, stream: Stream) -> bool:
-    """Whether another consumer asks for just that subject: then both names may be meant."""
+    """Whether another consumer filters for exactly that subject: then both names may be meant."""
     return any(near.subject in other.config.filters for other in stream.consumers if other.name != consumer.name)

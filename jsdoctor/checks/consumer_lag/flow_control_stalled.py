@@ -1,4 +1,4 @@
-"""JSD417: a push consumer with flow control whose subscriber does not answer: it is bound and gets nothing."""
+"""JSD417: a push consumer with flow control whose subscriber does not respond to it: bound, but gets nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jsdoctor.model.wording import counted, span
 
 @check("consumer_lag.flow_control_stalled")
 def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Past its window the server sends nothing until FlowControl is answered (server: consumer.go deliverMsg).
+    """Past its window the server sends nothing until the client responds to FlowControl (consumer.go deliverMsg).
 
-    A slow handler answers late, between two messages; so the silence must be longer than a handler takes.
+    A slow handler responds late, between two messages; so the silence must be longer than a handler takes.
     """
     still_for = params.integer("still_for")
     for history in trend.consumers():

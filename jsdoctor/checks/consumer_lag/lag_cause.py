@@ -42,7 +42,7 @@ def _lag_cause(history: ConsumerHistory) -> str:
 
 
 def repeated_share(history: ConsumerHistory) -> float:
-    """The share of deliveries between the first and the last look that were repeats, at least."""
+    """The share of deliveries between the first and the last sample that were repeats, as a lower bound."""
     first, last = history.first.delivered, history.last.delivered
     by_consumer, by_stream = last.consumer_seq - first.consumer_seq, last.stream_seq - first.stream_seq
     return (by_consumer - by_stream) / by_consumer if by_consumer > by_stream >= 0 else 0.0

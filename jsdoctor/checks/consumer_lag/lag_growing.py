@@ -47,7 +47,7 @@ def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fi
 
 
 def _batch(history: ConsumerHistory) -> int:
-    """How many messages a client may have fetched at once. Where no setting tells, what any reading shows it to hold.
+    """How many messages a client may have fetched at once: from the configuration, else the most that a reading shows.
 
     No client works on one batch for as long as ten minutes without acknowledging it, so over hours there is none.
     """

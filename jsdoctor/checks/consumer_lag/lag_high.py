@@ -18,9 +18,9 @@ from jsdoctor.model.wording import span
 
 @check("consumer_lag.lag_high")
 def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Judges consumers that acknowledge: those that stand still, are full, paused or fall back have rules of their own.
+    """Judge consumers that acknowledge; stalled, full, paused and losing ones have rules of their own.
 
-    Many pending messages are no lag where they are gone in seconds, nor where they become fewer.
+    Many pending messages are no lag if they are delivered in seconds, or if they become fewer.
     """
     warn_pending = params.integer("warn_pending")
     long_s, patience_s = params.integer("min_wait") / 1e9, params.integer("catch_up") / 1e9

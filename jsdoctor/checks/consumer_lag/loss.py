@@ -29,7 +29,7 @@ class LossForecast(msgspec.Struct, frozen=True, gc=False):
 
 
 def time_to_loss(history: ConsumerHistory) -> LossForecast | None:
-    """The earliest loss at the rates between the first and the last look; None when no limit ever reaches the consumer.
+    """The earliest loss at the rates between first and last sample; None when no limit ever reaches the consumer.
 
     Only streams that discard old messages by age or size lose them so; with `discard: new` publishers are refused
     instead, and work queues are emptied by other rules. Messages are taken to be of the stream's average size, and
@@ -42,7 +42,7 @@ def time_to_loss(history: ConsumerHistory) -> LossForecast | None:
 
 
 def falls_back(history: ConsumerHistory) -> bool:
-    """Whether the consumer's distance from the stream's end did not shrink between any two looks."""
+    """Whether the consumer's distance from the stream's end shrank between no two consecutive samples."""
     behind = [_behind(s, c) for s, c in zip(history.streams, history.readings, strict=True)]
     return all(after >= before for before, after in pairwise(behind))
 

@@ -38,7 +38,10 @@ def max_deliver_exhausted(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 
 def _given_up(consumer: Consumer) -> int:
-    """How many at least. `num_redelivered` counts unacknowledged messages delivered more than once, given up or not."""
+    """Lower bound of the messages that reached `max_deliver`.
+
+    `num_redelivered` counts unacknowledged messages that were delivered more than once, whether or not they did.
+    """
     if consumer.num_redelivered > consumer.num_ack_pending:
         return consumer.num_redelivered - consumer.num_ack_pending
     if consumer.config.max_deliver == _TWICE and (quiet_ns(consumer) or 0) > patience_ns(consumer):

@@ -30,7 +30,7 @@ Breach = tuple[str, str, Observation]
 def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """At or past a threshold is a breach, as in the `nats` CLI (jsm.go monitor/consumer.go).
 
-    Times are measured by the clock of the server that answered, so that old captures say what was true then.
+    Times are measured by the clock of the server that responded, so old captures are judged as of their own time.
     """
     presets = Presets.of(params, KEYS)
     for _, consumer in snapshots.last.led_consumers():
@@ -68,7 +68,7 @@ def _too_many(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
 
 
 def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
-    """What was last done too long ago, and, where a restart took the time of it away, that it cannot be told."""
+    """Events that are too long ago; and what is not known because a restart cleared its time."""
     breaches, unseen = [], ""
     for key, limit_ns in wanted.durations_ns.items():
         path, words = _TIMES[key]

@@ -34,7 +34,7 @@ from jsdoctor.model.wording import counted, span
 def missing(trend: Trend, params: Params) -> Iterator[Finding]:
     """Compares lists of consumers; only a list that is complete can lack one.
 
-    A consumer with an `inactive_threshold` may go by itself; those of a stream that was made anew are JSD203's.
+    A consumer with an `inactive_threshold` may go by itself; JSD203 judges those of a stream that was recreated.
     Jobs create durable consumers and delete them when they are done: one younger than `settled` is no fault.
     """
     settled = timedelta(microseconds=params.integer("settled") / 1000)
@@ -94,7 +94,7 @@ def _seen_before(snapshots: tuple[ClusterSnapshot, ...]) -> dict[Key, Consumer]:
 
 
 def _why_unsure(consumer: Consumer, stream: Stream) -> str | None:
-    """Servers list only what they hold, so those that held the consumer must have been heard again."""
+    """Why the consumer may still exist: servers list only what they hold, and some that held it did not respond."""
     if not stream.consumers_seen:
         return "not all consumers of its stream were listed"
     held = {consumer.answered_by, *(replica.server for replica in consumer.replicas)} - {""}
@@ -135,7 +135,7 @@ _NOT_LOADED = (
     "consumer-metafile-invalid",
     "consumer-metafile-undecryptable",
 )
-"""Signatures of JSD804, which tells what is damaged."""
+"""Signatures of JSD804, which reports what is damaged."""
 
 _NOT_CREATED = ("consumer-create-failed", "consumer-start-failed")
 _GONE = ("client-consumer-not-found", "client-consumer-deleted", "client-consumer-deleted-status")
@@ -144,7 +144,7 @@ _SILENT = "client-heartbeats-missed"
 
 @check("consumer_lag.missing_logged")
 def missing_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Servers name the consumer; clients' errors do not, so those are told by application."""
+    """Servers name the consumer. Errors of clients do not, so they are grouped by application."""
     gone, made = "could not be loaded when its server started, and is gone for its clients", "could not be created"
     found = [_finding_logged(burst, f"a consumer {gone}, {burst.story}", None) for burst in _told(logs, *_NOT_LOADED)]
     found += [_finding_logged(burst, f"a consumer {made}, {burst.story}", None) for burst in _told(logs, *_NOT_CREATED)]
@@ -178,8 +178,9 @@ def _finding_logged(burst: Burst, message: str, severity: Severity | None) -> Fi
 
 @check("consumer_lag.missing_declared")
 def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Before a deploy this is what will be created; after one it is drift. Only the stream's being there tells apart
-    what is new as a whole, so the finding stays an info.
+    """Consumers of manifests that do not exist: new ones before a deploy, drift after one.
+
+    Only the existence of the stream separates the two, so the finding stays an info.
     """
     deployed = Deployed(snapshots)
     for consumer in manifests.kept_consumers():

@@ -12,12 +12,12 @@ from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
 
 _SHORTEST_LOOK_S = 1.0
-"""Two looks closer than this do not tell a stuck server from a slow one."""
+"""In two samples closer than this, in seconds, a stuck server and a slow one are the same."""
 
 
 @check("consumer_lag.no_progress")
 def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
-    """A healthy server answers a waiting pull within milliseconds (server: consumer.go loopAndGatherMsgs).
+    """A healthy server serves a waiting pull within milliseconds (server: consumer.go loopAndGatherMsgs).
 
     Full, paused, rate-limited, replaying and prioritised consumers hold messages back by design; a push consumer with
     flow control waits for its subscriber, which is another rule.
@@ -48,7 +48,7 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
 
 
 def _waits_for_pinned(history: ConsumerHistory) -> bool:
-    """Whether clients wait for messages that belong to a pinned client, and that one does not ask."""
+    """Whether clients wait for messages that belong to a pinned client, and that client does not pull."""
     config = history.last.config
     pins = {tuple(group.pinned_client_id for group in reading.priority_groups) for reading in history.readings}
     return (

@@ -1,7 +1,7 @@
-"""What a consumer did between looks: whether it got or acknowledged anything, how fast, and how long it has been quiet.
+"""Progress of a consumer between samples: deliveries, acknowledgements, their rates, and how long it has been idle.
 
-One sick consumer is one rule's business. `JSD403` speaks for consumers that are full, `JSD404`, `JSD405` and `JSD417`
-for those that stand still, `JSD401` and `JSD402` for those that move. Paused ones are `JSD414`'s.
+One rule judges a failing consumer: `JSD403` consumers that are full, `JSD404`, `JSD405` and `JSD417` stalled ones,
+`JSD401` and `JSD402` those that move, and `JSD414` paused ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_full(consumer: Consumer) -> bool:
 
 
 def moved(history: ConsumerHistory) -> bool:
-    """Whether the consumer delivered, acknowledged or heard of its workers between the first and the last look."""
+    """Whether the consumer delivered, acknowledged or got progress reports between the first and the last sample."""
     first, last = history.first, history.last
     return (
         first.num_ack_pending != last.num_ack_pending
@@ -47,7 +47,7 @@ def moved(history: ConsumerHistory) -> bool:
 
 
 def acknowledged(history: ConsumerHistory) -> bool:
-    """Whether anything was acknowledged between the first and the last look; without acknowledgements: delivered."""
+    """Whether anything was acknowledged (with ack policy none: delivered) between the first and the last sample."""
     first, last = history.first, history.last
     return last.num_ack_pending < first.num_ack_pending or _changed(first.ack_floor, last.ack_floor)
 
@@ -85,7 +85,7 @@ def _since_ns(consumer: Consumer, moment: datetime | None) -> int | None:
 
 
 def still_ns(history: ConsumerHistory) -> int:
-    """How long the consumer has stood still for sure: at least the time between the looks."""
+    """Shortest time that the consumer has been stalled, in ns: at least the time between the samples."""
     return max(int(history.elapsed_s * 1e9), quiet_ns(history.last) or 0)
 
 
@@ -95,10 +95,10 @@ def patience_ns(consumer: Consumer) -> int:
 
 
 def stands_still_ns(consumer: Consumer, history: ConsumerHistory | None) -> int | None:
-    """How long nothing has moved, for what is visibly still; None when it moved, or one look shows too little.
+    """How long a stalled consumer has not moved, in ns; None when it moved, or one sample shows too little.
 
-    What is still may be normal for some time yet. It is never healthy by default: rules that wait for a limit of time
-    say from here on what they see, and until when it is normal.
+    A stall may be normal for some time. It is never healthy by default: rules with a time limit report it from here on,
+    with the time until which it is normal.
     """
     if history is not None:
         return None if moved(history) else still_ns(history)
@@ -120,7 +120,7 @@ def delivers_by_design_late(consumer: Consumer) -> bool:
 
 
 _VISIBLE_NS = 2_000_000_000
-"""One look shows stillness only where it has lasted for as long as two looks of a default run are apart."""
+"""One sample shows a stall only if it has lasted as long as the interval between two samples of a default run."""
 
 
 class DeliveryRates(msgspec.Struct, frozen=True, gc=False):
@@ -141,7 +141,7 @@ def backlog(consumer: Consumer) -> int:
 
 
 def flow(history: ConsumerHistory) -> DeliveryRates | None:
-    """The rates between the first and the last look; None when the consumer was reset in between.
+    """The rates between the first and the last sample; None when the consumer was reset in between.
 
     The share of redeliveries among what a filtered consumer delivered is not known exactly: `done` is rather too high.
     """
@@ -156,7 +156,7 @@ def flow(history: ConsumerHistory) -> DeliveryRates | None:
 
 
 def grows(history: ConsumerHistory, rates: DeliveryRates) -> bool:
-    """Whether the backlog became larger from every look to the next, and by more than chance."""
+    """Whether the backlog became larger from each sample to the next, and by more than chance."""
     rising = all(backlog(after) > backlog(before) for before, after in pairwise(history.readings))
     return rising and rates.growth >= _MATERIAL_SHARE * rates.arriving
 

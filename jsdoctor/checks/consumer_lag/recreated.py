@@ -1,4 +1,4 @@
-"""JSD421: an ordered consumer that its client makes anew again and again."""
+"""JSD421: an ordered consumer that its client recreates again and again."""
 
 from __future__ import annotations
 

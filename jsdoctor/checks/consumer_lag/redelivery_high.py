@@ -17,10 +17,10 @@ from jsdoctor.model.wording import span
 
 @check("consumer_lag.redelivery_high")
 def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Every delivery has a consumer sequence of its own, every message one stream sequence: the difference came again.
+    """Each delivery has its own consumer sequence, each message one stream sequence: the difference are redeliveries.
 
     Filters and deleted messages make stream sequences jump, so the count is a lower bound. `num_redelivered` is no
-    counter: it tells how many messages are unacknowledged after several deliveries, and is 0 between two of them.
+    counter: it is the number of messages that are unacknowledged after several deliveries, and 0 between two of them.
     """
     warn_at, fail_at = params.number("warn_share"), params.number("error_share")
     enough, least = params.integer("min_deliveries"), params.integer("min_repeats")
@@ -44,7 +44,7 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
 def _again(before: Consumer, after: Consumer) -> int:
     by_consumer = after.delivered.consumer_seq - before.delivered.consumer_seq
     by_stream = after.delivered.stream_seq - before.delivered.stream_seq
-    # A reset consumer begins to count anew and goes through old messages on purpose.
+    # A reset consumer counts from the beginning and delivers old messages again on purpose.
     return by_consumer - by_stream if by_consumer > by_stream >= 0 else 0
 
 

@@ -36,11 +36,11 @@ _KEPT_LONG_NS = 3_600_000_000_000
 def unbound(
     snapshots: SnapshotSeries, trend: Trend | None, history: History | None, params: Params
 ) -> Iterator[Finding]:
-    """One look proves nothing of a pull consumer: clients that fetch in batches have no request open in between.
+    """One sample proves nothing of a pull consumer: clients that fetch in batches have no request open in between.
 
-    So it must be quiet for longer than its workers may take over what they hold, and messages must have waited as long.
-    Workers that come once a minute and jobs that come at night look the same as dead ones: until their absence is past
-    what configuration, state and earlier looks allow (`absence`), the finding is an info.
+    So it must be quiet for longer than its workers may take for what they hold, and messages must have waited as long.
+    Workers that connect once a minute and nightly jobs appear the same as dead ones: until their absence is longer than
+    configuration, state and earlier samples allow (`absence`), the finding is an info.
     """
     idle_ns, enough = params.integer("idle_for"), params.integer("unproven_pending")
     limits = Limits(params.integer("absent_for"), params.integer("left_for"))
@@ -133,7 +133,7 @@ class _Quiet(NamedTuple):
 
 
 def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Finding:
-    """Nobody asks, and it may be too early to say that nobody will: information, with the numbers."""
+    """No client requests messages, and it may be too early to call that lasting: an info, with the numbers."""
     moment = until(consumer, long_ns, quiet)
     since = "nothing was ever delivered" if never else f"nothing was delivered for {span(quiet)}"
     held = f", {counted(consumer.num_ack_pending, 'message')} not acknowledged" if consumer.num_ack_pending else ""
@@ -179,7 +179,7 @@ def _since_when_is_not_shown(consumer: Consumer, quiet: int) -> Finding:
 
 
 def _between_fetches(consumer: Consumer, quiet: int, long_ns: int) -> Finding:
-    """Nobody asks at this moment, and somebody did lately: a client between two fetches, or one that has just died."""
+    """No client requests messages now, and one did lately: a client between two fetches, or one that has just died."""
     moment = until(consumer, long_ns, quiet)
     return unknown(
         consumer.subject,

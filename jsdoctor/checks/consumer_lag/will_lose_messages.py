@@ -20,7 +20,7 @@ from jsdoctor.model.wording import counted, span
 
 @check("consumer_lag.will_lose_messages")
 def will_lose_messages(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Two looks make a rate, not a forecast: a consumer is judged that has gone a good part of the way already."""
+    """Judge consumers that are a good part of the way to a loss already: two samples are a rate, not a forecast."""
     return losing(trend.consumers(), params)
 
 

@@ -18,7 +18,7 @@ _FIXED = (
     ("max_waiting", "max_waiting", "max_waiting", OLDEST),
     ("mem_storage", "mem_storage", "mem_storage", (2, 14)),
 )
-"""Attribute, field and words of what a consumer keeps from its creation on, and the first release that says so."""
+"""Attribute, field and text of what a consumer keeps from its creation, and the first release that refuses a change."""
 
 
 def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[ServerRefusal]:

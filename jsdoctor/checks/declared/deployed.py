@@ -38,12 +38,12 @@ class Deployed:
         return self._by_name.get(name, [])
 
     def stream(self, name: str) -> Stream | None:
-        """The stream of that name, when there is exactly one and its leader told of it."""
+        """The stream of that name, if exactly one exists and its leader reported it."""
         found = self.streams(name)
         return found[0] if len(found) == 1 and found[0].from_leader else None
 
     def doubt(self, asset: DeclaredStream | DeclaredConsumer, name: str) -> Finding | None:
-        """Why it cannot be told whether or how the stream of that name is there; None when it can."""
+        """Why it is unknown whether or how the stream of that name exists; None if it is known."""
         found = self.streams(name)
         if len(found) > 1:
             accounts = ", ".join(sorted(stream.account for stream in found))
@@ -59,7 +59,7 @@ class Deployed:
         return None
 
     def account_of(self, names: Iterable[str]) -> str | None:
-        """The one account that manifests with these streams can be meant for; None where that cannot be told.
+        """The one account that manifests with these streams can be meant for; None if several can be.
 
         The only one with streams, else the only one that has streams of these names.
         """
@@ -91,7 +91,7 @@ def release_for(current: Stream | None, servers: Servers | None, connected: Conn
 
 
 def consumer_of(stream: Stream | None, name: str) -> Consumer | None:
-    """The consumer of that name on the deployed stream, if it is there and its leader told of it."""
+    """The consumer of that name on the deployed stream, if it exists and its leader reported it."""
     if stream is None or not name:
         return None
     return next((consumer for consumer in stream.consumers if consumer.name == name and consumer.from_leader), None)

@@ -6,7 +6,7 @@ from jsdoctor.model.finding import Finding, Subject, unknown
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredServers, DeclaredStream
 
 BY_HAND = {"action": "none"}
-"""What is wrong with a manifest is mended in the manifest: there is no command to type."""
+"""A mistake in a manifest is fixed in the manifest: there is no command to type."""
 
 
 def refused_by_tool(asset: DeclaredStream | DeclaredConsumer) -> bool:

@@ -23,7 +23,7 @@ def servers_for(
     servers: Servers | None,
     connected: ConnectedServer | None,
 ) -> ServerCount:
-    """What the deployment tells goes before what the manifests say; without either nothing is known."""
+    """Prefer what the deployment reports to what the manifests declare; without either nothing is known."""
     live = _deployed(snapshots, servers, connected)
     if live.least is not None:
         return live

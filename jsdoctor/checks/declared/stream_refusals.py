@@ -34,8 +34,8 @@ STRICT = (2, 12)
 
 
 def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Iterator[ServerRefusal]:
-    """Why servers do not take a stream like this. `config` is as a server would check it (`stream_as_checked`),
-    `known` finds the streams that it mirrors or sources, `creating` tells a new stream from a change.
+    """Why servers refuse a stream like this. `config` is as a server would check it (`stream_as_checked`),
+    `known` finds the streams that it mirrors or sources, `creating` is true for a new stream and false for a change.
     """
     yield from _name(config.name)
     yield from _texts(config)

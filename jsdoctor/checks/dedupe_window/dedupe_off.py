@@ -18,9 +18,9 @@ from jsdoctor.model.wording import counted
 
 @check("dedupe_window.dedupe_off")
 def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iterator[Finding]:
-    """Since 2.14 a stream with sources gets no window unless it asks for one (server: stream.go checkStreamCfg).
+    """Since 2.14 a stream with sources has no window unless it sets one (server: stream.go checkStreamCfg).
 
-    Whether publishers send ids at all, `dedupe_off_stored` knows where they were counted.
+    `dedupe_off_stored` judges the streams where the ids of stored messages were counted.
     """
     known = ids_counted(stored)
     for stream in snapshots.last.led_streams():

@@ -112,7 +112,7 @@ _REMOVES_AT_ONCE = 1
 def dedupe_state_lost_stored(
     stored: StoredMessages, snapshots: SnapshotSeries, servers: Servers | None
 ) -> Iterator[Finding]:
-    """The table of ids is built anew from what is stored at a start (server: stream.go rebuildDedupe)."""
+    """At a start the server rebuilds the table of ids from the stored messages (server: stream.go rebuildDedupe)."""
     starts = Starts(servers)
     origins = {(s.account, s.name): s for s in snapshots.last.led_streams()}
     for one in scanned(stored, snapshots):

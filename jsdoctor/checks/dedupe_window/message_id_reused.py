@@ -23,7 +23,7 @@ from jsdoctor.model.wording import counted, span
 
 @check("dedupe_window.message_id_reused_logged")
 def message_id_reused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """A batch that holds an id twice proves it; many answers for one message make it likely."""
+    """A batch that holds an id twice is proof; many duplicate acks for one message make it likely."""
     least = params.integer("answers")
     batches = bursts(logs, "batch-duplicate-id", subjects=client_of, calm=False)
     acks = bursts(logs, *DUPLICATE_ACKS, subjects=client_of, calm=False)

@@ -44,7 +44,7 @@ class ScannedStream(msgspec.Struct, frozen=True):
 
 
 def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[ScannedStream]:
-    """Streams whose ids were compared. Those that the last look did not show from their leader are left out."""
+    """Streams whose ids were compared, without those that no leader reported in the last sample."""
     led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
     for one in stored.streams:
         stream = led.get((one.account, one.stream)) or (None if one.account else _only(led.values(), one.stream))

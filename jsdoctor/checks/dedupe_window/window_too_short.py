@@ -1,6 +1,6 @@
 """JSD301: a duplicate window shorter than the time after which publishers try again.
 
-From logs: a duplicate window that was asked for and refused.
+From logs: a duplicate window that was requested and refused.
 From stored messages: retries that came after the window, and are stored twice.
 From manifests: a duplicate window that will be shorter than the retries of the publishers.
 """
@@ -30,8 +30,8 @@ from jsdoctor.model.wording import counted, span
 def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """A retry that comes after the window is stored again (server: stream.go purgeMsgIds).
 
-    Without a given horizon only windows are judged that miss the first retry of a client with ordinary settings. Where
-    `max_age` itself is below the horizon, JSD303 speaks.
+    Without a given horizon, only windows that miss the first retry of a client with ordinary settings are judged. If
+    `max_age` itself is below the horizon, JSD303 judges the stream.
     """
     horizon = retry_horizon_ns(params)
     for stream in deduplicating(snapshots):
@@ -128,7 +128,7 @@ def _remedy(one: ScannedStream, enough_ns: int) -> dict[str, object]:
 
 @check("dedupe_window.window_too_short_declared")
 def window_too_short_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
-    """Where `max_age` itself is below the horizon, JSD303 speaks; a window above `max_age` is refused (JSD614)."""
+    """JSD303 judges a `max_age` below the horizon; servers refuse a window above `max_age` (JSD614)."""
     horizon = retry_horizon_ns(params)
     for stream in manifests.kept_streams():
         window, max_age = stream.stored.duplicate_window_ns, stream.stored.max_age_ns

@@ -10,7 +10,7 @@ from jsdoctor.model.stored import StoredMessages
 
 NS_PER_S = 1_000_000_000
 DEFAULT_WINDOW_NS = 120 * NS_PER_S
-"""What a stream gets that asks for no window, or `max_age` where that is shorter."""
+"""The window of a stream that sets none, in ns; `max_age` if that is shorter."""
 
 
 def is_published_to(stream: Stream) -> bool:
@@ -33,7 +33,7 @@ def retry_horizon_ns(params: Params) -> int:
 
 
 def ids_counted(stored: StoredMessages | None) -> set[tuple[str, str]]:
-    """Account and name of the streams whose stored messages tell of ids; nothing needs to be guessed there."""
+    """Account and name of the streams whose stored messages were read for ids; nothing is estimated for these."""
     return {(one.account, one.stream) for one in stored.streams if one.ids_read} if stored else set()
 
 

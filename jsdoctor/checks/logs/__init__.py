@@ -1,1 +1,1 @@
-"""What checks of log evidence share: spells and bursts of trouble, restarts that explain them, and how to say it."""
+"""Shared parts of checks of log evidence: outage intervals, bursts, restarts that explain them, and their wording."""

@@ -1,6 +1,7 @@
-"""Spells of trouble, by subject: over or not, how long, how often, and how grave that makes them.
+"""Outage intervals by subject: whether they ended, how long, how often, and how severe that makes them.
 
-For signatures with `resolved_by`. `troubles` gathers, `Trouble.severity` and `Trouble.story` judge and tell.
+For signatures with `resolved_by`. `log_incidents` gathers them; `LogIncident.severity` and `LogIncident.story` judge
+and describe one.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from jsdoctor.model.log import LogEvidence, LogTime, Spell, exemplars_of
 from jsdoctor.model.wording import counted, span
 
 REPEATED = 4
-"""So many spells of one thing within an hour that no restart explains: it comes back, however short each is."""
+"""If one thing fails this often within an hour and no restart explains it, it recurs, however short each outage is."""
 
 _HOUR_US = 3_600_000_000
 
 LONG_NS = 60_000_000_000
-"""A spell so long was an outage, though it is over."""
+"""An interval of this length was an outage, though it is over."""
 
 YOUNG_US = 20_000_000
-"""A spell that began so shortly before the log ends may be an election that is under way."""
+"""An interval that began this shortly before the log ends may be an election that is under way."""
 
 CERTAIN_LINES = 3
-"""An election logs its loss of a leader once or twice: so many lines of a spell are no election under way."""
+"""An election logs the loss of a leader once or twice: an interval with this many lines is no election under way."""
 
 _WITNESS = "healthcheck-failed"
 """A server whose health check fails as well confirms the trouble, however short the log is."""
@@ -45,11 +46,11 @@ Subjects = Callable[[Mapping[str, str], str], Subject]
 
 @dataclass(frozen=True, slots=True)
 class LogIncident:
-    """All spells of one subject that no start or stop of the server itself explains, oldest first.
+    """All outage intervals of one subject that no start or stop of the server itself explains, oldest first.
 
-    `unresolved` are those that had not ended when the log does; `unexplained` those that no restart nearby explains.
+    `unresolved`: those that had not ended when the log ends. `unexplained`: those that no restart nearby explains.
     `short`: the unresolved ones began just before the log ends, or have no times. `blind`: the log has no line of level
-    INF, which would tell the end.
+    INF, which would show the end.
     """
 
     subject: Subject
@@ -67,12 +68,12 @@ class LogIncident:
 
     @property
     def lines(self) -> int:
-        """How many lines tell of it."""
+        """Number of lines in all intervals."""
         return sum(spell.count for spell in self.spells)
 
     @property
     def servers(self) -> str:
-        """Who logged it."""
+        """The servers that logged it."""
         return listed(spell.logged_by for spell in self.spells)
 
     @property
@@ -97,7 +98,7 @@ class LogIncident:
 
     @property
     def longest_ns(self) -> int:
-        """The longest spell."""
+        """Duration of the longest interval, in nanoseconds."""
         return max((spell.duration_ns for spell in self.spells), default=0)
 
     def values(self, field: str) -> str:
@@ -161,10 +162,10 @@ class LogIncident:
 def log_incidents(
     logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, repeats: bool = False, calm: bool = True
 ) -> list[LogIncident]:
-    """Troubles of these signatures by subject. `repeats`: logged again and again while it lasts, so silence ends it.
+    """Incidents of these signatures by subject. `repeats`: logged repeatedly while it lasts, so silence ends it.
 
-    Left out is what a server says only while it starts or stops itself, and not called unresolved what began just
-    before the log ends. `calm` False: for lines that need no such excuse.
+    Lines that a server logs only while it starts or stops are left out, and what began just before the log ends is not
+    called unresolved. `calm` False: for lines that need no such excuse.
     """
     timeline = timeline_of(logs)
     witnesses = logs.spells_of(_WITNESS)
@@ -201,7 +202,7 @@ def log_incidents(
 
 
 def _most_within_an_hour(spells: Sequence[Spell]) -> int:
-    """The largest number of spells of the same thing, on the same server, that began within an hour."""
+    """The largest number of intervals of the same thing, on the same server, that began within an hour."""
     begun: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for spell in spells:
         begun[spell.signature, spell.logged_by, spell.fields].append(spell.began.us)
@@ -229,7 +230,7 @@ def _young(spell: Spell) -> bool:
 
 
 def _confirmed(spell: Spell, witnesses: Sequence[Spell]) -> bool:
-    """Whether a young spell is certain all the same. Without times what stands at the end of the text counts."""
+    """Whether a young interval is certain all the same. Without times, its position at the end of the text counts."""
     if spell.count >= CERTAIN_LINES or not spell.began.timed:
         return True
     return any(
@@ -254,6 +255,6 @@ def _lasts(spell: Spell, timeline: ProcessTimeline, repeats: bool) -> bool:
 
 
 def _usual_pause_us(spell: Spell) -> int:
-    """A pause that tells that it is over: far longer than those between its lines."""
+    """A pause that ends an interval: far longer than those between its lines."""
     between = (spell.last.us - spell.began.us) // max(1, spell.count - 1)
     return min(SILENT_US, max(PAUSE_US, 6 * between))

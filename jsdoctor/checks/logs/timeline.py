@@ -23,7 +23,7 @@ _BYTES_A_SECOND = 400
 
 
 class ProcessTimeline:
-    """The processes of all servers, to be asked whether a moment was special. Times are microseconds.
+    """The processes of all servers: finds whether a moment was near a start or stop. Times are microseconds.
 
     Where lines have no times, their places in the text are compared.
     """

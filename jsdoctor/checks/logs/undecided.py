@@ -11,7 +11,7 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 
 EXCERPT_LINES = 5
-"""Logs of no more lines than this are an excerpt: what stands outside of it may change the answer."""
+"""Logs of no more lines than this are an excerpt: lines outside of it may change the result."""
 
 SHORT_LOG_LINES = 20
 """A log of fewer lines than this, and without a whole start of a server, clears no rule."""
@@ -21,13 +21,13 @@ _DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
 
 
 def is_short(logs: LogEvidence) -> bool:
-    """Whether the logs are so few lines that a rule which finds nothing in them has not been answered."""
+    """Whether the logs are so few lines that no match of a rule decides nothing."""
     lines = sum(file.server_lines + file.client_lines for file in logs.files)
     return lines < SHORT_LOG_LINES and not any(run.started and run.ready for run in logs.runs)
 
 
 def clears_nothing(rule: Rule, logs: LogEvidence) -> bool:
-    """Whether a rule that finds nothing in these logs has not been answered: too short, or lines may be missing."""
+    """Whether no match of a rule in these logs decides nothing: they are too short, or lines may be missing."""
     return is_short(logs) or bool(_missing(rule, logs))
 
 

@@ -1,4 +1,4 @@
-"""How findings from logs say when, where and how often, and which of it goes into a finding."""
+"""Wording of findings from logs: when, where and how often, and which of it goes into a finding."""
 
 from __future__ import annotations
 

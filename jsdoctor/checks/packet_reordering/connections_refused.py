@@ -14,7 +14,7 @@ from jsdoctor.model.share import Share
 
 @check("packet_reordering.connections_refused")
 def connections_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By server that speaks NATS or has one of its ports; of several captures the one that shows most."""
+    """Judge each server that uses NATS or one of its ports; of several captures the one with most attempts counts."""
     known: dict[SocketAddress, str] = {}
     for view in views(packets):
         end = view.tcp.client if view.nats.swapped else view.tcp.server

@@ -1,4 +1,4 @@
-"""JSD519: deliveries that wait because the client does not answer flow control."""
+"""JSD519: deliveries that wait because the client does not respond to flow control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSD502: data that had to be sent again, where it was lost, and how long its connection stood still."""
+"""JSD502: data that was retransmitted, where it was lost, and how long its connection stalled."""
 
 from __future__ import annotations
 

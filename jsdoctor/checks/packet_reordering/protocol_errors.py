@@ -1,4 +1,4 @@
-"""JSD506: `-ERR` lines, and pings that nobody answered."""
+"""JSD506: `-ERR` lines, and pings without a response."""
 
 from __future__ import annotations
 

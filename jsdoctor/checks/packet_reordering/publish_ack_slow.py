@@ -16,7 +16,7 @@ from jsdoctor.model.share import Share
 
 @check("packet_reordering.publish_ack_slow")
 def publish_ack_slow(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By connection that publishes to JetStream and wants answers."""
+    """Judge each connection that publishes to JetStream with a reply subject."""
 
     def judge(view: View) -> Finding | None:
         publishing = view.nats.publishing
@@ -30,7 +30,7 @@ def publish_ack_slow(packets: PacketEvidence, params: Params) -> Iterator[Findin
 
 
 def _never(view: View, timeout_ns: int) -> int:
-    """Publishes that still waited, longer than any client would; only where no answer can have been missed."""
+    """Publishes that still waited, longer than any client would; 0 unless all replies must be in the capture."""
     return view.nats.publishing.waiting_ns.at_least(timeout_ns) if view.nats.gapless else 0
 
 

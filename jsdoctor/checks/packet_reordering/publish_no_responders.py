@@ -1,4 +1,4 @@
-"""JSD512: publishes and requests that nobody takes: answered with 503."""
+"""JSD512: publishes and requests without a responder: the reply has status 503."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jsdoctor.model.share import Share
 
 @check("packet_reordering.publish_no_responders")
 def publish_no_responders(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By connection that wants answers."""
+    """Judge each connection with requests."""
 
     def judge(view: View) -> Finding | None:
         publishing = view.nats.publishing

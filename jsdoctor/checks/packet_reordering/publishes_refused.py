@@ -19,7 +19,7 @@ _OF_SEQUENCES = (10070, 10071, 10164)
 
 @check("packet_reordering.publishes_refused")
 def publishes_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By stream, or by connection where the answer names no stream."""
+    """Group by stream, or by connection if the reply names no stream."""
     found = refusals_but(packets, *_OF_SEQUENCES)
     for subject, refusals in found.items():
         yield _finding(subject, refusals, params)

@@ -1,4 +1,4 @@
-"""JSD503: a reader that told its sender to stop: the reader is slow, not the network."""
+"""JSD503: a reader with a closed TCP window: the reader is slow, not the network."""
 
 from __future__ import annotations
 

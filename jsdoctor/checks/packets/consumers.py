@@ -1,4 +1,4 @@
-"""Consumers in captures: what was delivered of each, and how its clients answered."""
+"""Consumers in captures: what was delivered of each, and how its clients acknowledged it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def total(found: list[RefusedBy]) -> int:
 
 
 def readable_publishers(packets: PacketEvidence) -> Iterator[View]:
-    """Connections whose publishes to JetStream were seen with their answers."""
+    """Connections whose publishes to JetStream were captured with their acks."""
     return (view for view in views(packets) if view.nats.publishing.acks)
 
 

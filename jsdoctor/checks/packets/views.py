@@ -63,7 +63,7 @@ class DirectionView(NamedTuple):
 
 
 def views(packets: PacketEvidence) -> Iterator[View]:
-    """Every connection that speaks NATS, or that nobody can read and that uses a port of NATS."""
+    """Every connection that uses NATS, or that is unreadable and uses a port of NATS."""
     talks = {(told.capture, talk.number): talk for told in packets.nats for talk in told.connections}
     pairs = {(pair.near, pair.client, pair.server): pair for pair in packets.pairs}
     pairs |= {(pair.far, pair.far_client, pair.far_server): pair for pair in packets.pairs}
@@ -88,7 +88,7 @@ def unreadable(view: View) -> bool:
 def gravest_of_each(
     packets: PacketEvidence, judge: Callable[[View], Finding | None], severity: Severity
 ) -> Iterator[Finding]:
-    """What `judge` says of every connection; where captures or used ports show one twice, the gravest word.
+    """Findings of `judge` for all connections; if captures or ports show a connection twice, the most severe one.
 
     `severity` is that of a finding that has none of its own.
     """
@@ -96,7 +96,7 @@ def gravest_of_each(
 
 
 def gravest(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:
-    """One for each subject: captures from both ends tell the same twice."""
+    """One finding for each subject: captures from both ends show the same connection twice."""
     worst: dict[Subject, Finding] = {}
     for finding in findings:
         known = worst.get(finding.subject)

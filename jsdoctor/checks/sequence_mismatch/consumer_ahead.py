@@ -106,7 +106,7 @@ def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: st
 
 
 def _recovery(version: str, last_seq: int) -> str:
-    """Before 2.14 servers do not know the request that puts a consumer elsewhere, and never answer it."""
+    """How to move the consumer back: servers before 2.14 do not know the reset request and never respond to it."""
     if not version:
         return ""
     if release(version) >= _RESET_SINCE:
@@ -122,7 +122,7 @@ def _furthest(consumer: Consumer) -> int:
 
 
 def _waits_for_the_future(consumer: Consumer, last_seq: int) -> bool:
-    """Created for a sequence that is still to come: legal (JSD407 speaks of it)."""
+    """Whether it was created for a sequence that is still to come, which is legal (JSD407 judges it)."""
     return consumer.delivered.consumer_seq == 0 and consumer.config.opt_start_seq > last_seq
 
 
@@ -132,7 +132,7 @@ _LOST = "the stream lost its end or was recreated; find out why it did, the cons
 
 @check("sequence_mismatch.consumer_ahead_logged")
 def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Servers before 2.14 say nothing at a start; from then on they move the consumer back and say so (consumer.go)."""
+    """Servers before 2.14 log nothing at a start; later ones move the consumer back and log it (consumer.go)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

@@ -33,7 +33,7 @@ _NEGATIVE_DIGITS = 19
 
 @check("sequence_mismatch.delivery_gap_logged")
 def delivery_gap_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """One finding for each application, for the gravest that it says."""
+    """One finding for each application, with the most severe problem that it logged."""
     told = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
     resets = {burst.subject: burst.most for burst in bursts(logs, *_RESETS, subjects=client_of, calm=False)}
     for burst in told:

@@ -96,9 +96,9 @@ def _change(states: Sequence[StreamState], value: Callable[[StreamState], int]) 
 
 
 def _lag(cluster: Cluster | None, server: str) -> int | None:
-    """What the leader says that it has yet to send; None when it says the copy is not there or not up to date.
+    """How much the leader has yet to send, by its own report; None if it reports the copy as missing or not current.
 
-    Those are the business of JSD703 and JSD704: replication knows of them.
+    JSD703 and JSD704 judge those: replication has noticed them.
     """
     peer = next((p for p in cluster.replicas if p.name == server), None) if cluster else None
     return None if peer is None or peer.offline or not peer.current else peer.lag
@@ -112,5 +112,5 @@ def _lasts(differences: Sequence[int], under_way: int) -> bool:
 
 
 def same_leader(readings: Sequence[Stream] | Sequence[Consumer]) -> bool:
-    """Whether one server answered as the leader in all readings."""
+    """Whether one server responded as the leader in all readings."""
     return len({reading.answered_by for reading in readings}) == 1

@@ -1,4 +1,4 @@
-"""Publishes refused for the sequence that they expected, as logs tell of them."""
+"""Publishes refused for the sequence that they expected, as logged."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""JSD204: a stream that says itself that messages are lost, or whose numbers cannot all be true.
+"""JSD204: a stream that reports lost messages itself, or whose numbers cannot all be true.
 
-Two looks: a stream whose last sequence fell, or that lost messages which nothing may remove.
+From two samples: a stream whose last sequence fell, or that lost messages which nothing may remove.
 Over hours: a stream whose last sequence is lower than in an earlier bundle.
 From logs: streams that came back with fewer messages than at the start before.
 """
@@ -23,7 +23,7 @@ from jsdoctor.model.wording import counted
 
 @check("sequence_mismatch.stream_damaged")
 def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """`lost` is told by replies that list what was deleted, and by no other (server: filestore.go State, FastState)."""
+    """Only replies that list deleted messages report `lost` (server: filestore.go State, FastState)."""
     for stream in snapshots.last.led_streams():
         state = stream.state
         if state.lost is not None and (state.lost.msgs or state.lost.bytes):
@@ -78,7 +78,7 @@ def _torn(stream: Stream) -> Finding:
 def stream_went_back(trend: Trend, params: Params) -> Iterator[Finding]:
     """No API call lowers `last_seq`: purges and deletes leave it (server: filestore.go PurgeEx, removeMsg).
 
-    Only readings of the same incarnation are compared. A stream in memory starts anew with its servers, as it must.
+    Only readings of the same incarnation are compared. A stream in memory is empty after a restart, by design.
     """
     return went_back(trend.streams(), params)
 

@@ -1,7 +1,7 @@
-"""JSD203: a stream that was made anew under its name: what clients remember of its sequences is wrong.
+"""JSD203: a stream that was recreated under its name: clients remember wrong sequences of it.
 
 Over hours: a stream that is not the one of an earlier bundle.
-From logs: streams restored through the API, or deleted and created as recorded advisories tell.
+From logs: streams restored through the API, or deleted and created according to recorded advisories.
 From stored messages: which of them a restore brought in, and where sequences are given out again.
 """
 
@@ -31,7 +31,7 @@ def stream_recreated(
     """Another `created` with other messages is another stream (server: stream.go addStream, RestoreStream).
 
     The same messages under another date are no new stream: after a restore on 2.10 and 2.12 replicas disagree on it.
-    Of streams with messages older than themselves that were read, `stream_restored_stored` tells more.
+    `stream_restored_stored` reports more of streams with messages older than themselves, if these were read.
     """
     known = {(one.account, one.stream) for one in stored.streams if one.older.count} if stored else set()
     before = Incarnations(trend.snapshots[:-1] if trend else ())
@@ -158,7 +158,7 @@ _FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-rest
 
 @check("sequence_mismatch.stream_recreated_logged")
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A stream can only be created after a delete when that is the same name made anew."""
+    """A stream can only be created after a delete if it was recreated under the same name."""
     found = [*_recreated(logs)]
     failed = bursts(logs, *_FAILED, calm=False)
     found += [_restored_logged(burst, failed=True) for burst in failed]

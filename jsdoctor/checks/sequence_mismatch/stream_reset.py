@@ -1,4 +1,4 @@
-"""JSD208: copies and indexes that servers threw away and built anew, and how that ended."""
+"""JSD208: copies and indexes that servers discarded and rebuilt, and how that ended."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _BEFORE_US = 60_000_000
 
 @check("sequence_mismatch.wrong_last_sequence_logged")
 def wrong_last_sequence_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """By application or, where servers trace, by stream. One finding each, for the gravest that was refused."""
+    """One finding for each application or, if servers trace, each stream, for the most severe refusal."""
     told = False
     for burst in bursts(logs, *REFUSED, _IN_FLIGHT, _BY_ID, subjects=client_of, calm=False):
         if all(one.signature in REFUSED and all_ahead(one) for one in burst.found):

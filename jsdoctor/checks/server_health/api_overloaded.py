@@ -66,7 +66,7 @@ def api_overloaded(
 
 
 def _has_shared_queues(snapshots: SnapshotSeries | None) -> bool:
-    """Whether some replicated stream removes what was acknowledged. Without a look at them: possibly."""
+    """Whether some replicated stream removes acknowledged messages. Without a sample: possibly."""
     if snapshots is None:
         return True
     return any(s.config.retention != "limits" and s.config.num_replicas > 1 for s in snapshots.last.streams)
@@ -139,7 +139,7 @@ def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Par
 
 @check("server_health.api_overloaded_logged")
 def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """At its limit the server drops the whole queue and answers none of it (jetstream_api.go apiDispatch)."""
+    """At its limit the server drops the whole queue without responses (jetstream_api.go apiDispatch)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

@@ -1,4 +1,4 @@
-"""JSD826: publishes and requests that nobody answered in time, as applications logged them."""
+"""JSD826: publishes and requests without a response in time, as applications logged them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that were closed lately: who, when and why, as far as it may be told."""
+"""Connections that were closed lately: which, when and why, as far as that may be reported."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _ENOUGH = 10
 def connection_flood(
     servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
 ) -> Iterator[Finding]:
-    """Churn costs every server: each login is checked, and each subscription is told to the whole cluster."""
+    """Churn costs every server: it checks each login, and the whole cluster receives each subscription."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     lists = {listed.server: listed for listed in (connections.servers if connections else ())}
     for server in servers.servers:

@@ -30,7 +30,7 @@ _AT_A_START = 5
 
 @check("server_health.disk_slow_logged")
 def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Each line tells of seconds in which the server did nothing else with that connection or stream."""
+    """Each line stands for seconds in which the server did nothing else for that connection or stream."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

@@ -21,7 +21,7 @@ _SHOWN = 3
 
 
 def uptime_ns(server: Server) -> int | None:
-    """Time since the server started when it was asked for its variables; None when it was not."""
+    """Time since the server started when its variables were requested, in ns; None if they were not read."""
     if server.varz is None or server.varz.start is None:
         return None
     return int(((server.varz.now or server.at) - server.varz.start).total_seconds() * 1e9)
@@ -69,7 +69,7 @@ def _is_changing(
         return True
     last = found[-1]
     if last is None:
-        # Deleted between the two requests of a sample, or not seen: only a second sample tells whether it lasts.
+        # Deleted between the two requests of a sample, or not listed: only a second sample shows whether it lasts.
         return len(looks) == 1
     elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, "")
     changes = [change for change in (last.created, elected) if change is not None]
@@ -114,7 +114,7 @@ def reasons(server: Server) -> tuple[HealthError, ...]:
 
 
 def only_lagging_assets(errors: Iterable[HealthError]) -> bool:
-    """Whether all that is wrong are streams or consumers that are not current, which mends itself after a start."""
+    """Whether the only errors are streams or consumers that are not current, which resolves itself after a start."""
     return all(e.type in _OF_ASSETS and not any(mark in e.error for mark in _LASTING) for e in errors)
 
 

@@ -1,6 +1,6 @@
 """JSD803: JetStream is configured on a server and off, or runs there outside the cluster's meta group.
 
-From logs: JetStream was switched off on a server that went on running, as its log tells.
+From logs: JetStream was switched off on a server that went on running, according to its log.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _LATER_US = 5_000_000
 
 @check("server_health.disabled_logged")
 def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Off until the server is started anew, so the next start ends it (jetstream.go DisableJetStream)."""
+    """JetStream stays off until the server restarts, so the next start ends it (jetstream.go DisableJetStream)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

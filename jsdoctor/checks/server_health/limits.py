@@ -10,7 +10,7 @@ from jsdoctor.model.server import UNLIMITED, Account, JetStreamStats
 
 
 class ServerLimitUse(msgspec.Struct, frozen=True):
-    """One limit and how much of it is taken. `kind` tells whether messages fill it or `max_bytes` of streams do."""
+    """One limit and how much of it is taken. `kind`: whether messages fill it or `max_bytes` of streams does."""
 
     what: str
     kind: str

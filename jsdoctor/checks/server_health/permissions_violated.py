@@ -45,7 +45,7 @@ def _is_grave(burst: Burst, params: Params) -> bool:
 
 
 def _prefix(line: Occurrence) -> str:
-    """How the subject begins, if it is one of JetStream's. nats.py repeats the server's words in lower case."""
+    """How the subject begins, if it is one of JetStream's. nats.py repeats the server's error in lower case."""
     return next((prefix for prefix, _ in _EFFECTS if line.value("reason").upper().startswith(prefix)), "")
 
 

@@ -28,7 +28,7 @@ _ENOUGH = 3
 def resources_high(
     servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
 ) -> Iterator[Finding]:
-    """One finding at most for each server: the gravest. Processor and memory must be high in every sample."""
+    """At most one finding for each server: the most severe. CPU and memory must be high in every sample."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     clients = {listed.server: listed.open or () for listed in (connections.servers if connections else ())}
     for server in servers.servers:

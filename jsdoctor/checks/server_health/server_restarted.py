@@ -25,7 +25,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
 _LONGER = 10
-"""A server is told from the others when they have been up for so many times as long: a roll-out takes its time."""
+"""A server restarted alone if all others have been up this many times as long: a rollout restarts all."""
 
 
 @check("server_health.restarted_between_samples")
@@ -202,7 +202,7 @@ def _observed(run: ProcessRun) -> Observation:
 
 @check("server_health.crash_logged")
 def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A stack alone is no crash: /stacksz shows the same functions. A panic within a log is told with its process.
+    """Stack lines alone are no crash: /stacksz prints the same functions. A panic within a log is one with its process.
 
     Log viewers join the lines of a stack to one, which begins with the panic itself.
     """

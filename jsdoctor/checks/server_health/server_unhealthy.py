@@ -33,7 +33,7 @@ from jsdoctor.model.wording import span
 def server_unhealthy(
     servers: Servers, snapshots: SnapshotSeries | None, groups: RaftGroups | None, params: Params
 ) -> Iterator[Finding]:
-    """The health check is local: it tells of this server and of its own replicas (server: monitor.go healthz)."""
+    """The health check is local: it covers this server and its own replicas (server: monitor.go healthz)."""
     for server in servers.servers:
         if server.health is None:
             yield unknown(server.subject, "its health was not read", "see the gaps of this run")
@@ -70,7 +70,7 @@ def server_unhealthy(
 
 
 _ASKED = ("must not be empty", "not found on account")
-"""The check was asked about one stream, and asked wrongly: that says nothing about the server."""
+"""Errors of a health probe that names one stream, and names it wrongly: they are no fault of the server."""
 
 _CATCHING_UP = ("not current", "still recovering", "group node unhealthy")
 

@@ -28,7 +28,7 @@ _SHOWN = 3
 def slow_consumer(
     servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
 ) -> Iterator[Finding]:
-    """The count is one since the start; only its growth, or who was cut off lately, tells of a fault that is there."""
+    """The count is since the start; only its growth, or clients that were closed lately, show a present fault."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     lists = {listed.server: listed for listed in (connections.servers if connections else ())}
     for server in servers.servers:

@@ -46,7 +46,7 @@ def temporary_store(servers: Servers) -> Iterator[Finding]:
 
 @check("server_health.temporary_store_logged")
 def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """The server warns only where nothing is configured; the directory that it prints tells of the rest."""
+    """The server warns only if nothing is configured; the directory that it logs shows the other cases."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -113,7 +113,7 @@ def _on_no_volume(servers: DeclaredServers) -> Finding:
 
 
 def _unmounted(servers: DeclaredServers) -> Finding:
-    """A configuration in a ConfigMap, without the one workload that would tell of its volumes."""
+    """A configuration in a ConfigMap, without a single workload that would show its volumes."""
     return unknown(
         servers.subject,
         "no single workload of these manifests mounts this configuration, so nobody can tell whether a volume holds"

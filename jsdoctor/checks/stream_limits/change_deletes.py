@@ -43,7 +43,7 @@ def change_deletes_declared(
 
 
 def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
-    """Consumers of interest streams that stop asking for messages which are kept for them."""
+    """Consumers of interest streams whose new filters leave out messages which are kept for them."""
     for consumer in manifests.kept_consumers():
         stream = deployed.stream(consumer.stream)
         current = consumer_of(stream, consumer.name)
@@ -78,7 +78,7 @@ def _changed(
 ) -> Finding:
     wanted = stream.after_update(current.config, server)
     found = list(deletions.of_change(wanted, current, server, subjects))
-    # What the server refuses deletes nothing: JSD614 speaks.
+    # What the server refuses deletes nothing: JSD614 reports it.
     if not found or not stream.may_update or certain(stream_changes.of_change(wanted, current.config, {}), server):
         return passed(stream.subject)
     if all(deletion.unsure for deletion in found):

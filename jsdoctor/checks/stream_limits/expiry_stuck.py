@@ -20,8 +20,10 @@ _JITTER_NS = _NS
 
 @check("stream_limits.expiry_stuck")
 def expiry_stuck(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
-    """Expiry walks from the oldest sequence and ends at the first message that is young enough (server: filestore.go
-    expireMsgs), so one message dated in the future keeps all behind it. All times are the answering server's own.
+    """Expiry starts at the oldest sequence and ends at the first message that is young enough.
+
+    One message dated in the future therefore keeps all behind it (server: filestore.go expireMsgs). All times are by
+    the clock of the server that responded.
     """
     slack_ns, slack_share = params.integer("overshoot"), params.number("overshoot_fraction")
     seen_before = histories(trend)

@@ -58,7 +58,7 @@ def mirror_or_source_stalled(
     connected: ConnectedServer | None,
     params: Params,
 ) -> Iterator[Finding]:
-    """Lag alone tells nothing: it is 0 where nothing is heard, and where each message that comes is refused."""
+    """Lag alone shows nothing: it is 0 without contact to the origin, and if each message that arrives is refused."""
     deployment = Deployment(snapshots, servers, connected)
     histories = {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
     for stream in snapshots.last.led_streams():

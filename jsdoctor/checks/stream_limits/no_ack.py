@@ -1,4 +1,4 @@
-"""JSD610: a stream that acknowledges nothing leaves every publisher that waits without an answer.
+"""JSD610: a stream that acknowledges nothing leaves every publisher that waits without a reply.
 
 From manifests: a stream that will acknowledge nothing.
 """
@@ -19,10 +19,10 @@ _SYSTEM_SUBJECTS = ("$JS.", "$SYS.")
 
 @check("stream_limits.no_ack")
 def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """With `no_ack` the message is stored and the publisher hears nothing (server: stream.go, `canRespond`).
+    """With `no_ack` the message is stored and the publisher gets no ack (server: stream.go, `canRespond`).
 
-    Mirrors and pure aggregates have no publishers. Nobody waits on the server's own events, and a stream of `>` may
-    not acknowledge at all.
+    Mirrors and pure aggregates have no publishers. The server's own events need no ack, and a stream of `>` may not
+    acknowledge at all.
     """
     for stream in snapshots.last.streams:
         has_publishers = _has_publishers(stream)
@@ -53,7 +53,7 @@ def _must_be_silent(stream: Stream) -> bool:
 
 @check("stream_limits.no_ack_declared")
 def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
-    """With `no_ack` the message is stored and the publisher hears nothing (server: stream.go, `canRespond`)."""
+    """With `no_ack` the message is stored and the publisher gets no ack (server: stream.go, `canRespond`)."""
     for stream in manifests.kept_streams():
         config = stream.stored
         if not config.subjects or config.mirror:

@@ -1,4 +1,4 @@
-"""JSD613: publishes and requests that nobody answered, by the logs of applications."""
+"""JSD613: publishes and requests without a responder, by the logs of applications."""
 
 from __future__ import annotations
 

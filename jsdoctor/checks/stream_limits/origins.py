@@ -1,6 +1,6 @@
-"""What mirrors and sources copy from, and how to tell that nothing arrives where their server says that all is well.
+"""What mirrors and sources copy from, and how to detect that nothing arrives although their server reports no lag.
 
-The figures of a server count what it was sent, so they show no lag where it refuses what it is sent (stream.go).
+The figures of a server count what it was sent, so they show no lag if it refuses what it is sent (stream.go).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def origins_of(stream: Stream, history: StreamHistory | None) -> Iterator[Origin]:
-    """The mirror or all sources of a stream. Sources of one name (several filters of a stream) are told by place."""
+    """The mirror or all sources of a stream. Sources of one name (several filters of a stream) differ by position."""
     earlier = [_sources(reading) for reading in history.readings[:-1]] if history else []
     if not stream.mirror and not stream.sources:
         return
@@ -78,7 +78,7 @@ class Deployment:
         self._index: dict[int, dict[tuple[str, str], Stream]] = {}
 
     def copying_since(self, stream: Stream) -> datetime | None:
-        """When its present leader began at the latest; None where nothing tells (2.10; plain accounts)."""
+        """The latest possible start of its present leader; None if unknown (2.10; plain accounts)."""
         server = self._servers.get(stream.answered_by)
         started = server.varz.start if server and server.varz else None
         led = stream.cluster.leader_since if stream.cluster else None
@@ -102,7 +102,7 @@ class Deployment:
         return release(server.version if server else (self._connected.version if self._connected else ""))
 
     def has_no(self, stream: Stream, name: str) -> bool:
-        """Whether no server that answered knows an origin of the same account, not even one without a leader."""
+        """Whether no server that responded knows an origin of the same account, not even one without a leader."""
         config = stream.config
         if any(c.name == name and c.external is not None for c in (config.mirror, *config.sources) if c):
             return False
@@ -128,17 +128,17 @@ class Deployment:
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """At least how many messages of its origins a copy at rest did not get, and for how long, in nanoseconds."""
+    """Lower bound of the messages of its origins that a stalled copy did not get, and for how long, in nanoseconds."""
 
     count: int
     for_ns: float
 
 
 def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
-    """What the origins had at the first reading that a copy at rest did not get by the last.
+    """What the origins had at the first reading that a stalled copy did not get by the last.
 
-    None where nothing is missing or nothing can be said: a copy that moves, that takes only a part, an origin not seen.
-    A server out of breath copies late, and says that lag is 0 too: how long they are missing decides.
+    None if nothing is missing or nothing is known: a copy that moves, that takes only a part, an origin not listed. An
+    overloaded server copies late, and reports lag 0 too: how long they are missing decides.
     """
     stream, config = history.last, history.last.config
     if history.first.state.last_seq != stream.state.last_seq:
@@ -196,7 +196,7 @@ def _beyond(origin: Stream, last_seq: int) -> int:
 
 
 def ahead(history: StreamHistory, deployment: Deployment) -> int:
-    """By how many sequences a mirror was past where its origin is now, which was therefore made anew; 0 if it was not.
+    """By how many sequences a mirror was past its present origin, which was therefore recreated; else 0.
 
     The readings of one sample are not of one instant: a later one of the origin can only be farther.
     """
@@ -206,6 +206,6 @@ def ahead(history: StreamHistory, deployment: Deployment) -> int:
 
 
 def surplus(stream: Stream) -> int:
-    """Messages that a mirror holds beyond what its sequences allow: it went on with an origin that was made anew."""
+    """Messages that a mirror holds beyond what its sequences allow: it continued after its origin was recreated."""
     state = stream.state
     return max(state.messages - (state.last_seq - state.first_seq + 1), 0) if stream.config.mirror else 0

@@ -14,7 +14,7 @@ _NS = 1_000_000_000
 
 
 def largest_payload(servers: Servers | None, connected: ConnectedServer | None) -> int | None:
-    """The largest message any server that was seen lets in; None when none told."""
+    """The largest payload that any server accepts, in bytes; None if none reported it."""
     told = [server.varz.max_payload for server in servers.servers if server.varz] if servers else []
     if connected:
         told.append(connected.max_payload)

@@ -35,7 +35,7 @@ class Room:
         return self._meta.get(domain, 0) > 0 and self._clusters[domain] == 1
 
     def servers_for(self, stream: Stream) -> int | None:
-        """Servers that could hold a replica; the least number where a plain account looks; None when nothing tells."""
+        """Servers that could hold a replica; for a plain account a lower bound; None if nothing shows them."""
         cluster, domain = stream.cluster.name if stream.cluster else "", self._domain_of(stream)
         if self._clusters[domain] > 1:
             return self._by_cluster[domain, cluster] or None
@@ -49,12 +49,12 @@ class Room:
         return least if least > 1 else None
 
     def _domain_of(self, stream: Stream) -> str:
-        """The stream's domain; where a plain account showed the stream, the only one that servers told of."""
+        """The stream's domain; if a plain account showed the stream, the only domain that servers reported."""
         return stream.domain or (next(iter(self._domains)) if len(self._domains) == 1 else "")
 
 
 def _held(stream: Stream) -> int | None:
-    """Members of the stream's Raft group, whatever their state; None without a leader to ask."""
+    """Members of the stream's Raft group, whatever their state; None without a leader's report."""
     if not stream.from_leader or stream.cluster is None or not stream.cluster.name:
         return None
     return 1 + len(stream.cluster.replicas)

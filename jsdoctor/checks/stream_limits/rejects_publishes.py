@@ -86,9 +86,9 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 @check("stream_limits.rejects_publishes_declared")
 def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
-    """Discard policy new answers a publish to a full stream with error 10077 (server: filestore.go storeRawMsg).
+    """With discard policy new, a publish to a full stream gets error 10077 (server: filestore.go storeRawMsg).
 
-    Where nothing ever leaves the stream, the first time that it is full is for good. Buckets are made like that.
+    If nothing ever leaves the stream, it stays full after the first time. Buckets are created with this policy.
     """
     for stream in manifests.kept_streams():
         config = stream.stored

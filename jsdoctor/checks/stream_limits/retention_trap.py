@@ -218,7 +218,7 @@ def _uncovered(stream: DeclaredStream, consumers: dict[str, ConsumerConfig]) -> 
 
 
 def _stranding(stream: DeclaredStream, limited: list[str]) -> Finding:
-    """An age limit removes what was given up."""
+    """Consumers that leave messages in the stream after `max_deliver`; an age limit would remove them."""
     if stream.stored.max_age_ns > 0:
         return passed(stream.subject)
     says = (
