@@ -40,9 +40,9 @@ _USAGE = Tier.__struct_fields__
 
 
 class AccountReplies:
-    """Collects what the JetStream API said in one sample. Feed it with `add_all`, then read the rest.
+    """The replies of the JetStream API in one sample. Pass them to `add_all`, then read the rest.
 
-    `name` is the account's name where an earlier sample told it, `earlier` the consumers of that sample.
+    `name` is the account's name if an earlier sample has it, `earlier` the consumers of that sample.
     """
 
     def __init__(self, name: str = "", earlier: ConsumerCopies | None = None) -> None:
@@ -71,7 +71,7 @@ class AccountReplies:
             self.again = again._as_repeated(self)
 
     def _as_repeated(self, sample: AccountReplies) -> Repeated:
-        """These replies as an answer to what was torn in the sample itself.
+        """These replies as the repeated requests for what was torn in `sample`.
 
         The meta leader lists the consumers of a stream whose servers are down. The stream has not responded by that.
         """
@@ -90,7 +90,7 @@ class AccountReplies:
         )
 
     def _asked_singly(self) -> dict[Subject, Consumer | None]:
-        """Consumers by what was said of each. A member of a group that lost its leader answers as if it were new."""
+        """Consumers that were requested singly. A member of a group that lost its leader responds as if it were new."""
         found = {s: merge_consumer(self.name, [("", *copy)]) if copy else None for s, copy in self._single.items()}
         return {s: one for s, one in found.items() if one is None or one.from_leader or is_new(one)}
 
@@ -169,7 +169,7 @@ class AccountReplies:
         self._add_silent(page.missing or (), page.offline or {}, stream)
 
     def _keep_consumers(self, streams: Iterable[str]) -> None:
-        """Those of streams at rest are as the sample before shows them, with the times of then."""
+        """Keep consumers of idle streams as in the previous sample, with the times of that sample."""
         for stream in streams:
             known = self._earlier.get((self.name, stream), [])
             self.consumers[self.name, stream].extend(known)
@@ -186,7 +186,7 @@ class AccountReplies:
     def streams(self) -> list[StreamCopy]:
         """Every stream of the account, those that were deleted meanwhile left out.
 
-        Of a stream whose servers are known to be down, the API still tells the configuration, with an empty state.
+        For a stream whose servers are known to be down, the API still reports the configuration, with an empty state.
         """
         silent = {asset.subject.name for asset in self.silent if asset.subject.kind == "stream"}
         return [

@@ -43,7 +43,7 @@ class _AccountzReply(_Detail, frozen=True):
 
 
 def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tuple[AccountClaims | None, list[Gap]]:
-    """The accounts that have a JWT, and gaps for what cannot be read; None when no server was asked."""
+    """The accounts that have a JWT, and gaps for what cannot be read; None if no server was queried."""
     uses: dict[tuple[str, str], AccountUse] = {}
     gaps: list[Gap] = []
     asked = [

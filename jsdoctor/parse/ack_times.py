@@ -31,7 +31,7 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 def ack_times(exchanges: Iterable[Exchange], account: str) -> tuple[AckTimes | None, list[Gap]]:
-    """What was heard in a run, and a gap for what cannot be read. `account`: whose consumers they are."""
+    """The ack metrics of a run, and a gap for what cannot be read. `account`: that of the consumers."""
     heard: dict[tuple[str, str], list[Metric]] = defaultdict(list)
     gaps: list[Gap] = []
     listened = False

@@ -42,7 +42,7 @@ from jsdoctor.parse.torn import lasting, settled
 
 
 class _Known:
-    """What an earlier sample told and later ones do not: who answers at a monitoring address, and as whom we look."""
+    """Facts of an earlier sample that later ones lack: the server at each monitoring address, and the logins."""
 
     def __init__(self) -> None:
         self.identities = Identities()
@@ -189,7 +189,7 @@ def _stored(own: Sequence[Exchange], account: str, present: dict[type[Evidence],
 
 
 def _server_trend(servers: Evidence | None) -> ServerTrend | None:
-    """Servers by name, as one that was restarted has another id; those only that were asked anew in every sample."""
+    """Servers by name, as a restarted one has another id; only those with new variables in every sample."""
     if not isinstance(servers, Servers) or not servers.earlier:
         return None
     earlier = [{server.name: server for server in look} for look in servers.earlier]
@@ -199,12 +199,12 @@ def _server_trend(servers: Evidence | None) -> ServerTrend | None:
 
 
 def _is_fresh(readings: Sequence[Server]) -> bool:
-    """Whether each reading has variables of its own: `_kept` repeats those that a sample did not ask for."""
+    """Whether each reading has variables of its own: `_kept` repeats those that a sample did not request."""
     return len({reading.varz.now for reading in readings if reading.varz}) == len(readings)
 
 
 def _usage(servers: ServerReplies, known: _Known) -> Accounts | None:
-    """All accounts that servers tell of; of our own account the API knows more."""
+    """All accounts that servers report; for the account of a login the JetStream API knows more."""
     found = servers.accounts()
     rows = list(found.accounts) if found else []
     for login in known.logins.values():
@@ -215,7 +215,7 @@ def _usage(servers: ServerReplies, known: _Known) -> Accounts | None:
 
 
 def _joined(earlier: Evidence | None, later: Servers) -> Servers:
-    """The newest word of every server; parts that a later sample did not ask for are kept from the earlier one."""
+    """The newest report of every server; parts that a later sample did not request are kept from the earlier one."""
     if not isinstance(earlier, Servers):
         return later
     known = {server.server_id: server for server in earlier.servers}

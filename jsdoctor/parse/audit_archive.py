@@ -1,7 +1,7 @@
-"""An archive of `nats audit gather` as samples: the same exchanges as a look with a login of the system account.
+"""An archive of `nats audit gather` as samples: the exchanges of a sample with a login of the system account.
 
-It tells no time of asking but the one at its end. So `taken_at` and every `asked_at` are that, by the clock of who
-gathered, and nothing about clocks may be concluded from them; ages are judged by what servers say of their own.
+The archive has no request times but that of its end. So `taken_at` and every `asked_at` are that time, by the clock
+of the host that gathered, and nothing about clocks may be concluded from them; ages come from the servers' own times.
 """
 
 from __future__ import annotations

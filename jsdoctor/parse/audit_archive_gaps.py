@@ -100,7 +100,7 @@ def lacking(manifest: ArchiveManifest, without_jetstream: Collection[Node]) -> I
     for artifact in manifest.of_type(*OF_SERVERS):
         present[artifact.node].add(artifact.type)
     for artifact in manifest.missing:
-        present[artifact.node].add(artifact.type)  # told of already
+        present[artifact.node].add(artifact.type)  # its gap exists already
     gathered = frozenset(kind for types in present.values() for kind in types)
     for node, types in sorted(present.items()):
         absent = [_WORDS[kind] for kind in OF_SERVERS if kind in gathered and kind not in types]
@@ -129,9 +129,9 @@ def _kinds(gathered: frozenset[str]) -> Iterator[Gap]:
 
 
 def no_streams(manifest: ArchiveManifest) -> Gap:
-    """Nothing in the archive shows streams, though there are some or no server said how many.
+    """Nothing in the archive shows streams, though there are some or no server reported how many.
 
-    natscli 0.5.0 fails on streams of servers that are in no cluster, after it has asked for details.
+    natscli 0.5.0 fails on streams of servers that are in no cluster, after it has requested details.
     """
     if not manifest.metadata:
         how = "gather without --no-details; audit_gather_log.log in the archive says why it ended early"

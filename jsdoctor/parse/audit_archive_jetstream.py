@@ -89,9 +89,9 @@ class ArchivedJetStream:
         self._note_gaps()
 
     def bodies(self) -> Iterator[Body]:
-        """JSZ of each server, pages joined, and the streams that count as they were seen apart.
+        """JSZ of each server, with pages joined, and the streams whose separate copies count.
 
-        Servers without JetStream were not asked for JSZ: what it says there is known from every reply.
+        `nats audit gather` requests no JSZ of servers without JetStream: theirs is made from envelopes of other replies.
         """
         for node, base in self._told.items():
             data: dict[str, object] = {key: value for key, value in base.items() if key != "account_details"}
@@ -141,7 +141,7 @@ class ArchivedJetStream:
         return account.fields | {"stream_detail": encoded([*account.unread, *kept])}
 
     def _accounts_on(self, node: Node, pages: list[tuple[ArchivedReply, Fields]]) -> list[AccountShown]:
-        """The accounts that JSZ lists. Without details it lists none, and what each uses was asked for apart."""
+        """The accounts that JSZ lists. Without details it lists none, and the usage of each is in a separate reply."""
         try:
             listed = accounts_of(node, (fields for _, fields in pages))
         except ReplyError as error:
@@ -164,7 +164,7 @@ class ArchivedJetStream:
                 yield AccountShown(reply.artifact.account, {"name": name, "id": name} | fields, None, [])
 
     def _account_names(self) -> dict[str, str]:
-        """Labels give the id of an account, which in operator mode is a key; JSZ tells the name that belongs to it."""
+        """Name of each account by id. Labels have the id, which in operator mode is a key; JSZ has the name for it."""
         names: dict[str, str] = {}
         for reply in self._replies.of_type(ACCOUNT_INFO):
             try:

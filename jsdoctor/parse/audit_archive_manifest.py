@@ -1,4 +1,4 @@
-"""The index of an archive of `nats audit gather`: which member is what, told by its labels and never by its path.
+"""The index of an archive of `nats audit gather`: the kind of each member, by its labels and never by its path.
 
 Written with one page for each reply since natscli 0.2.3, without pages before (jsm.go: audit/archive/SPEC.md).
 """
@@ -53,7 +53,7 @@ class Artifact(msgspec.Struct, frozen=True, gc=False):
 
 
 class ArchiveManifest(msgspec.Struct, frozen=True):
-    """All that rules can use, pages in order. `metadata`: the member that tells when it was; empty without one.
+    """All that rules can use, pages in order. `metadata`: the member with the time of the archive; empty without one.
 
     `missing` are artifacts that are listed and not there, `stray` members that are there and not listed.
     """

@@ -30,7 +30,7 @@ class _Envelope(msgspec.Struct, frozen=True):
 
 
 class _Bare(msgspec.Struct, frozen=True):
-    """What a reply without envelope may tell of its server: VARZ all of it, JSZ, CONNZ and others a part."""
+    """What a reply without envelope may contain about its server: VARZ all of it, JSZ, CONNZ and others a part."""
 
     server_id: str = ""
     version: str = ""
@@ -38,7 +38,7 @@ class _Bare(msgspec.Struct, frozen=True):
 
 
 class ArchivedReply(msgspec.Struct, frozen=True):
-    """An artifact that could be read. `whole` is its content, `data` what the server said, `sender` who that is.
+    """An artifact that could be read. `whole` is its content, `data` the reply of the server, `sender` that server.
 
     `has_jetstream`: what the envelope says; None without one.
     """
@@ -51,7 +51,7 @@ class ArchivedReply(msgspec.Struct, frozen=True):
     has_jetstream: bool | None = None
 
     def fields(self) -> Fields:
-        """The keys of what the server said. Raises ReplyError."""
+        """The keys of the server's reply. Raises ReplyError."""
         return decode(self.data, dict[str, msgspec.Raw])
 
 
@@ -102,7 +102,7 @@ class Replies:
 
 
 class Senders:
-    """What the replies of an archive together tell of each server: who it is, and how late it was there."""
+    """Identity and latest time of each server, from all of its replies in an archive."""
 
     def __init__(self, replies: Iterable[ArchivedReply]) -> None:
         by_node: dict[Node, list[ArchivedReply]] = defaultdict(list)
@@ -119,11 +119,11 @@ class Senders:
         return alike[0] if named not in self._known and len(alike) == 1 else named
 
     def identity(self, node: Node) -> ServerIdentity:
-        """The server, with the latest time that it is known to have told."""
+        """The server, with the latest time in its replies."""
         return self._known.get(node) or ServerIdentity(name=node[1], cluster=node[0])
 
     def latest(self) -> datetime | None:
-        """The latest time that any server told."""
+        """The latest time in the replies of any server."""
         return max((identity.time for identity in self._known.values() if identity.time), default=None)
 
 

@@ -1,8 +1,8 @@
 """The streams of an archive of `nats audit gather`, most of which are in it twice.
 
-With details, JSZ of every server lists its streams; besides, the archive keeps what each server showed of each stream
-when all were asked at once. The latter is better, as its copies are of one moment; where it shows less, JSZ counts.
-Profiles are taken in between, for seconds: JSZ is then an earlier look, and the two tell how things move.
+With details, JSZ of every server lists its streams. The archive also has a reply of each server for each stream, all
+requested at once. These are better, as the copies are of one moment; if they show less, JSZ counts. Profiles are
+taken in between, for seconds: JSZ is then an earlier sample, and both together show rates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class AccountShown(msgspec.Struct):
-    """One account in JSZ. `streams` None: they were not asked for. `unread`: streams that tell not even their names."""
+    """One account in JSZ. `streams` None: they were not requested. `unread`: streams without a readable name."""
 
     name: str
     fields: Fields
@@ -82,7 +82,10 @@ def shown(account: str, node: Node, detail: msgspec.Raw) -> Shown:
 
 
 def accounts_of(node: Node, pages: Iterable[Fields]) -> list[AccountShown] | None:
-    """The accounts in the pages of one server's JSZ, each once; None where none were asked for. Raises ReplyError."""
+    """The accounts in the pages of one server's JSZ, each once; None if no page has account details.
+
+    Raises ReplyError.
+    """
     found: dict[str, AccountShown] = {}
     listed = [page["account_details"] for page in pages if _is_there(page, "account_details")]
     for page in listed:
@@ -110,7 +113,7 @@ def _is_there(fields: Fields, key: str) -> bool:
 
 
 def better_apart(in_jsz: Iterable[Shown], apart: Iterable[Shown]) -> set[StreamKey]:
-    """The streams for which what was asked of all servers at once counts, and not what their JSZ lists."""
+    """The streams for which the replies that were requested of all servers at once count, and not their JSZ."""
     listed, asked = _by_key(in_jsz), _by_key(apart)
     return {key for key, copies in asked.items() if _worth(copies) >= _worth(listed.get(key, []))}
 

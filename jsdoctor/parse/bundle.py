@@ -39,7 +39,7 @@ class NewerFormatError(BundleError):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One reply: where its bytes are, what they must be, and what was asked. `sample` counts from 1."""
+    """One reply: the place, digest and size of its bytes, and the request. `sample` counts from 1."""
 
     name: str
     sha256: str
@@ -101,7 +101,7 @@ class CapturedLog(msgspec.Struct, frozen=True):
 
 
 class ServerNote(msgspec.Struct, frozen=True):
-    """A server that told of itself."""
+    """A server that reported its identity."""
 
     name: str
     version: str
@@ -170,7 +170,7 @@ def encode_bundle(
 
 
 def captured_log(number: int, text: bytes, note: LogNote) -> CapturedLog:
-    """The member for a log: its name tells the number and the last part of its path."""
+    """The member for a log: its name has the number and the last part of its path."""
     last = re.sub(r"[^A-Za-z0-9._-]", "_", note.path.replace("\\", "/").rpartition("/")[2])[-60:].lstrip(".")
     name = f"logs/{number:04}-{last or 'log'}"
     digest = sha256(text).hexdigest()

@@ -1,7 +1,7 @@
-"""Readings of servers' clocks to offsets against ours.
+"""Offsets of servers' clocks against the local clock, from readings.
 
-A server stamps its reply between our asking and the reply's arrival, so each reading bounds the offset from both sides,
-however long the two ways took; what all readings of a server allow is what is known. The quickest reply tells most.
+A server stamps its reply between request and arrival of the reply, so each reading bounds the offset from both sides,
+however long each direction took. The offset is what all readings of a server allow; the quickest reply narrows it most.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def clocks_of(exchanges: Iterable[Exchange], identities: Identities | None = None) -> tuple[Clocks | None, list[Gap]]:
-    """The clocks that the CLOCK exchanges of a run tell of, and a gap for each reply that could not be read."""
+    """The clocks that the CLOCK exchanges of a run show, and a gap for each reply that could not be read."""
     identities = identities or Identities()
     readings: dict[str, list[_Reading]] = defaultdict(list)
     gaps: list[Gap] = []
@@ -79,7 +79,7 @@ def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _Read
 
 
 def offset_between(theirs: datetime, asked_at: datetime, round_trip_ns: int) -> Offset:
-    """What one reading tells: their clock showed `theirs` at some moment of the round trip."""
+    """The bounds of one reading: the server's clock showed `theirs` at some moment of the round trip."""
     ahead_when_asked = nanoseconds(theirs) - nanoseconds(asked_at)
     return Offset(ahead_when_asked - round_trip_ns - RESOLUTION_NS, ahead_when_asked + RESOLUTION_NS)
 

@@ -1,4 +1,4 @@
-"""Answers of NTP servers to true time: which of them may be believed (RFC 5905), and what those agree on."""
+"""Replies of NTP servers compared to true time: which of them are valid (RFC 5905), and where those agree."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ NTP_EPOCH_S = 2_208_988_800
 _ERA_S = 1 << 32
 """NTP time starts again from 0 after so long, for the first time in 2036."""
 MAX_DISTANCE_NS = 1_000_000_000
-"""An answer that vouches for its time to no better than that is of no use (RFC 5905: MAXDIST)."""
+"""A reply whose root distance exceeds this, in ns, is of no use (RFC 5905: MAXDIST)."""
 _SERVER_MODE = 4
 _NOT_SYNCHRONISED = 3
 _WORST_STRATUM = 15
 
 
 class NtpAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A packet as ntplib reads it, and `sent`, the number that our question carried. Times are seconds since 1900.
+    """A packet as ntplib reads it, and `sent`, the number in the request. Times are seconds since 1900.
 
-    What an answer must repeat of the question is no time but a random number: nobody can guess it who did not see it.
+    The number that a reply must repeat is no time but random: only a host that saw the request knows it.
     """
 
     host: str
@@ -51,7 +51,7 @@ class _Vote(msgspec.Struct, frozen=True):
 
 
 def ntp_time(exchanges: Iterable[Exchange]) -> tuple[NtpTime | None, list[Gap]]:
-    """True time against our clock, and a gap for each server whose answer is not believed, with the reason."""
+    """True time against the local clock, and a gap with the reason for each server whose reply is rejected."""
     votes: dict[str, _Vote] = {}
     gaps: dict[str, Gap] = {}
     for exchange in exchanges:
@@ -100,7 +100,7 @@ def _unix_ns(ntp_s: float, near_ns: int) -> int:
 
 
 def _flaw(answer: NtpAnswer, exchange: Exchange, offset: Offset) -> str:
-    """Why an answer is not believed; empty for one that is. What may be spoofed is not looked at any further."""
+    """Why a reply is rejected; empty for a valid one. Nothing else is read of one that may be spoofed."""
     if answer.mode != _SERVER_MODE or answer.orig_timestamp != answer.sent:
         return "its reply does not repeat the number that the question carried: it is spoofed, or not for this question"
     if answer.stratum == 0:

@@ -16,11 +16,11 @@ from jsdoctor.parse.peers import peer_id
 from jsdoctor.parse.replies import ServerIdentity
 
 _ID_LENGTH = 6
-"""So much of a server id tells two servers of one name apart."""
+"""This many characters of a server id distinguish two servers of one name."""
 
 
 class AnsweringServer(msgspec.Struct, frozen=True):
-    """A server that answered: its configured names, and the meta group as it sees it (None outside of any)."""
+    """A server that responded: its configured names, and the meta group as it reports it (None outside of any)."""
 
     key: str
     name: str
@@ -40,7 +40,7 @@ class AnsweringServer(msgspec.Struct, frozen=True):
 
 
 class Domains(msgspec.Struct, frozen=True):
-    """By server key: the label of its JetStream domain, and the server's name where it had to be told from another's.
+    """By server key: the label of its JetStream domain, and the server's name if another server has the same one.
 
     A label is the configured domain. It is empty for the only domain without a name, and has the name of its cluster
     or server added where two domains would have the same. Servers without JetStream have the label of their cluster.

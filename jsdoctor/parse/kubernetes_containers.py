@@ -48,7 +48,7 @@ def container_of(container: Json, status: Json) -> ServerContainer:
 
 
 def shutdown_of(spec: Json, container: Json) -> Shutdown:
-    """How its pod is stopped. What a hook waits for before the signal is told apart from what it waits for after it."""
+    """How its pod is stopped. The waits of a hook before the signal are separate from those after it."""
     hook = inner(container, "lifecycle", "preStop")
     command = _command(inner(hook, "exec"))
     signal = _LAME_DUCK.search(command)

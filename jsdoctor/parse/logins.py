@@ -17,7 +17,7 @@ from jsdoctor.parse.system import ServerReplies
 
 
 class KnownLogin:
-    """What an earlier sample told of a login and later ones do not: its account, domain, consumers and usage."""
+    """Facts of a login from an earlier sample that later ones lack: its account, domain, consumers and usage."""
 
     def __init__(self) -> None:
         self.account = ""
@@ -37,8 +37,8 @@ class Assets(msgspec.Struct, frozen=True):
 def of_several_logins(looks: Sequence[Sequence[Sample]]) -> tuple[Sample, ...]:
     """The samples of all logins side by side, each exchange with the number of its login.
 
-    Only the first login of the system account counts: a second one is told the same. What the scan of one login could
-    not read is no gap where another one read it.
+    Only the first login of the system account counts: a second one gets the same replies. What the scan of one login
+    could not read is no gap if another one read it.
     """
     scanned = any(_has(samples, Endpoint.STORED_MESSAGES) for samples in looks)
     system = next((number for number, samples in enumerate(looks) if _is_system(samples)), None)
@@ -74,7 +74,7 @@ def _side_by_side(samples: Sequence[Sample]) -> Sample:
 
 
 def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogin]) -> dict[int, AccountReplies]:
-    """What each login of an account was told in a sample. Two logins of one account tell the same: the first counts."""
+    """The replies to each login of an account in a sample. Of two logins of one account, the first counts."""
     found: dict[int, AccountReplies] = {}
     names: set[str] = set()
     for number, login in sorted(known.items()):
@@ -92,10 +92,10 @@ def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogi
 def joined_assets(
     servers: ServerReplies, accounts: Mapping[int, AccountReplies], known: Mapping[int, KnownLogin], by_system: bool
 ) -> Assets:
-    """What servers show and what accounts show.
+    """The assets that servers show and those that accounts show.
 
-    The API answers from leaders and covers its account whole; JSZ covers every account of the servers asked. A login of
-    the system account (`by_system`) has asked all servers that run, so that accounts only add what is on none of them.
+    The API responds from leaders and covers its whole account; JSZ covers every account of the servers queried. A login
+    of the system account (`by_system`) queries all servers that run, so accounts only add what is on none of them.
     """
     copies, consumers = servers.streams, dict(servers.consumers)
     silent: list[UnresponsiveAsset] = []

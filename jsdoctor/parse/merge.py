@@ -1,4 +1,4 @@
-"""From many servers' copies of an asset to one record: the leader's answer, with the other copies kept beside it.
+"""Merges many servers' copies of an asset to one record: the leader's reply, with the other copies beside it.
 
 A server that does not lead a consumer reports `num_pending` 0, `num_waiting` 0 and `push_bound` true whatever the
 truth is, so the leader's entry is the only one that may be judged (server: consumer.go infoWithSnapAndReply).
@@ -19,7 +19,7 @@ from jsdoctor.parse.replies import ConsumerReply, StreamReply
 
 
 class StreamCopy(msgspec.Struct, frozen=True):
-    """A stream as one server shows it. `server` is empty when the reply does not say who answered (JetStream API).
+    """A stream as one server shows it. `server` is empty if the reply does not name the responder (JetStream API).
 
     `consumers_seen`: that server listed all consumers that it has of the stream.
     """
@@ -44,7 +44,7 @@ Placed = Collection[tuple[str, Cluster | None]]
 
 
 def is_from_leader(cluster: Cluster | None, server: str) -> bool:
-    """Whether `server` answered for an asset that it leads. Without a cluster there is only one server to lead."""
+    """Whether `server` responded for an asset that it leads. Without a cluster there is only one server to lead."""
     if cluster is None:
         return True
     if not server:
@@ -60,7 +60,7 @@ def _is_leading(cluster: Cluster | None, server: str, placed: Placed) -> bool:
 
 
 def _claims(cluster: Cluster | None, server: str, placed: Placed) -> bool:
-    """Whether a server says that it leads, and runs a group to lead.
+    """Whether a server reports to lead, and runs a group to lead.
 
     One whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo).
     """
@@ -70,9 +70,9 @@ def _claims(cluster: Cluster | None, server: str, placed: Placed) -> bool:
 
 
 def _is_led_by_silent(placed: Placed) -> bool:
-    """Whether a leader is named that did not answer. One that answered without saying so itself does not lead.
+    """Whether a named leader did not respond. A server that responds without naming itself leader does not lead.
 
-    Of a stream halted by a write error, followers name the old leader for ever (server: stream.go setWriteErr).
+    For a stream halted by a write error, followers name the old leader for ever (server: stream.go setWriteErr).
     """
     answered = {server for server, _ in placed}
     return any(cluster.leader not in answered for _, cluster in placed if cluster and cluster.leader)
@@ -90,7 +90,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
     placed = [(copy.server, copy.stream.cluster) for copy in copies]
     leading = [copy for copy in copies if _is_leading(copy.stream.cluster, copy.server, placed)]
     # A server whose Raft node does not run names itself leader, without peers (jetstream_cluster.go clusterInfo).
-    # Two servers may both believe they lead for some seconds after a partition: the one with more data is newer.
+    # For some seconds after a partition, two servers may act as leader: the one with more data is newer.
     best = max(
         leading or copies, key=lambda copy: (_has_peers(copy.stream.cluster), copy.stream.state.last_seq, copy.server)
     )

@@ -32,14 +32,14 @@ _REFUSALS = {
 
 
 def silent_members(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
-    """Members of the meta group that were asked and gave no answer: one gap each, one for those without a name."""
+    """Members of the meta group that did not respond to a request: one gap each, one for those without a name."""
     names, nameless = _unheard_members(answered, replies)
     gaps = [_silent(name) for name in names]
     return [*gaps, _unnamed(nameless)] if nameless else gaps
 
 
 def members_not_asked(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
-    """The gap for members of the meta group that nobody asked, where servers are asked one by one."""
+    """The gap for members of the meta group that were not queried, if servers are queried one by one."""
     names, nameless = _unheard_members(answered, replies)
     count = len(names) + nameless
     if not count:
@@ -60,11 +60,11 @@ def members_not_asked(answered: Collection[tuple[str, str]], replies: Iterable[t
 def _unheard_members(
     answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]
 ) -> tuple[list[str], int]:
-    """Members of the meta group that said nothing: names, as far as a reply names them, and how many more.
+    """Members of the meta group that did not respond: names, as far as a reply has them, and how many more.
 
-    `answered` are the servers that said anything, by label of their domain and configured name, `replies` what they
-    said. There is one meta group per domain.
-    On 2.10 only the meta leader names its peers: when that one is dead, `cluster_size` alone tells that any is missing.
+    `answered` are the servers that responded, by label of their domain and configured name, `replies` their replies.
+    There is one meta group per domain.
+    On 2.10 only the meta leader names its peers: if it is dead, only `cluster_size` shows that a member is missing.
     """
     heard = {(domain, peer_id(name)) for domain, name in answered}
     names: dict[str, str] = {}
@@ -120,9 +120,9 @@ def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
 
 
 def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
-    """Gaps for what nobody leads: what it holds is known to nobody, so no rule may call it healthy.
+    """Gaps for what nobody leads: its content is unknown, so no rule may call it healthy.
 
-    What was made moments ago holds nothing yet and has its first election: the rule on leaders says so, and no more.
+    What was created moments ago is empty and has its first election: the rule on leaders reports that, and no more.
     """
     return [
         Gap(

@@ -22,7 +22,7 @@ class StoredFilter(msgspec.Struct, frozen=True):
 
 
 class StreamSubjects(msgspec.Struct, frozen=True):
-    """A stream's filters in doubt. `too_many`: how many subjects it has where it was not asked for them."""
+    """A stream's filters in doubt. `too_many`: number of its subjects, if these were too many to request."""
 
     stream: str
     filters: tuple[StoredFilter, ...] = ()
@@ -36,7 +36,7 @@ class StoredSubjects(msgspec.Struct, frozen=True):
 
 
 def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubjects | None, list[Gap]]:
-    """What was asked in a run, and a gap for what cannot be read. `account`: whose streams they are."""
+    """The subjects requested in a run, and a gap for what cannot be read. `account`: that of the streams."""
     gaps: list[Gap] = []
     filters: list[FilterSubjects] = []
     too_many: list[tuple[str, str, int]] = []

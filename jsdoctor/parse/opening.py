@@ -10,7 +10,7 @@ from jsdoctor.parse.replies import ReplyError, ServerIdentity, SystemEnvelope, d
 
 
 class Identities:
-    """Who answers, shared by the samples of a run.
+    """Identities of the servers that respond, shared by the samples of a run.
 
     `by_address`: the server at each monitoring address. `domains`: the JetStream domains of the newest sample.
     `twins`: names that two servers had at the same time in any sample.
@@ -22,7 +22,7 @@ class Identities:
         self.twins: set[str] = set()
 
     def name(self, identity: ServerIdentity) -> str:
-        """The server's name, told from that of another domain's server where both are the same."""
+        """The server's name, with its domain if a server of another domain has the same name."""
         return self.domains.names.get(identity.id or identity.name, identity.name)
 
 
@@ -41,5 +41,5 @@ def open_reply(exchange: Exchange, identities: Identities) -> tuple[ServerIdenti
 
 
 def monitor_base(url: str) -> str:
-    """A monitoring URL without its endpoint: what tells one server's replies from another's."""
+    """A monitoring URL without its endpoint: the key that separates the replies of different servers."""
     return url.partition("?")[0].rpartition("/")[0]

@@ -14,7 +14,7 @@ from jsdoctor.model.server import MetaGroup
 _WALL_CLOCK_NS = 1_000_000_000_000_000_000  # 31 years of silence, or September 2001
 
 UNKNOWN_PEER = "Server name unknown"
-"""How the name of a peer starts that a restarted server has not heard of yet (server: jetstream_cluster.go)."""
+"""How the name of a peer starts that a restarted server has had no contact with (server: jetstream_cluster.go)."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

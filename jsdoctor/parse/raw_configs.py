@@ -36,7 +36,7 @@ def raw_configs(exchanges: Iterable[Exchange]) -> dict[Subject, Json]:
 
 
 def _assets(endpoint: Endpoint, reply: Json, account: str) -> Iterator[tuple[Subject, Json, str]]:
-    """Each asset, and the server that answered where that is known."""
+    """Each asset, and the server that responded if it is known."""
     if endpoint is Endpoint.STREAM_LIST:
         for info in _items(reply, "streams"):
             yield _stream(account, info), info, ""

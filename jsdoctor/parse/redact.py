@@ -87,7 +87,7 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Itera
 
 @lru_cache(maxsize=256)  # of one line, its subject and its exemplars are cleaned one after the other
 def scrub_line(text: str) -> str:
-    """Text without the secrets that show themselves: by form, as logins in URLs, beside a name that says so."""
+    """Text without recognisable secrets: those with a form, logins in URLs, and values beside the name of a secret."""
     line = text.encode(errors="surrogatepass")
     return text if has_no_secret(line) else _of_shapes().line(line).decode(errors="surrogatepass")
 
@@ -206,7 +206,7 @@ def _texts(samples: Iterable[Sample]) -> Iterator[bytes]:
 
 
 def _learn(body: bytes) -> Iterator[Secret]:
-    """Secrets by their place: behind a key that says so, and before the @ of a URL."""
+    """Secrets by their place: behind the key of a secret, and before the @ of a URL."""
     for start, end in _secret_values(body):
         value = body[start:end]
         plain = _unescaped(value) if value.startswith(b'"') else value

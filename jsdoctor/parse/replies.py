@@ -30,7 +30,7 @@ class ReplyError(ValueError):
 
 
 class ApiRefusedError(ReplyError):
-    """The server answered with an error of the JetStream API."""
+    """The server responded with an error of the JetStream API."""
 
     def __init__(self, error: ErrorReply) -> None:
         super().__init__(f"the server replied: {error.description} (error {error.err_code or error.code})")
@@ -130,7 +130,7 @@ class StreamInfoReply(msgspec.Struct, frozen=True):
 
 
 class StreamListReply(msgspec.Struct, frozen=True):
-    """One page of STREAM.LIST. `missing` names streams whose leader did not answer the server in time."""
+    """One page of STREAM.LIST. `missing` names streams whose leader did not respond to the server in time."""
 
     total: int = 0
     offset: int = 0

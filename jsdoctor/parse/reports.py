@@ -18,7 +18,7 @@ from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
 
 NO_RAFT_GROUPS = "No Raft nodes"
-"""What /raftz answers, as text, where there are no groups."""
+"""The reply of /raftz, as text, if there are no groups."""
 
 _ShapeT = TypeVar("_ShapeT")
 _RaftzReply = dict[str, dict[str, RaftState]]
@@ -60,7 +60,7 @@ class _RoutezReply(msgspec.Struct, frozen=True):
 
 
 class ServerReports:
-    """What servers said in one sample. `identities` names who answers at a monitoring address; see ServerReplies."""
+    """Reports of servers in one sample. `identities` maps monitoring addresses to servers; see ServerReplies."""
 
     def __init__(self, exchanges: Iterable[Exchange], identities: Identities) -> None:
         self.gaps: list[Gap] = []
@@ -68,7 +68,7 @@ class ServerReports:
         self._identities = identities
 
     def raft(self) -> tuple[RaftMember, ...] | None:
-        """The members of every group, by server, account and group; None when no server was asked."""
+        """The members of every group, by server, account and group; None if no server was queried."""
         if not self._asked(Endpoint.RAFTZ):
             return None
         members = {
@@ -80,7 +80,7 @@ class ServerReports:
         return tuple(members[key] for key in sorted(members))
 
     def connections(self) -> Connections | None:
-        """The connections of every server that listed any of them; None when none was asked."""
+        """The connections of every server that listed any of them; None if none was queried."""
         if not self._asked(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
             return None
         found: dict[str, ServerConnections] = {}
@@ -96,7 +96,7 @@ class ServerReports:
         return Connections(tuple(found[name] for name in sorted(found)))
 
     def links(self) -> Links | None:
-        """The links of every server that told of them; None when none was asked."""
+        """The links of every server that reported them; None if none was queried."""
         if not self._asked(Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ):
             return None
         found: dict[str, ServerLinks] = {}

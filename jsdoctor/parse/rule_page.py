@@ -131,7 +131,7 @@ def _signatures(page: PageReader, entries: Any) -> tuple[Signature, ...]:
 
 
 def _signature_problems(signature: Signature) -> Iterator[str]:
-    """What can be told without running it; `signature_problems` of the logs tells the rest."""
+    """Problems that show without running it; `signature_problems` of the logs finds the rest."""
     if not _SLUG.fullmatch(signature.name):
         yield "its name must be lower-case words joined by hyphens"
     if len(signature.contains) < _LITERAL or not signature.contains.isascii() or not signature.contains.isprintable():

@@ -88,7 +88,7 @@ class _Cleaner:
         return self._objects[id(value)]
 
     def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        """A secret under a key that says so shows itself only together with the key."""
+        """Clean a mapping: some secrets are only recognisable together with their key."""
         cleaned = {}
         for key, before in value.items():
             after = self.clean(before)

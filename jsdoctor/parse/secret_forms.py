@@ -1,7 +1,7 @@
 """How secrets look in text: forms that show themselves, and values whose name or place says what they are.
 
 Forms of nkeys, JWTs and PEM are those of `nats-io/nkeys` and of RFC 7519 and 7468; those of other services are the
-prefixes that their documentation states. A value without a form of its own is a secret only beside a name that says so:
+prefixes that their documentation states. A value without a form of its own is a secret only beside the name of one:
 ordinary words, public keys and names of streams stay. See docs/adr/0008.
 """
 
@@ -97,7 +97,7 @@ def may_hold_a_secret(text: str) -> bool:
 
 def has_no_secret(line: bytes) -> bool:
     """Whether nothing in a line can be part of a secret of any form. Most log lines are such lines."""
-    for sign in _SIGNS:  # a loop: a generator takes twice the time, and an audit asks for each line that it shows
+    for sign in _SIGNS:  # a loop: a generator takes twice the time, and an audit calls this for each line that it shows
         if sign in line:
             return False
     lower = line.lower()

@@ -1,6 +1,6 @@
 """Tokens that servers show as the name of a user: before 2.11.2, CONNZ gives the token of a login by token there.
 
-What is a name and what is a token cannot be told apart, so on those versions all of them go. Measured on 2.10.26;
+Names and tokens cannot be distinguished there, so on those versions all of them are removed. Measured on 2.10.26;
 2.11.2 shows none.
 """
 

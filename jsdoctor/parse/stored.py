@@ -72,7 +72,7 @@ def stored_messages(exchanges: Iterable[Exchange], account: str) -> tuple[Stored
 
 
 def scan_gap(stream: str, account: str, reason: str, how_to_get: str) -> Gap:
-    """The gap for a stream whose stored messages were asked for and could not be read, or not all of them."""
+    """The gap for a stream whose stored messages were requested and could not be read, or not all of them."""
     return Gap("scan", Subject(kind="stream", name=stream, account=account), reason, how_to_get)
 
 
@@ -111,7 +111,7 @@ class _Fold:
     """One pass over the messages of a stream, in order."""
 
     def __init__(self, now_ns: int, created_ns: int, window_from_ns: int) -> None:
-        # The clock is told to the microsecond, and may have been read in it.
+        # The clock is exact to the microsecond, and may have been read within it.
         self._now_ns = now_ns + 1_000
         self._created_ns, self._window_from_ns = created_ns, window_from_ns
         self.last_ns: int | None = None

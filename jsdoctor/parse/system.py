@@ -55,7 +55,7 @@ class _AccountView(NamedTuple):
 
 
 class ServerReplies:
-    """Collects what each server said in one sample. Feed it with `add_all`, then read the rest."""
+    """The replies of each server in one sample. Pass them to `add_all`, then read the rest."""
 
     def __init__(self) -> None:
         self.gaps: list[Gap] = []
@@ -88,7 +88,7 @@ class ServerReplies:
         self._add_repeated(exchanges, identities, several)
 
     def _add_repeated(self, exchanges: Iterable[Exchange], identities: Identities, several_domains: bool) -> None:
-        """Take what servers said when they were asked once more for the assets of an account."""
+        """Take the replies to repeated requests for the assets of an account."""
         repeated = [exchange for exchange in exchanges if exchange.endpoint is Endpoint.JSZ_AGAIN]
         if not repeated:
             return
@@ -112,7 +112,7 @@ class ServerReplies:
         )
 
     def _find_domains(self, twins: set[str]) -> Domains:
-        """The JetStream domains of this sample, and who must be told from a server of the same name."""
+        """The JetStream domains of this sample, with the servers that share a name."""
         found = []
         for key, identity in self._identity.items():
             jsz, varz = self._jsz.get(key), self._varz.get(key)
@@ -127,7 +127,7 @@ class ServerReplies:
 
     def _add(self, exchange: Exchange, identities: Identities) -> None:
         identity, body = open_reply(exchange, identities)
-        if exchange.endpoint is Endpoint.JSZ_STREAMS:  # only streams: it tells nothing of the server itself
+        if exchange.endpoint is Endpoint.JSZ_STREAMS:  # only streams: it has nothing about the server itself
             self._told.append((identity, decode(body, JszReply), exchange))
             self.asked_all = True
             return
@@ -141,7 +141,7 @@ class ServerReplies:
             if not identity.id:
                 identity = ServerIdentity(identity.name, jsz.server_id)
                 identities.by_address[monitor_base(exchange.target)] = identity
-            # A server asked in two ways tells the same twice: one copy of its streams is enough.
+            # A server queried in two ways reports the same twice: one copy of its streams is enough.
             if _key(identity) not in self._jsz:
                 self._jsz[_key(identity)] = jsz
                 self._told.append((identity, jsz, exchange))
@@ -165,7 +165,7 @@ class ServerReplies:
                 stream = _renamed(listed, names) if names else listed
                 consumers, more = decode_each(stream.consumer_detail, ConsumerReply)
                 errors += more
-                # An absent list means none, unless the stream's own count says that consumers were not asked for.
+                # An absent list means none, unless the stream's own count shows that consumers were not requested.
                 seen = not more and (stream.consumer_detail is not None or stream.state.consumer_count == 0)
                 if names:
                     consumers = [_renamed(consumer, names) for consumer in consumers]
@@ -175,7 +175,7 @@ class ServerReplies:
 
     @property
     def showed_assets(self) -> bool:
-        """Whether any server was asked for its streams and answered, be it that it has none."""
+        """Whether any server reported its streams on request, or that it has none."""
         return any(
             jsz.streams == 0 or any(account.stream_detail is not None for account in jsz.account_details or ())
             for _, jsz, _ in self._told
@@ -204,7 +204,7 @@ class ServerReplies:
         )
 
     def silent_servers(self) -> list[Gap]:
-        """Members of the meta group that gave no answer. Only the system account asks all of them."""
+        """Gaps for members of the meta group that did not respond. Only the system account queries all of them."""
         names = {key: identity.name for key, identity in self._identity.items()}
         missing = silent_members if self.asked_all else members_not_asked
         return missing(
@@ -221,7 +221,7 @@ class ServerReplies:
         return {account} | {name for name in found if "@" not in name or not domain or name.endswith(f"@{domain}")}
 
     def accounts(self) -> Accounts | None:
-        """Usage per account. Every server reports the account's total as far as it has heard: the highest is newest."""
+        """Usage per account. Every server reports the account's total as far as it knows it: the highest is newest."""
         streams, consumers = Counter[str](), Counter[str]()
         for (account, _), copies in self.consumers.items():
             streams[account] += 1

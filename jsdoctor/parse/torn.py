@@ -1,8 +1,8 @@
-"""Assets that were made, deleted or elected a leader while a sample was taken: identity is name and creation time.
+"""Assets that were created, deleted or elected a leader while a sample was taken: identity is name and creation time.
 
-Servers, and pages of a list, are read one beside the other. What one of them still lists and its leader does not know
-any more is no fault and no gap. It was asked for again (`collect.live.torn`), and that answer decides: an asset that is
-gone, or that was made anew and is not led yet, is left out.
+Servers, and pages of a list, are read side by side. An asset that one of them still lists and that its leader no longer
+knows is no fault and no gap. It was requested again (`collect.live.torn`), and that reply decides: an asset that is
+gone, or that was recreated and is not led yet, is left out.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _Asset = TypeVar("_Asset", Stream, Consumer)
 
 
 class Repeated(msgspec.Struct, frozen=True):
-    """Answers to a repeated request: streams by account and name, from accounts or single streams asked for.
+    """Replies to a repeated request: streams by account and name, from `accounts` or single streams (`asked`).
 
-    `consumers`: those asked for one by one, None where there is none of that name any more.
-    `silent`: of which only the name was told again.
+    `consumers`: those requested one by one, None if none of that name exists any more. `silent`: assets of which only
+    the name was reported again.
     """
 
     streams: Mapping[Key, Stream]
@@ -45,7 +45,7 @@ class Repeated(msgspec.Struct, frozen=True):
 def settled(
     streams: Iterable[Stream], silent: Collection[UnresponsiveAsset], again: Repeated
 ) -> tuple[tuple[Stream, ...], tuple[UnresponsiveAsset, ...]]:
-    """The sample's assets, the torn ones as the repeated answers have them."""
+    """The sample's assets, the torn ones as in the repeated replies."""
     found = {stream.key: stream for stream in streams}
     missing = {asset.subject for asset in silent}
     for stream in tuple(found.values()):
@@ -68,7 +68,7 @@ def settled(
 
 
 def _with_consumers(stream: Stream, other: Stream | None, missing: Collection[Subject]) -> Stream:
-    """The stream with each torn consumer as the repeated answer has it."""
+    """The stream with each torn consumer as in the repeated reply."""
     names = {subject.name for subject in missing if (subject.account, subject.stream) == stream.key}
     if not names and all(consumer.from_leader for consumer in stream.consumers):
         return stream
@@ -87,7 +87,7 @@ def _with_consumer(stream: Stream, name: str, consumer: Consumer | None) -> Stre
 
 
 def _instead(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
-    """What stands in the place of a torn asset: nothing where it is gone, or was made anew and is not led yet."""
+    """The replacement of a torn asset: none if it is gone, or was recreated and is not led yet."""
     if other is not None and (other.from_leader or other.created == torn.created):
         yield other
 

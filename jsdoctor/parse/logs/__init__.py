@@ -1,1 +1,1 @@
-"""Logs to evidence, without input or output: lines, signatures, rows, folding."""
+"""Logs to evidence, without input or output: lines, signatures, rows, aggregation."""

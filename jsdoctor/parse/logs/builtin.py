@@ -70,7 +70,7 @@ AGGREGATED = frozenset({START, READY, META_LEADER, META_SELF, STREAM_LEADER, CON
 """Built-in signatures that are counted like those of rule pages."""
 
 MARKED = frozenset(signature.name for signature in BUILTIN) - {STREAM_LEADER, CONSUMER_LEADER}
-"""Built-in signatures each of whose lines goes to the fold by itself."""
+"""Built-in signatures whose lines are each passed on to aggregation."""
 
 _ODD_PLACES: dict[bytes, tuple[bytes, ...]] = {
     b"panic: ": (b"\npanic: ", b" panic: ", b'{"log":"panic: '),

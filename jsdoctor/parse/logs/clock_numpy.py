@@ -223,7 +223,7 @@ def _by_slashes(block: bytes, raw: NDArray[np.uint8], starts: Ints) -> tuple[Int
 def _voices(
     block: bytes, changes: list[int], at: Ints, stamps: Ints, voices: ProcessKeys
 ) -> tuple[list[ProcessKey | None], Ints]:
-    """Distinct voices, and for each line the number of its own."""
+    """Distinct process keys, and for each line the number of its own."""
     numbers = np.empty(len(at), np.int64)
     names: dict[ProcessKey | None, int] = {}
     for begin, end in pairwise([*changes, len(at)]):

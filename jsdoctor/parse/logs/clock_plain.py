@@ -12,7 +12,7 @@ from jsdoctor.parse.logs.stamp import native_second_us
 from jsdoctor.parse.logs.time_segments import CandidateLines, FoundLines, ProcessKeys, TimeSegment, Tracker, stamp_start
 
 _Line = tuple[int, int, int, int | None]
-"""Where a line begins and ends, where its stamp stands, and the time that it tells; None: no stamp."""
+"""Begin and end of a line, position of its stamp, and the time of the stamp in microseconds; None: no stamp."""
 
 
 def read_clock(block: bytes) -> PlainClock:

@@ -16,7 +16,7 @@ SIGHTINGS_KEPT = 2000
 """Newest lines about the meta leader kept of one series."""
 
 SAME_ELECTION_US = 30_000_000
-"""Lines about the same new meta leader within so long tell of one election."""
+"""Lines about the same new meta leader within this time, in microseconds, belong to one election."""
 
 WINDOW_US = 600_000_000
 """Changes are counted in windows of ten minutes."""

@@ -1,4 +1,4 @@
-"""Puts together what the folds of all series say: one `LogEvidence`."""
+"""Assembles one `LogEvidence` from the aggregated rows of all series."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LOOP_US = 600_000_000
 
 
 def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
-    """The evidence of an audit, from folded rows in any order."""
+    """The evidence of an audit, from aggregated rows in any order."""
     told: dict[str, list[Any]] = defaultdict(list)
     for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
         told[row[1]].append(read_folded(_KINDS[row[1]], Row(*row)))

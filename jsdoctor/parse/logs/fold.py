@@ -1,4 +1,4 @@
-"""Folds the rows of whole series: from what single parts saw to what the logs of a server say."""
+"""Aggregates the rows of whole series: from what single parts contain to the logs of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNS_KEPT = 5000
 
 
 def fold(scanned: Iterable[Row]) -> Iterator[Row]:
-    """Fold sorted rows; the rows of each series stand together. Only the hits are not held in memory at once."""
+    """Aggregate sorted rows; the rows of each series are adjacent. Of one series, all but the hits is in memory."""
     for series, mine in groupby(scanned, key=lambda row: row[0]):
         yield from _Series(series).fold(mine)
 
@@ -121,7 +121,7 @@ class _Series:
         return tuple(sorted({self._names.of(file, *spoken)[0] for spoken in self._spoken(file.part.name)}))
 
     def _spoken(self, file: str) -> Iterator[tuple[int, VoiceRef, int]]:
-        """Where the processes of a file speak: part, voice, and an offset behind what they say of themselves there."""
+        """Where the processes of a file write: start of the part, process, and an offset after its identification."""
         yield from ((segment.start, segment.voice, segment.last_at + 1) for segment in self._segments[file])
         yield from ((mark.start, mark.voice, mark.seen.offset + 1) for mark in self._marks[file])
 

@@ -1,4 +1,4 @@
-"""What the rows between fold and assembly hold."""
+"""Contents of the rows between aggregation and assembly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OMITTED = "omitted"
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """A server's line that tells of a new meta leader."""
+    """A server's line that names a new meta leader."""
 
     server: str
     leader: str
@@ -24,7 +24,7 @@ class Sighting(msgspec.Struct, frozen=True):
 
 
 class ServerSeen(msgspec.Struct, frozen=True):
-    """What one series tells of a server."""
+    """The facts of one series about a server."""
 
     name: str
     known_from: str
@@ -40,10 +40,10 @@ _T = TypeVar("_T")
 
 
 def folded(series: str, analysis: str, key: str, value: object) -> Row:
-    """A folded row."""
+    """An aggregated row."""
     return Row(series, analysis, key, 0, 0, _encoder.encode(value))
 
 
 def read_folded(kind: type[_T], row: Row) -> _T:
-    """What a folded row holds."""
+    """The content of an aggregated row."""
     return msgspec.msgpack.decode(row.value, type=kind)

@@ -1,4 +1,4 @@
-"""One log line, whoever wrote and wrapped it, to who, when, how grave and what."""
+"""One log line, in any wrapping, split into sender, time, level and message."""
 
 from __future__ import annotations
 

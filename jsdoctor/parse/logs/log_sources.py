@@ -1,4 +1,4 @@
-"""Who speaks in a part, and what is counted of each until it leaves the part as rows."""
+"""The processes that write in a part, and what is counted of each until it leaves the part as rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _HEARD_AROUND = 400  # what Python takes for a text and what was found in it, ro
 
 
 class LogSource:
-    """A voice and the name it has from here on, with what was counted of it: by whether it has a zone, or a time.
+    """A process, the name that it has from here on, and its counts by whether lines have a zone, or a time.
 
-    `heard` are texts with just one signature, of lines with the server's own stamp: their numbers in `Speakers.known`.
+    `heard` has texts with exactly one signature, of lines with the server's own stamp: their numbers in
+    `LogSources.known`.
     """
 
     __slots__ = ("heard", "name", "tallies", "voice")
@@ -31,10 +32,10 @@ class LogSource:
 
 
 class LogSources:
-    """All speakers of a part.
+    """All processes that write in a part.
 
-    `touched` are the tallies that may have lines to keep of the present block, `known` what texts that were heard are
-    counted with.
+    `touched` are the counters that may have lines of the present block to keep, `known` the counter and match of each
+    text in `heard`.
     """
 
     def __init__(self, part: Part) -> None:
@@ -51,11 +52,11 @@ class LogSources:
         return self._tallied > TALLIES
 
     def of(self, voice: VoiceRef) -> LogSource:
-        """Who speaks with this voice now."""
+        """The source that this process has now."""
         return self._now.get(voice) or self.named(voice, "")
 
     def named(self, voice: VoiceRef, name: str) -> LogSource:
-        """From here on it is the server of that name that speaks with this voice."""
+        """From here on, this process is the server of that name."""
         speaker = self._now[voice] = LogSource(voice, name)
         self._all.append(speaker)
         return speaker
@@ -92,7 +93,7 @@ class LogSources:
         self._heard_bytes = 0
 
     def rows(self) -> Iterator[Row]:
-        """Everything counted so far; counting begins anew."""
+        """Everything counted so far; resets the counters."""
         for speaker in self._all:
             for zoned, tallies in speaker.tallies.items():
                 for tally in tallies.values():

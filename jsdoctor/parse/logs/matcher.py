@@ -35,10 +35,10 @@ Fields = tuple[tuple[str, str], ...]
 
 
 class Match(NamedTuple):
-    """One signature found in a message: what tells its subject apart, everything else it captured, and numbers.
+    """One signature found in a message: the fields that identify its subject, all others, and numbers.
 
-    `number` is the same for the same signature and subject, as long as the matcher remembers them. `marked` lines go
-    to the fold one by one, `counted` ones by their number.
+    `number` is the same for the same signature and subject, as long as the matcher remembers them. `marked` lines go to
+    aggregation one by one, `counted` ones by their number.
     """
 
     number: int
@@ -51,14 +51,14 @@ class Match(NamedTuple):
 
 
 class LineMatch(NamedTuple):
-    """What a server's line tells: its level and the signatures it has."""
+    """What a server's line contains: its level and the signatures it has."""
 
     level: str
     matches: tuple[Match, ...]
 
 
 class Matcher:
-    """All signatures of an audit, ready to search. The same message always gives the same answer."""
+    """All signatures of an audit, ready to search. The same message always gives the same result."""
 
     def __init__(self, signatures: Iterable[Signature], use_re2: bool | None = None) -> None:
         self.signatures = (*BUILTIN, *signatures)

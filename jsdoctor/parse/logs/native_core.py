@@ -19,20 +19,20 @@ REVISION = 1
 
 _Jumps = Sequence[tuple[int, int, int]]
 Segment = tuple[int, int, int, int, int, int, int, int, int, _Jumps, _Jumps]
-"""Voice, cut, first time and place, last time and place, lowest and highest time, lines, steps, gaps."""
+"""Process, cut, first time and place, last time and place, lowest and highest time, lines, steps, gaps."""
 
 Description = tuple[str, str, str, list[tuple[str, bool, bool]], list[str], bool, bool]
 
 
 class ScanHost(Protocol):
-    """What the compiled scan asks while it reads a block."""
+    """The calls of the compiled scan while it reads a block."""
 
     def source_of(self, prefix: bytes) -> int:
-        """The number of who writes with this prefix: nothing, or a process id."""
+        """The number of the process that writes with this prefix: nothing, or a process id."""
         ...
 
     def voice_of(self, prefix: bytes) -> int:
-        """The number, from 1, of the process that writes with any prefix; 0: none that can be told."""
+        """The number, from 1, of the process that writes with any prefix; 0 if it cannot be identified."""
         ...
 
     def offset_us(self, quarter: int) -> int:
@@ -46,11 +46,11 @@ class ScanHost(Protocol):
     def odd(  # noqa: PLR0917  # a call from Rust
         self, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
     ) -> tuple[bool, bool, int]:
-        """Look at a line of the block, as its place in the order has come.
+        """Process a line of the block whose turn in the order has come.
 
         `stamp` is -1 where there is none, `source` where the line is not a plain one; `last` is the line counted last:
-        its offset in the file, its time, its source. Tells whether sources are to be asked for again, whether the line
-        counts for no clock, and how many cuts there are so far.
+        its offset in the file, its time, its source. Returns whether `source_of` must be called again, whether the
+        line counts for no clock, and how many cuts there are so far.
         """
         ...
 

@@ -35,7 +35,7 @@ class _NativeLines:
 
     def stretches(
         self,
-        cuts: Sequence[int],  # noqa: ARG002  # the scan was told of both in their place
+        cuts: Sequence[int],  # noqa: ARG002  # the scan already knows both
         skip: Sequence[int],  # noqa: ARG002
         voices: ProcessKeys,  # noqa: ARG002
     ) -> list[TimeSegment]:

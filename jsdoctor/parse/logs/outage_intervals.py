@@ -1,4 +1,4 @@
-"""Spells: how long a trouble lasted, and whether something ended it."""
+"""Outage intervals: how long a problem lasted, and whether a log line ended it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.offsets import CommonTime
 
 PAUSE_US = 300_000_000
-"""A trouble that is not logged for so long is over; the next line begins another spell."""
+"""A problem that is not logged for this time, in microseconds, is over; the next line begins another interval."""
 
 SPELLS_KEPT = 200
 """Of each signature: the unresolved ones first, then the longest."""
@@ -107,10 +107,10 @@ def spells(
     ends: Mapping[tuple[str, bool], int],
     cut: Mapping[str, int],
 ) -> tuple[list[Spell], int]:
-    """All spells of signatures with `resolved_by`, and how many were left out.
+    """All outage intervals of signatures with `resolved_by`, and how many were left out.
 
-    `ends` are the last times of servers by whether these are zoned. `cut` tells which signatures had subjects that were
-    not kept: what those may have ended cannot be called unresolved, and is left out.
+    `ends` are the last times of servers by whether these are zoned. `cut` has the signatures with subjects that were
+    not kept: intervals that those may have ended cannot be called unresolved, and are left out.
     """
     fields = {signature.name: set(signature.fields) for signature in signatures}
     kept: list[Spell] = []
@@ -135,7 +135,7 @@ def spells(
 
 
 class _Chosen:
-    """The most important spells of one signature, in bounded memory. `doubtful`: unresolved ones are left out."""
+    """The most important intervals of one signature, in bounded memory. `doubtful`: unresolved ones are left out."""
 
     def __init__(self, doubtful: bool) -> None:
         self.count = 0
@@ -161,7 +161,7 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
 
 
 def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int, end_us: int | None) -> Iterator[Spell]:
-    """Its spells: a pause, or an end between two of its lines, and the later one begins another."""
+    """Its intervals: after a pause, or an end between two of its lines, the later line begins another one."""
     began = last = count = 0
     for first_us, last_us, lines in occurrence.histogram.spans():
         if count:

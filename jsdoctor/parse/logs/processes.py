@@ -11,7 +11,7 @@ from jsdoctor.parse.logs.rows import GAP, SEGMENT, STEP, JumpRow, KeptLine, Segm
 from jsdoctor.parse.logs.time_segments import GAP_US, STEP_US, Jump, TimeSegment
 
 STEPS_KEPT = 200
-"""A file whose time goes back more often mixes servers that cannot be told apart; nothing is made of it."""
+"""A file whose time goes back more often mixes indistinguishable servers; its steps are not reported."""
 
 GAPS_KEPT = 20
 """Of each process of a part."""

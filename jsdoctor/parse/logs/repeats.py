@@ -40,7 +40,7 @@ class RepeatedLines:
         self._offsets.extend(offsets)
 
     def count(self, known: Sequence[Known], grouped: Grouping) -> Iterator[SignatureCounter]:
-        """Count them all, and begin anew. Gives the tallies that they were counted with."""
+        """Count all lines and reset. Yields the counters that changed."""
         numbers: dict[SignatureCounter, int] = {}
         number_of: dict[int, int] = {}
         for text, count in Counter(self._texts).items():

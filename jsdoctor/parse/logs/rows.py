@@ -1,4 +1,4 @@
-"""What the rows between scan and fold hold, as compact MessagePack."""
+"""Contents of the rows between scan and aggregation, as compact MessagePack."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PART, MARK, SEGMENT, STEP, GAP, RESTORED, HIT = (
     "6.restored",
     "7.hit",
 )
-"""Analyses of scanned rows. They sort so that a fold knows the files and processes before it meets the hits."""
+"""Analyses of scanned rows. In sorted order, aggregation reads files and processes before the hits."""
 
 Span = tuple[int, int]
 Fields = tuple[tuple[str, str], ...]
 
 
 class VoiceRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Who speaks, as far as a part can tell. `section` None: the part did not begin with the file, so it is unknown."""
+    """A process, as far as a part identifies it. `section` None: unknown, as the part does not begin with the file."""
 
     section: str | None = ""
     label: str = ""
@@ -58,7 +58,7 @@ class PartRow(msgspec.Struct, array_like=True):
 
     `stamped` lines have the server's stamp; `server_hits` and `client_hits` count lines with signatures of either,
     `surveyed_*` those of the head and tail of the file, whatever stamp they have. `steps` counts all, kept or not.
-    `quoted` lines have a server's words in them, and are neither a server's nor known of applications.
+    `quoted` lines contain server text, and are neither a server's nor known of applications.
     """
 
     part: Part
@@ -86,7 +86,7 @@ class PartRow(msgspec.Struct, array_like=True):
 
 
 class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One line of a built-in signature that the fold wants by itself."""
+    """One line of a built-in signature that aggregation needs by itself."""
 
     name: str
     voice: VoiceRef
@@ -120,7 +120,7 @@ class JumpRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HitRow(msgspec.Struct, array_like=True, gc=False):
-    """Lines of one signature, subject and voice in one part. `name`: the server, when the part knows it.
+    """Lines of one signature, subject and process in one part. `name`: the server, if the part names it.
 
     `minutes` has the dated ones, minute by minute; `zoned` None: no line of it is dated.
     """

@@ -37,7 +37,7 @@ class OpenRun:
         self.firsts: dict[str, MarkRow] = {}
 
     def add_mark(self, file: File, mark: MarkRow) -> None:
-        """A line that tells something of the process."""
+        """Add a line that shows a state change of the process."""
         self.last_file = file
         self.marks[mark.name] = mark
         self.firsts.setdefault(mark.name, mark)
@@ -77,7 +77,7 @@ class OpenRun:
         return "interrupted" if builtin.STOPPING in self.marks else "unclean"
 
     def _failed(self) -> bool:
-        """Whether the server wrote a fatal line. Serilog has the same mark, so a bare line needs a server's words."""
+        """Whether the server wrote a fatal line. Serilog has the same mark, so a bare line needs server text, too."""
         if builtin.FATAL not in self.marks:
             return False
         at = self.at(builtin.FATAL)
@@ -105,7 +105,7 @@ def gather(
     marks: dict[str, list[MarkRow]],
     segments: dict[str, list[SegmentRow]],
 ) -> list[OpenRun]:
-    """All runs of a series. `files` are oldest first; a process goes on from file to file under its own voice."""
+    """All runs of a series. `files` are oldest first; a process goes on from file to file under one `VoiceRef`."""
     carried: dict[VoiceRef, OpenRun] = {}
     runs: list[OpenRun] = []
     for file in files:

@@ -1,4 +1,4 @@
-"""Scans one part of a log, block by block, and tells what it saw as rows."""
+"""Scans one part of a log, block by block, and returns the results as rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXCERPT_BYTES = 256 * 1024
 """In a file no larger than this a message needs no header to be a server's: people cut them off."""
 
 TEXT_END = STAMP_BYTES + TEXT_CAP + 64
-"""So many bytes behind the start of a stamp tell what a line says."""
+"""This many bytes from the start of a stamp contain the message of a line."""
 _EXCERPT = 512
 _QUOTED_COUNTED = 1000
 
@@ -160,9 +160,9 @@ class PartScan:
         self._repetitive = 3 * repeated > loud.lines
 
     def _hear(self, begin: int, end: int) -> tuple[int, int]:
-        """Found lines with the same bytes before the stamp, up to one after which it is someone else who speaks so.
+        """Count found lines with one prefix before the stamp, up to a line after which it belongs to another process.
 
-        How many of them are in words that were heard before, and are only counted; and where to go on.
+        Returns the number of lines whose text was known and only counted, and the line to continue with.
         """
         lines, prefix = self._lines, b""
         speaker = None
@@ -226,13 +226,13 @@ class PartScan:
         return told is not None
 
     def _spoke(self, offset: int, us: int, speaker: LogSource) -> None:
-        """The last line so far that tells a time, and who says it."""
+        """Record the last line so far that has a time, and its process."""
         if offset > self._searched_to or self._dated is None:
             self._dated = Dated(offset, us, self._zone is not None, speaker.voice, True)
             self._searched_to = offset
 
     def _of_prefix(self, prefix: bytes) -> LogSource | None:
-        """Who speaks in a line with nothing but a process id, or nothing at all, before the stamp."""
+        """The process of a line with nothing but a process id, or nothing at all, before the stamp."""
         pid = PID.fullmatch(prefix)
         if pid is None:
             return None

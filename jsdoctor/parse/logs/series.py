@@ -54,7 +54,7 @@ class File:
         return Exemplar(self.part.name, line, seen.offset, text, time, fields)
 
     def voice(self, start: int, voice: VoiceRef) -> VoiceRef:
-        """A voice of a part, its section filled in."""
+        """A process of a part, its section filled in."""
         return VoiceRef(self._section[start], voice.label, voice.pid) if voice.section is None else voice
 
     def span(self) -> tuple[LogTime, LogTime] | None:
@@ -74,7 +74,7 @@ class File:
         return None if local is None else (LogTime(local[0]), LogTime(local[1]))
 
     def as_read(self, servers: tuple[str, ...], interleaved: bool) -> LogFile:
-        """What the report says of the file."""
+        """The facts of the file for the report."""
         parts, span = self.parts, self.span()
         served = sum(part.server_hits for part in parts)
         client = sum(part.client_hits for part in parts)
@@ -104,7 +104,7 @@ class File:
 
 
 def _not_understood(parts: list[PartRow]) -> str:
-    """Why a file that has only a server's words in an unknown envelope was not judged; empty where that is not so."""
+    """Why a file that has server text only in an unknown envelope was not judged; else empty."""
     quoted = sum(part.quoted for part in parts)
     known = any(part.stamped or part.server_hits or part.surveyed_server or part.client_hits for part in parts)
     if not quoted or known:
@@ -122,7 +122,7 @@ def _joined(spans: list[Span | None]) -> Span | None:
 
 
 class Names:
-    """Which server a voice is, from the banners that name it."""
+    """The server of each process, from the banners that name it."""
 
     def __init__(self, series: str, marks: list[tuple[File, MarkRow]]) -> None:
         self._fallback = label_of(series)
@@ -167,5 +167,5 @@ def label_of(series: str) -> str:
 
 
 def is_generic(name: str) -> bool:
-    """Whether a name of a log says no more than that it is one, or that it is of NATS."""
+    """Whether the name of a log shows no more than that it is one, or that it is of NATS."""
     return bool(_GENERIC.fullmatch(name))

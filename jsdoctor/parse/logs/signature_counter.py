@@ -1,4 +1,4 @@
-"""Counts the lines of one signature, subject and voice in one part, before they leave it."""
+"""Counts the lines of one signature, subject and process in one part, before they leave it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def survey(row: PartRow, lines: list[bytes], year: int) -> None:
 
 
 def _levels_of_own(lines: list[bytes]) -> list[str] | None:
-    """The levels of lines that all are a server's own, told at once; None where they have to be read one by one."""
+    """The levels of lines that are all a server's own, read at once; None if they must be read one by one."""
     found = _OWN_HEADER.findall(b"\n".join(lines))
     if len(found) != sum(map(bool, lines)):
         return None

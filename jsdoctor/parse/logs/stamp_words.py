@@ -108,7 +108,7 @@ def _byte(words: Words, number: int) -> Words:
 
 
 def read_words(block: bytes, where: Ints) -> StampWords:
-    """What stands at these places. One look for all of it is several times as fast as one for each word."""
+    """The words at these places. Reading all at once is several times as fast as reading one by one."""
     last = len(block) - _FROM_STAMP
     if last < BEFORE:
         rows = np.zeros((len(where), _ROW), np.uint8)

@@ -55,7 +55,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Structured(NamedTuple):
-    """What a JSON line says: its message, one text a line; whether it only wraps another line; name, time and level."""
+    """The content of a JSON line: its message, one text a line; whether it only wraps another; name, time and level."""
 
     message: bytes
     wraps: bool

@@ -17,7 +17,7 @@ GAP_US = 60_000_000
 """A process that logs nothing for so long leaves a gap worth telling."""
 
 ProcessKey = tuple[str, int | None]
-"""Who speaks in a line: the name in its wrapping, and the process id."""
+"""The process of a line: the name in its wrapping, and the process id."""
 
 
 class Jump(NamedTuple):
@@ -45,7 +45,7 @@ class TimeSegment(NamedTuple):
 
 
 class FoundLines(NamedTuple):
-    """Some lines of a block, as columns: where each begins and ends, where its stamp stands, and what time that tells.
+    """Some lines of a block, as columns: begin, end, position of the stamp, and the time of the stamp.
 
     Times are microseconds, the server's own; None: no stamp. `runs` are ranges of neighbouring ones of these that all
     have a stamp and the same bytes before it, or all have none.
@@ -122,17 +122,17 @@ _AGGREGATED = re.compile(rb'\{(?!"log":")')
 
 
 class ProcessKeys:
-    """From what stands before a stamp to the voice it belongs to; remembers what it has seen."""
+    """Maps the bytes before a stamp to the key of their process, with a cache."""
 
     def __init__(self, year: int) -> None:
         self._year = year
         self._known: dict[bytes, ProcessKey | None] = {}
 
     def of(self, prefix: bytes) -> ProcessKey | None:
-        """The voice of a line by its first bytes; None when the line is JSON that may mix processes."""
+        """The process of a line by its first bytes; None if the line is JSON that may mix processes."""
         known = self._known.get(prefix, False)
         if known is not False:
-            return known  # type: ignore[return-value]  # False marks a miss, and is no voice
+            return known  # type: ignore[return-value]  # False marks a miss, and is no key
         timeless = _TIMES.sub(b"", prefix)
         known = self._known.get(timeless, False)
         if known is False:
@@ -160,7 +160,7 @@ class Tracker:
         self._open: dict[tuple[ProcessKey, int], _Growing] = {}
 
     def add(self, voice: ProcessKey, cut: int, us: int, offset: int) -> None:
-        """One line of a voice, in the order of the file."""
+        """Add one line of a process, in the order of the file."""
         growing = self._open.get((voice, cut))
         if growing is None:
             self._open[voice, cut] = _Growing(us, offset)

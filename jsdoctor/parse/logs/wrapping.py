@@ -1,4 +1,4 @@
-"""What containers, shippers and people put before a log line: taken off, with the name and the time it tells."""
+"""Prefixes of containers, shippers and people before a log line: removed, with the name and the time in them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
         ),
     ),
     (
-        "syslog",  # applications write such times, too, and `ERROR module: ` after them: only a process id tells
+        "syslog",  # applications also write such times, and `ERROR module: ` after them: a process id is required
         re.compile(
             rb"(?:<(?P<pri>\d{1,3})>)?(?P<time>" + _ISO + rb") "
             rb"(?P<label>[^\s\[\]:]+) (?P<app>nats-server(?=:)|[^\s\[:]+(?=\[))(?:\[(?P<pid>\d+)\])?: ?"

@@ -1,1 +1,1 @@
-"""What Loki sends: its replies, the query they answer, and the servers that labels name."""
+"""Loki: its replies, the query that they belong to, and the servers that labels name."""

@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.parse.replies import ReplyError
 
 _HARMLESS = "next-generation Loki query engine"
-"""A warning that tells how the query was executed, and of nothing that is missing."""
+"""A warning about how the query was executed, not about missing lines."""
 
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -29,8 +29,8 @@ class Entry(NamedTuple):
 class LokiPage(NamedTuple):
     """What one query gave. `streams` are labels of streams, `entries` lines in no particular order.
 
-    A stream of Loki is several here where its lines have different metadata that name servers. `warnings` are those
-    that tell of missing lines.
+    A stream of Loki is several here if its lines have different metadata that name servers. `warnings` are those about
+    missing lines.
     """
 
     streams: tuple[Labels, ...]

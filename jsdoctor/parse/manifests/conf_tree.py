@@ -1,7 +1,7 @@
 """Configuration files of nats-server to trees (grammar: nats-server conf/lex.go and conf/parse.go).
 
-No kept library reads this grammar with places. Written after the server's own lexer, quirks included where a file that
-a server takes would otherwise be refused; `nats-server -t` is asked in the tests.
+No maintained library reads this grammar with positions. It follows the server's own lexer, including quirks where a
+file that a server accepts would otherwise be refused; tests compare it with `nats-server -t`.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _nearest(file: str, found: Sequence[ConfigMount]) -> Sequence[ConfigMount]:
-    """Several environments may be in one run: the same file tells more than the same directory, and that than any."""
+    """The mounts closest to a file, as one run may have several environments: same file, same directory, then any."""
     same_file = [one for one in found if one.file == file]
     same_directory = [one for one in found if PurePath(one.file).parent == PurePath(file).parent]
     return same_file or same_directory or found

@@ -148,7 +148,7 @@ class _Reader:
             self.mistakes.append(Mistake(node.place, says))
 
     def _duration(self, name: str, node: Tree | None) -> None:
-        """Nanoseconds. Where it is no duration, the fields' own reader says so."""
+        """Nanoseconds. The reader of the field reports a value that is no duration."""
         if node is None:
             return
         if isinstance(node.value, Variable):

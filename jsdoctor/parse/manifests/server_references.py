@@ -125,7 +125,7 @@ def _integer(node: Tree | None) -> int:
 
 
 def _duration(node: Tree | None) -> int | None:
-    """Nanoseconds; None where it is no duration, which is told of the field."""
+    """Nanoseconds; None if it is no duration, which is reported for the field."""
     if node is None or not isinstance(node.value, str) or not node.value:
         return None
     try:

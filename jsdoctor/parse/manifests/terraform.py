@@ -83,7 +83,7 @@ def declared(tree: Tree) -> tuple[list[DeclaredStream], list[DeclaredConsumer]]:
 def declared_in_configuration(
     tree: Tree,
 ) -> tuple[list[DeclaredStream], list[DeclaredConsumer], list[tuple[str, FilePosition]]]:
-    """The streams, buckets and consumers of a `.tf` file, and those that only a plan can tell of, each with its place.
+    """The streams, buckets and consumers of a `.tf` file, and those that only a plan shows, each with its place.
 
     What the file leaves out gets the provider's default; what depends on anything else is not known.
     """

@@ -1,4 +1,4 @@
-"""Accounts, streams and consumers that one server's metrics tell of, as `/jsz` nests them."""
+"""Accounts, streams and consumers that one server's metrics show, nested as in `/jsz`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class AssetReplies:
             made["cluster"] = None  # a server outside of any cluster
 
     def accounts(self) -> list[dict[str, Any]]:
-        """`account_details` of `/jsz`. A stream whose consumers nobody tells of has no list of them."""
+        """`account_details` of `/jsz`. A stream has no list of consumers if no metric shows them."""
         details = {key: dict(value) for key, value in self._accounts.items()}
         for account, stream, _ in self._consumers:
             self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
@@ -93,7 +93,7 @@ class AssetReplies:
         found = {key: _of_stream(value) for key, value in self._streams.items()}
         for key, value in self._consumers.items():
             if self._tells_ages:
-                # This exporter tells when a consumer last delivered; of one that never did, it says nothing.
+                # This exporter shows when a consumer last delivered; for one that never did, there is no series.
                 for pair in ("delivered", "ack_floor"):
                     if pair in value:
                         value[pair].setdefault("last_active", None)
@@ -102,7 +102,7 @@ class AssetReplies:
 
     @property
     def shows_usage(self) -> bool:
-        """Whether storage of every account with streams is told."""
+        """Whether metrics show the storage of every account with streams."""
         return bool(self._accounts) and {account for account, _, _ in self._streams} <= self._accounts.keys()
 
 

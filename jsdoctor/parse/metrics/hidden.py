@@ -26,7 +26,7 @@ def hidden_fields(shape: Any, shown: Mapping[str, Any], parts: Collection[str]) 
 
 @cache
 def _fields(shape: Any) -> tuple[tuple[str, str, Any], ...]:
-    """Name, key in JSON and type of each field. msgspec evaluates all annotations anew at each call."""
+    """Name, key in JSON and type of each field. msgspec evaluates all annotations again at each call."""
     return tuple((one.name, one.encode_name, one.type) for one in msgspec.structs.fields(shape))
 
 

@@ -34,7 +34,7 @@ NOT_IN_METRICS = tuple(
         ("samples", "a second scrape, and a rate needs two", "run again after the next scrape"),
     )
 )
-"""Kinds of evidence that a look at metrics does not have."""
+"""Kinds of evidence that a sample from metrics does not have."""
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def evidence_of(looks: Sequence[Pasted]) -> EvidenceSet:
 
 
 def _with_deliveries(looks: Sequence[Pasted]) -> Sequence[Pasted]:
-    """A consumer that delivered a message between the looks is not paused, though no metric says so."""
+    """A consumer that delivered a message between the samples is not paused, though no metric shows that."""
     if len(looks) < 2:
         return looks
     first, last = (_deliveries(look) for look in (looks[0], looks[-1]))
@@ -112,7 +112,7 @@ def _not_paused(reply: RecognisedDocument, moved: Collection[Asset]) -> Recognis
 
 
 def snapshot_of(look: Pasted) -> tuple[ClusterSnapshot, ClusterSnapshot] | None:
-    """Streams and consumers of one look, whole and as checks may read them; None where it shows none."""
+    """Streams and consumers of one sample, whole and as checks may read them; None if it shows none."""
     series = assemble([look.sample]).get(SnapshotSeries)
     if not isinstance(series, SnapshotSeries):
         return None

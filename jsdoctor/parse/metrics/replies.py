@@ -25,9 +25,9 @@ _VARZ_PARTS = ("slow_consumer_stats",)
 
 
 def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
-    """The replies of every server. Each series must have one point: its value at the moment that is looked at.
+    """The replies of every server. Each series must have one point: its value at the time of the sample.
 
-    A server that two exporters tell of is taken from the one with more series.
+    If two exporters show one server, the one with more series is used.
     """
     views: dict[tuple[str, str], list[tuple[str, MetricSeries]]] = {}
     every = [(known, one) for one in series if (known := names.known_name(one.name)) and one.points]
@@ -48,7 +48,7 @@ def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
 
 
 class _ServerView:
-    """What the series of one server say."""
+    """The replies that the series of one server give."""
 
     def __init__(self, name: str, series: Sequence[tuple[str, MetricSeries]]) -> None:
         self._name = name

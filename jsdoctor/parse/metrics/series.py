@@ -32,7 +32,7 @@ class MetricSeries(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What one query gave. `warnings` say that it is not whole: a store behind Prometheus did not answer."""
+    """The result of one query. `warnings`: it is incomplete, as a store behind Prometheus did not respond."""
 
     series: tuple[MetricSeries, ...]
     warnings: tuple[str, ...] = ()

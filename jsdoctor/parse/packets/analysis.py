@@ -46,8 +46,8 @@ def reader_of(head: bytes) -> Reader:
 class Analysis:
     """One capture. `index` is that of the capture among all; `observer` reads along the bytes of connections.
 
-    Give either the blocks of a file (`feed`) or packets one by one (`packet`), then call `finish` once. `noticed` is
-    told every label; `link_offset` helps out with link types that are not known here; `sightings` remembers packets.
+    Pass either the blocks of a file (`feed`) or packets one by one (`packet`), then call `finish` once. `noticed` is
+    called with every label; `link_offset` covers link types that are not known here; `sightings` remembers packets.
     `walk` takes in packets of files that simply come next; it has the same observer, and there are no sightings.
     """
 
@@ -242,7 +242,7 @@ class Analysis:
         return self._last_at if held is None else held.previous_at or held.last_at
 
     def next_file(self) -> None:
-        """The next file of the same capture follows (a ring of files): connections go on, interfaces begin anew."""
+        """The next file of the same capture follows (a ring of files): connections go on, interfaces start again."""
         if self._reader is not None:
             self._earlier.append(self._reader)
         self._reader, self._head, self._decoders = None, b"", []

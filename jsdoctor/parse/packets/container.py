@@ -15,14 +15,14 @@ LATEST_NS = 1 << 62
 """No capture is younger (the year 2116); a time beyond is damage, and does not fit the evidence."""
 
 LARGEST_PACKET = 16 << 20
-"""No packet is larger; a record that says so is damage."""
+"""No packet is larger, in bytes; a record with a larger length is damaged."""
 
 
-class Damaged(Exception):  # noqa: N818  # it tells of the file, not of the program
+class Damaged(Exception):  # noqa: N818  # it concerns the file, not the program
     """A capture that cannot be read on. The message says where and why; what came before counts."""
 
 
-class Foreign(Exception):  # noqa: N818  # it tells of the file, not of the program
+class Foreign(Exception):  # noqa: N818  # it concerns the file, not the program
     """Not a capture of a format that is read here. The message says what the file begins with."""
 
 

@@ -90,7 +90,7 @@ def upper_layer(block: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def _no_tcp(protocol: int, block: bytes, at: int) -> NoSegment:
-    """A tunnel, as far as its header says so; `at` is where the header of that protocol begins."""
+    """A tunnel, as far as its header shows one; `at` is where the header of that protocol begins."""
     if protocol in _TUNNELS or (protocol == _UDP and block[at + 2 : at + 4] in _TUNNEL_PORTS):
         return NoSegment.TUNNEL
     return NoSegment.OTHER

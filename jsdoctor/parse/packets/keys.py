@@ -50,7 +50,7 @@ def outgoing(key: bytes) -> bytes:
 
 
 def is_outgoing(key: bytes) -> bool:
-    """Whether the key says so."""
+    """Whether the key is that of a packet that leaves the host."""
     return bool(int.from_bytes(key[len(addresses(key)) :][4:], "big") & _OUTGOING)
 
 
@@ -60,7 +60,7 @@ def place_text(key: bytes) -> str:
 
 
 def full_place_text(where: Place) -> str:
-    """The same where several places are told apart: the ordinary one has a name, too."""
+    """The place in words, if several places are distinguished: the ordinary one has a name, too."""
     return _text(where, "interface 1 of the file")
 
 
@@ -84,7 +84,7 @@ def _tag_text(tag: int) -> str:
 
 def base(key: bytes) -> bytes:
     """The same for both directions of a connection and for every place."""
-    if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs asks for each packet
+    if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs needs one for each packet
         other = key[4:8] + key[:4] + key[10:] + key[8:10]
         return min(key, other)
     one = addresses(key)

@@ -122,7 +122,7 @@ Peel: TypeAlias = Callable[[bytes], int | None]
 def decoder(link: int, interface: int, peel: Peel | None = None) -> Decoder:
     """The decoder of frames of that link type; `interface` counts the interfaces of one capture from 0.
 
-    `peel` is asked when the link type is not known here.
+    `peel` is called when the link type is not known here.
     """
     inner = DECODERS.get(link) or (_peeled(peel) if peel else unknown)
     if not interface:

@@ -80,7 +80,7 @@ class NativeTalk(Protocol):
 
     @property
     def websocket(self) -> bool:
-        """Whether it is spoken in frames of WebSocket."""
+        """Whether the connection uses frames of WebSocket."""
         ...
 
     @property
@@ -194,7 +194,7 @@ class TalkHost(Protocol):
         ...
 
     def answer(self, payload: bytes) -> tuple[str, int, bool, bool] | None:
-        """Stream, sequence, duplicate, refused; None for what is no answer of JetStream."""
+        """Stream, sequence, duplicate, refused; None for what is no reply of JetStream."""
         ...
 
     def expected(self, subject: bytes, headers: bytes, length: int) -> PublishExpectation | None:
@@ -210,7 +210,7 @@ class TalkHost(Protocol):
         ...
 
     def api_replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
-        """A request to the JetStream API was answered."""
+        """A response to a request to the JetStream API."""
         ...
 
     def status(self, at_ns: int, code: int, words: bytes) -> None:
@@ -274,7 +274,7 @@ class NativeCore(Protocol):
         ...
 
     def NatsLines(self, talk: NativeTalk, to_server: bool, change: int, /) -> NativeLines:  # noqa: N802
-        """The lines of one direction inside of frames, as long as these are not read anew."""
+        """The lines of one direction inside of frames, as long as these are not read again."""
         ...
 
 

@@ -166,7 +166,7 @@ def _both_ways(one: _View, other: _View) -> tuple[_Match, _Match]:
 
 
 def _match(source: SeenPackets, target: SeenPackets, acked: int | None) -> _Match:
-    """With IPv4 ids, or without them where they were rewritten on the way; by bytes where packets were cut anew."""
+    """Match with IPv4 ids, or without them if they were rewritten on the way; by bytes if packets were cut again."""
     best = _match_by(source, target, source.prints, target.prints)
     if len(best.delays) * 10 < 9 * min(len(source.prints), len(target.prints)):
         plain = _match_by(source, target, source.plain_prints, target.plain_prints)

@@ -33,7 +33,7 @@ _OPEN = frozenset({"", "config", "state", "delivered", "ack_floor"})
 UNKNOWN_NAME = "(unnamed)"
 """Stands for a stream or consumer whose page was copied without its first line."""
 UNKNOWN_ASSET = "(unnamed stream or consumer)"
-"""Stands for what a cluster section alone tells of: both pages have it."""
+"""Name of an asset of which only the cluster section is there: the pages of streams and consumers both have it."""
 _CONSUMER_SECTIONS = (
     frozenset({"last delivered message", "outstanding acks", "unprocessed messages"}),
     frozenset({"deliver policy", "ack policy", "replay policy"}),
@@ -278,7 +278,7 @@ def _replica(found: re.Match[str]) -> dict[str, Any]:
 
 
 def _finished(value: dict[str, Any], at: datetime) -> Document:
-    """What a whole page does not print is not there; a page that was cut before its end tells nothing of the rest."""
+    """What a whole page does not print does not exist; of a page that was cut before its end, the rest is unknown."""
     labels = value.pop("_labels")
     value.pop("_section", None)
     if "stream_name" in value and {"ack policy", "outstanding acks", "unprocessed messages"} <= labels:

@@ -1,4 +1,4 @@
-"""What pasted documents are: replies of servers and of the JetStream API, told by their keys."""
+"""Kinds of pasted documents: replies of servers and of the JetStream API, recognised by their keys."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _USAGE_KEYS = frozenset(
 class RecognisedDocument(msgspec.Struct, frozen=True):
     """One recognised document.
 
-    `server` names who sent it, where the paste says so. `unseen` are the fields of it that the paste does not show, by
-    the path of the reply; of lists of streams and consumers there is one `Found` for each. `stream` and `name` say
-    whose it is.
+    `server` names the sender, if the paste does. `unseen` are its fields that the paste does not show, by the path of
+    the reply; of lists of streams and consumers there is one `RecognisedDocument` for each. `stream` and `name` are
+    those of the asset.
     """
 
     endpoint: Endpoint

@@ -1,4 +1,4 @@
-"""What a file or a pasted text is, told by its content; its name decides nothing."""
+"""The kind of a file or a pasted text, by its content; its name decides nothing."""
 
 from __future__ import annotations
 

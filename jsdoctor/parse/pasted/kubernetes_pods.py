@@ -42,7 +42,7 @@ def _is_pod(value: object) -> bool:
 def pods_of_rows(
     rows: Sequence[Mapping[str, str]], at: datetime
 ) -> tuple[RecognisedDocument | None, list[Mapping[str, str]]]:
-    """The server pods whose row tells all that matters, and the rows that are left."""
+    """The server pods whose row shows all that matters, and the rows that are left."""
     judged = [row for row in rows if _SERVER.fullmatch(row["name"]) and _is_plain(row)]
     pods = tuple(
         ServerPod(

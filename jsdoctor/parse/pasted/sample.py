@@ -37,7 +37,7 @@ NOT_GIVEN = tuple(
 
 
 class Pasted(msgspec.Struct, frozen=True):
-    """The replies of all that was pasted, as one look, and which of their fields are not shown."""
+    """The replies of all that was pasted, as one sample, and which of their fields are not shown."""
 
     sample: Sample
     found: tuple[RecognisedDocument, ...]
@@ -46,9 +46,9 @@ class Pasted(msgspec.Struct, frozen=True):
 def pasted_sample(
     found: Sequence[RecognisedDocument | Refused], at: datetime, missing: Iterable[Gap] = NOT_GIVEN
 ) -> Pasted:
-    """One look at what the replies show. `at`: when they were given, where they do not say it themselves.
+    """One sample of what the replies show. `at`: when they were given, if they do not have a time themselves.
 
-    `missing`: for each kind of evidence that they may lack, what is said then.
+    `missing`: the gap for each kind of evidence that they may lack.
     """
     replies = tuple(one for one in found if isinstance(one, RecognisedDocument))
     exchanges = [*_of_account(replies, at), *_of_servers(replies, at), *_of_kubernetes(replies, at)]
@@ -85,7 +85,7 @@ def _of_account(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[E
         body = msgspec.json.encode({"total": len(shown), "streams": shown})
         yield _exchange(Access.ACCOUNT, Endpoint.STREAM_LIST, "STREAM.LIST", at, body)
     for stream, listed in consumers.items():
-        # More may exist: only the stream's own count tells, and then the list is known to be short.
+        # More may exist: only the stream's own count shows that, and then the list is known to be short.
         total = (streams.get(stream, {}).get("state") or {}).get("consumer_count", len(listed))
         total = total if isinstance(total, int) else len(listed)
         body = msgspec.json.encode({"total": total, "consumers": listed})

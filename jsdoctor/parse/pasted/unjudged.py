@@ -45,7 +45,7 @@ def shows_stacks(text: str) -> bool:
 
 
 def unjudged_document(value: Mapping[str, Any]) -> Iterator[Refused]:
-    """Documents whose keys are names, so that only the form of their values tells what they are."""
+    """Documents whose keys are names, so that only the form of their values identifies them."""
     if not value:
         return
     if all(isinstance(one, dict) and {"pending"} <= one.keys() <= {"pending", "in_progress"} for one in value.values()):

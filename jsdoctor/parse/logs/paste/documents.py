@@ -1,4 +1,4 @@
-"""JSON documents with log records in them: arrays, pretty-printed objects, answers of log services."""
+"""JSON documents with log records in them: arrays, pretty-printed objects, replies of log services."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ REWRITTEN_BYTES = 32 << 20
 """A larger file is read as it is: nobody pastes so much, and it is held in memory as a whole."""
 
 HEAD_BYTES = 16 << 10
-"""So much of a file tells whether it is an ordinary log."""
+"""This much of a file decides whether it is an ordinary log."""
 
 _ORDINARY = re.compile(rb"^(?:\[\d{1,10}\] )?(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6}) \[", re.MULTILINE)
 _MOST_LINES = 0.9
@@ -31,13 +31,13 @@ REWRITTEN_LINES = 250_000
 
 _TELLING = re.compile(r"\[(?:\x1b\[[\d;]*m)?(?:INF|WRN|ERR|FTL|DBG|TRC)|nats-server")
 _FRUITLESS = 5_000
-"""After so many lines with a server's words in an unknown form, only as many more as could be read are tried."""
+"""After this many lines with server text in an unknown form, at most as many more as were readable are tried."""
 
 _LOOKED_AT = 64 << 10
-"""So many characters are read with all that is around them to tell what a text is; of the rest, line by line."""
+"""This many characters are read in context to classify a text; the rest is read line by line."""
 
 _FRUITLESS_JOINS = 2_000
-"""After so many lines whose continuation made no known message, only as many more as did are joined."""
+"""After this many lines whose continuation made no known message, at most as many more as did are joined."""
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*$")
 _LONGEST = 4096
@@ -55,7 +55,7 @@ def is_ordinary(head: bytes) -> bool:
 
 
 class Rewriter:
-    """Rewrites texts. `matcher` tells which messages are known."""
+    """Rewrites texts. `matcher` decides which messages are known."""
 
     def __init__(self, matcher: Matcher, year: int) -> None:
         self._matcher, self._year = matcher, year

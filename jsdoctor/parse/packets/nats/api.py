@@ -1,4 +1,4 @@
-"""Requests to the JetStream API and what they were answered: only whether they failed, and why."""
+"""Requests to the JetStream API and their responses: only whether they failed, and why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES = frozenset(
 
 
 def operation(subject: bytes) -> str:
-    """`STREAM.INFO` of `$JS.API.STREAM.INFO.ORDERS`, also with a domain: what is asked, without names."""
+    """The operation of a subject without names: `STREAM.INFO` of `$JS.API.STREAM.INFO.ORDERS`, also with a domain."""
     words = subject.partition(b".API.")[2].split(b".")
     kept = []
     for word in words:
@@ -43,7 +43,7 @@ def operation(subject: bytes) -> str:
 
 
 class ApiTally:
-    """Requests of one connection. `waiting` are those without an answer, by the subject of their reply."""
+    """Requests of one connection. `waiting` are those without a response, by the subject of their reply."""
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
@@ -52,14 +52,14 @@ class ApiTally:
         self.failures = ApiFailureTally()
 
     def requested(self, at_ns: int, subject: bytes, reply: bytes) -> None:
-        """One request that wants an answer."""
+        """Add one request that expects a response."""
         self._requests += 1
         if len(self.waiting) >= _WAITING:
             self.waiting.popitem(last=False)
         self.waiting[reply] = (at_ns, subject)
 
     def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
-        """Its answer, or the beginning of a long one: errors are short."""
+        """Add its response, or the beginning of a long one: errors are short."""
         asked_ns, subject = self.waiting.pop(inbox, (at_ns, b""))
         self._took_ns.add(at_ns - asked_ns)
         self.failures.replied(at_ns, subject, headers, payload)

@@ -28,7 +28,7 @@ from jsdoctor.parse.packets.segment import CapturedConnection, Direction
 
 
 class CompiledObserver(NatsObserver):
-    """A `StreamObserver`. Ask for `traffic` when everything is read."""
+    """A `StreamObserver`. Read `traffic` when everything is read."""
 
     def __init__(self, core: NativeCore) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class _Conversation:
         return FrameReader(_Lines(self._core.NatsLines(self._talk, to_server, change)), synced=synced)
 
     def answer(self, payload: bytes) -> tuple[str, int, bool, bool] | None:
-        """Stream, sequence, duplicate, refused; None for what is no answer of JetStream."""
+        """Stream, sequence, duplicate, refused; None for what is no reply of JetStream."""
         found = pub_ack(payload)
         return (found.stream, found.seq, found.duplicate, found.error is not None) if found else None
 
@@ -189,7 +189,7 @@ class _Conversation:
             self._refusals.add(at_ns, subject, answer, expected, again)
 
     def api_replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
-        """A request to the JetStream API was answered."""
+        """A response to a request to the JetStream API."""
         self._failures.replied(at_ns, subject, headers, payload)
 
     def status(self, at_ns: int, code: int, words: bytes) -> None:

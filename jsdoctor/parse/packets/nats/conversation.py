@@ -113,7 +113,7 @@ class Side:
         return reader
 
     def upgraded(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
-        """From now on both sides speak in frames of WebSocket; without `rest`, this one from where it is found."""
+        """From now on both sides use frames of WebSocket; without `rest`, this one from where it is found."""
         talk = self._conversation
         self.reader = self._new_reader(from_start=synced and not talk.midstream)
         self.bytes.sink = FrameReader(self.reader, synced=synced)
@@ -137,7 +137,7 @@ class Side:
             talk.is_between_servers(link)
 
     def _notice(self, verb: bytes) -> None:
-        """Who speaks so: servers among themselves, a server, a client."""
+        """Notice which peers use such a verb: two servers, a server, a client."""
         if verb in _BETWEEN_SERVERS:
             if self._conversation.link is not NatsPeers.GATEWAY:
                 self._conversation.is_between_servers(_BETWEEN_SERVERS[verb])
@@ -145,7 +145,7 @@ class Side:
             self._conversation.swapped += 1
 
     def message(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
-        """A message begins. Wanted: headers of publishes, answers to publishes, the first letters of acks."""
+        """A message begins. Wanted: headers of publishes, replies to publishes, the first letters of acks."""
         talk, verb = self._conversation, words[0]
         if verb not in self._usual:
             self._notice(verb)

@@ -15,7 +15,7 @@ _CONNECTIONS_NAMED = 8
 
 
 class _Outstanding:
-    """One message under way: its last delivery and the one before, when it was spoken for, whether it was answered."""
+    """One message in flight: times of its last delivery, the one before and the last progress report, and its ack."""
 
     __slots__ = ("answered", "attempts", "before_ns", "delivered_ns", "spoken_ns")
 
@@ -64,7 +64,7 @@ class ConsumerTally:
                 self.connections.pop(0)
 
     def next_seq(self, consumer_seq: int) -> None:
-        """The consumer sequence of a delivery: one more than the last, or something is missing or began anew.
+        """The consumer sequence of a delivery: one more than the last, or something is missing or it started again.
 
         The same once more is a copy for another subscription.
         """

@@ -21,7 +21,7 @@ _LONGEST_DESCRIPTION = 200
 
 
 class PublishExpectation(NamedTuple):
-    """What one publish expects, and what tells it from other publishes. `sequence` None: an id is expected."""
+    """What one publish expects, and what distinguishes it. `sequence` None: an id is expected."""
 
     connection: int
     subject: bytes
@@ -42,7 +42,7 @@ def expectation(connection: int, subject: bytes, headers: dict[bytes, bytes], le
 
 
 class _Course:
-    """What became of publishes with the same expectation: sent, answered, stored."""
+    """Counts of publishes with the same expectation: sent, acknowledged or refused, and whether one was stored."""
 
     __slots__ = ("answered", "sent", "stored")
 
@@ -73,7 +73,7 @@ class ExpectationBook:
             course.stored = True
 
     def refused(self, expected: PublishExpectation) -> bool:
-        """It was refused. Whether an earlier copy had been stored, or was not answered yet though it came first."""
+        """Count a refusal. Returns whether an earlier copy was stored, or came first and had no reply yet."""
         course = self._courses.get(expected)
         if course is None:
             return False

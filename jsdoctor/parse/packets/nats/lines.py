@@ -1,6 +1,6 @@
 """The NATS protocol line by line, in one direction: clients, routes, leaf nodes and gateways.
 
-Bodies are skipped by their length; only as much of one is kept as the listener asks for. After a gap, reading goes on
+Bodies are skipped by their length; only as much of one is kept as the listener requests. After a gap, reading goes on
 at the next line with a known verb, at the start of a segment or behind CRLF.
 Sources: docs.nats.io client protocol; nats-server parser.go (routes, gateways, leaf nodes).
 """
@@ -26,7 +26,7 @@ _FEWEST_WORDS = {b"PUB": 2, b"MSG": 2, b"RMSG": 2, b"LMSG": 2, b"HPUB": 3, b"HMS
 """Verbs of messages, and how many words there are at least before the last length."""
 _WITHOUT_BODY = frozenset(b"INFO CONNECT SUB UNSUB PING PONG +OK -ERR RS+ RS- LS+ LS- A+ A-".split())
 _FIRST_LETTERS = b"IiCcPpSsHhMm+-"
-"""Of what clients and servers say first."""
+"""First letters of the first lines of clients and servers."""
 _LINE = re.compile(
     rb"(?:INFO|CONNECT)[ \t]+\{|(?:PING|PONG|\+OK)[ \t]*\r\n|-ERR[ \t]+'"
     rb"|(?:PUB|MSG|RMSG|LMSG|HPUB|HMSG)[ \t]+[^\r\n]{1,4096}?[ \t]\d+[ \t]*\r\n"
@@ -67,7 +67,7 @@ class LineListener(Protocol):
         """
 
     def body(self, at_ns: int, content: bytes) -> None:
-        """The beginning of the body that was asked for: shorter where the capture is cut."""
+        """The beginning of the body that `message` requested: shorter where the capture is cut."""
 
     def missed(self, at_ns: int) -> None:
         """Lines may have been lost here."""
@@ -80,7 +80,7 @@ class LineReader:
     """Reads one direction: a sink of `reassembly`. `content` says what it is; only NATS reaches the listener.
 
     `readable`: what comes may be NATS. `bad_lines` were not understood, `resyncs` counts how often reading had to find
-    its place again. Bytes are read where they come; only what is not whole yet is kept. `usual` is asked first.
+    its place again. Bytes are read as they come; only incomplete lines are kept. `usual` is tried first.
     """
 
     __slots__ = (
@@ -296,7 +296,7 @@ class LineReader:
         return found - at
 
     def _judge_beginning(self, at_ns: int, text: bytes, at: int) -> bool:
-        """Whether what stands here tells that it is not to be read as NATS."""
+        """Whether the bytes at this position show that this is not to be read as NATS."""
         if text[at : at + 1] not in _FOREIGN_LETTERS:
             stray = self.content is Content.UNKNOWN and self._is_stray(text, at)
             if stray:

@@ -1,4 +1,4 @@
-"""Listens to the connections of one capture after another and tells what NATS said on them."""
+"""Observes the connections of one capture after another and gives the NATS traffic on them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TrafficReader(Protocol):
 
 
 class NatsObserver:
-    """A `StreamObserver`. Ask for `traffic` when everything is read."""
+    """A `StreamObserver`. Read `traffic` when everything is read."""
 
     def __init__(self) -> None:
         self._captures: dict[int, TrafficReader] = {}

@@ -1,4 +1,4 @@
-"""PING and PONG of a connection: round trips, and what was not answered."""
+"""PING and PONG of a connection: round trips, and pings without a PONG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OPEN = 64
 
 
 class PingTally:
-    """Both directions. A PONG answers the oldest open PING of the other side."""
+    """Both directions. A PONG belongs to the oldest open PING of the other side."""
 
     __slots__ = ("_open", "answered_ns")
 
@@ -23,12 +23,12 @@ class PingTally:
         self._open[to_server].append(at_ns)
 
     def pong(self, at_ns: int, *, to_server: bool) -> None:
-        """A PONG that way answers a PING the other way; one that answers nothing seen is passed over."""
+        """Match a PONG with a PING of the other direction; one without a PING in the capture is ignored."""
         if waiting := self._open[not to_server]:
             self.answered_ns.add(at_ns - waiting.popleft())
 
     def forget(self) -> None:
-        """Lines were lost: which PONG answers which PING is no longer known."""
+        """Lines were lost: which PONG belongs to which PING is no longer known."""
         for waiting in self._open:
             if waiting:
                 waiting.clear()

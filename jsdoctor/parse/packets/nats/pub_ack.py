@@ -1,4 +1,4 @@
-"""What JetStream answers to a publish (server: stream.go JSPubAckResponse)."""
+"""Replies of JetStream to a publish (server: stream.go JSPubAckResponse)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DECODER = msgspec.json.Decoder(PubAck)
 
 
 def pub_ack(payload: bytes) -> PubAck | None:
-    """None for what is no answer to a publish."""
+    """The ack or error in a payload; None for what is no reply to a publish."""
     try:
         answer = _DECODER.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

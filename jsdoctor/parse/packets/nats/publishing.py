@@ -1,4 +1,4 @@
-"""Publishes and their answers: latency, retries under one id, duplicates, refusals, what was never answered."""
+"""Publishes and their replies: latency, retries under one id, duplicates, refusals, and publishes without a reply."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Copy:
 
 
 _Pending: TypeAlias = tuple[int, bytes, _Copy | None, PublishExpectation | None, bool]
-"""A publish that waits for its answer: when, to which subject, its first copy, what it expects, whether its headers
+"""A publish that waits for its reply: when, to which subject, its first copy, what it expects, whether its headers
 are JetStream's. A plain tuple, as there is one for every publish.
 """
 
@@ -53,7 +53,7 @@ def _family(subject: bytes) -> bytes:
 
 
 class PublishTracker:
-    """What connections of a capture share: ids, expectations, first tokens of subjects that JetStream answers for."""
+    """Shared state of all connections of a capture: ids, expectations, first tokens of subjects with JetStream acks."""
 
     __slots__ = ("clock", "closed", "copies", "expectations", "subjects")
 
@@ -76,7 +76,7 @@ class PublishTracker:
 
 
 class PublishTally:
-    """What one connection publishes. `waiting` are publishes that want an answer, by its subject."""
+    """The publishes of one connection. `waiting` are those that expect a reply, by its subject."""
 
     def __init__(self, book: PublishTracker, connection: int) -> None:
         self._book = book
@@ -98,7 +98,7 @@ class PublishTally:
         self._counts[what] = self._counts.get(what, 0) + 1
 
     def published(self, at_ns: int, subject: bytes, reply: bytes) -> None:
-        """A publish without headers; `reply` is empty where no answer is wanted."""
+        """Add a publish without headers; `reply` is empty where no reply is expected."""
         self.messages += 1
         self._to(subject)
         if reply:
@@ -158,7 +158,7 @@ class PublishTally:
             self._examples.append(Retry(shortened(text(subject)), copy.at_ns, at_ns, copy.answer_ns, elsewhere))
 
     def answered_with(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
-        """That answer, which may have headers."""
+        """Add the reply to a publish; it may have headers."""
         pending = self.waiting.pop(inbox, None)
         if pending is None:
             return
@@ -170,11 +170,11 @@ class PublishTally:
         self.answered(at_ns, pending, payload)
 
     def answered(self, at_ns: int, pending: _Pending, payload: bytes) -> None:
-        """A publish and the payload of its answer."""
+        """Add the payload of the reply to a publish."""
         published_ns, subject, copy, expected, _ = pending
         answer = pub_ack(payload)
         if answer is None:
-            return  # the answer of a service
+            return  # the reply of a service
         self._took.append(at_ns - published_ns)
         if len(self._took) > _TOOK:
             self._sum_up()
@@ -194,13 +194,13 @@ class PublishTally:
             self._book.clock.stored(answer.stream, answer.seq, published_ns, at_ns)
 
     def _is_stored(self, subject: bytes) -> None:
-        """JetStream answers for this subject. The same as the last time, which most are, is no news."""
+        """Note that JetStream replies for this subject. Most calls repeat the subject before and change nothing."""
         self._stored_subject = subject
         if len(self._book.subjects) < _SUBJECTS:
             self._book.subjects.add(_family(subject))
 
     def _sum_up(self) -> None:
-        """Put durations until answers where they need little room."""
+        """Move latencies to where they need little memory."""
         self._acks += len(self._took)
         self._ack_ns.add_all(self._took)
         self._took.clear()
@@ -213,7 +213,7 @@ class PublishTally:
             self._duplicate_streams.add(shortened(stream))
 
     def publishing(self, end_ns: int) -> Publishing:
-        """All of it when the connection or the capture ended: what still waits was not answered."""
+        """All of it when the connection or the capture ended: what still waits got no reply."""
         self._sum_up()
         if self.messages:
             self._book.closed.add(self._connection)

@@ -1,4 +1,4 @@
-"""One direction of a TCP connection put in order, as its receiver read it: bounded, with every gap told of.
+"""One direction of a TCP connection put in order, as its receiver read it: bounded, with every gap reported.
 
 A segment behind a hole waits until the hole is filled, and is passed on with the time of the segment that filled it:
 before that the receiver could not read it (head of line).

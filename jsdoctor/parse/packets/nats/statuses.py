@@ -105,7 +105,7 @@ def longest_silence(count: int, idle: Iterable[tuple[int, int, int]], end_ns: in
 
 
 class FlowTally:
-    """Requests of flow control, which the client answers when it has worked off what came before."""
+    """Requests of flow control, to which the client responds when it has worked off what came before."""
 
     __slots__ = ("_open", "answered", "longest_ns", "requests", "stalled")
 
@@ -120,20 +120,20 @@ class FlowTally:
             self._open.setdefault(subject, at_ns)
 
     def stall(self, at_ns: int, subject: bytes) -> None:
-        """A heartbeat says that deliveries wait for this answer."""
+        """A heartbeat reports that deliveries wait for this response."""
         self.stalled += 1
         if subject not in self._open:
             self.request(at_ns, subject)
 
     def answer(self, at_ns: int, subject: bytes) -> None:
-        """The client answers."""
+        """The client responds."""
         asked_ns = self._open.pop(subject, None)
         if asked_ns is not None:
             self.answered += 1
             self.longest_ns = max(self.longest_ns, at_ns - asked_ns)
 
     def forget(self) -> None:
-        """Lines were lost: an answer may have been among them."""
+        """Lines were lost: a response may have been among them."""
         self._open.clear()
 
     def flow(self, end_ns: int) -> StreamFlow:

@@ -37,7 +37,7 @@ class StoreClockBook:
     def stored(self, stream: str, stream_seq: int, published_ns: int, acknowledged_ns: int) -> None:
         """A publish and its first acknowledgement were both seen; never for a duplicate.
 
-        Only a delivery asks for them, and many captures have none: until one does they are left as they came.
+        They are needed only for deliveries, and many captures have none: until the first one they stay unsorted.
         """
         self._news.append((stream, stream_seq, published_ns, acknowledged_ns))
 

@@ -1,8 +1,8 @@
-"""The usual messages in a row: publishes without headers, and what answers them. Most of a capture is nothing else.
+"""The usual messages in a row: publishes without headers, and the replies to them. Most captures have little else.
 
-`conversation` understands these as well, one call after another; a capture has hundreds of thousands of them, and calls
-are what they cost. Here each kind is one loop over the bytes. What is unusual in any way (headers, another spelling, a
-subject of the server, a body that is wanted and not all there, damage) ends the loop and goes the long way.
+`conversation` understands these as well, one call after another; a capture has hundreds of thousands of them, and
+calls are what they cost. Here each kind is one loop over the bytes. Anything unusual (headers, another notation, a
+subject of the server, a body that is wanted and incomplete, damage) ends the loop and goes the long way.
 
 Both kinds return where to go on: behind the last message that was understood. That lies beyond the text where the body
 of a publish does, as nothing in there is wanted.

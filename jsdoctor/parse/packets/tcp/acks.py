@@ -31,7 +31,7 @@ def acknowledged(state: State, ack: int, at: int) -> None:
 
 
 def add_hole(state: State, hole: Hole) -> None:
-    """One more hole; of too many the oldest is given up."""
+    """Add one more hole; of too many the oldest is dropped."""
     if len(state.holes) >= MOST_HOLES:
         give_up(state, state.holes.pop(0))
     state.holes.append(hole)

@@ -1,4 +1,4 @@
-"""TCP checksums (RFC 9293, section 3.1): asked only where a packet would change what is believed of a connection.
+"""TCP checksums (RFC 9293, section 3.1): computed only where a packet would change the state of a connection.
 
 A host that leaves checksums to its network card is captured with the sum of the pseudo header alone; that is no damage.
 """

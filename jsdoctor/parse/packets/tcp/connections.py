@@ -56,7 +56,7 @@ class Pair:
 
     @property
     def closed(self) -> str:
-        """How it ended: `reset`, `fin` when both sides said so, or empty."""
+        """How it ended: `reset`, `fin` when both sides sent FIN, or empty."""
         if self.to_server.reset or self.to_client.reset:
             return "reset"
         return "fin" if self.to_server.closed and self.to_client.closed else ""
@@ -276,7 +276,7 @@ def _captured_twice(pair: Pair) -> bool:
 
 
 def _to_tell(connection: TcpConnection) -> int:
-    """How much there is to tell of a connection."""
+    """How much there is to report of a connection."""
     return sum(
         one.reordering.segments
         + one.reordering.downstream

@@ -56,7 +56,7 @@ def _open(state: State, segment: Segment, at: int, block: bytes, *, repeated: bo
             state.duplicate_packets += 1
         else:
             state.syn_again += 1
-            state.timed_at = 0  # the answer may be to either (Karn)
+            state.timed_at = 0  # the response may be to either (Karn)
         return
     if state.next_offset is None:
         _begin(state, seq + 1 & MASK, ack if flags & ACK else -1)

@@ -24,7 +24,7 @@ _STAMPED_SOON_NS = 200 * MILLISECOND
 class PacketSighting(Enum):
     """What a packet is at a place: not seen before, a copy, or a copy that leaves the host which it had entered.
 
-    The last one is told only where frames do not name their interface.
+    The last one is only recognised where frames do not name their interface.
     """
 
     NEW = "new"

@@ -1,7 +1,7 @@
 """Handshakes under way, in little memory: most of a flood of SYNs never becomes a connection.
 
-A connection is followed from its third packet on; until then its few packets wait here. What is refused, or never
-answered, is only counted, by server.
+A connection is followed from its third packet on; until then its few packets wait here. What is refused, or never gets
+a response, is only counted, by server.
 """
 
 from __future__ import annotations

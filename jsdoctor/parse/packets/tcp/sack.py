@@ -1,4 +1,4 @@
-"""Selective acks (RFC 2018) and duplicate ones (RFC 2883): what they tell of the network behind the capture point.
+"""Selective acks (RFC 2018) and duplicate ones (RFC 2883): what they show of the network behind the capture point.
 
 A gap that the receiver reports of segments that passed here, and that closes though nobody sent them again, was
 reordering (draft-zimmermann-tcpm-reordering-detection).

@@ -37,7 +37,7 @@ BY_DATA, BY_ACK, BY_PEER = 0, 1, 2
 class Hole:
     """Bytes `start <= offset < end` that did not come when something behind them did: the opener.
 
-    `opener` tells whether that was data, a pure ack of the same side, or an ack of the peer for what nobody captured.
+    `opener` is whether that was data, a pure ack of the same side, or an ack of the peer for what nobody captured.
     `index` is how many distinct segments came before it. `acked_at`: when the peer was seen to have the bytes, else 0.
     """
 
@@ -81,11 +81,11 @@ class State:
     """One direction. Offsets count from 0 and do not wrap; `next_seq` is what `next_offset` is on the wire.
 
     `next_offset` is None until a packet was seen. `ack` is the last acknowledgement this side sent, raw; `window` and
-    `scale` are this side's. `watched` tells that acks of the peer must be looked at closely. `full` is what a packet of
-    this side carries at most on the network; `joined` are the packets that larger segments stand for, beyond one each.
-    `ended_at` is when this side first said FIN or RST, `cut_at` when it said RST while nobody had ended the connection,
+    `scale` are this side's. `watched`: acks of the peer must be examined closely. `full` is what a packet of this side
+    carries at most on the network, in bytes; `joined` are the packets that larger segments stand for, beyond one each.
+    `ended_at` is when this side first sent FIN or RST, `cut_at` when it sent RST while nobody had ended the connection,
     and `cut_hops` by how much the TTL of that packet differs from those that carry data.
-    `checked`: what the checksum of its first packet said; `damaged` packets contradict theirs and were left out.
+    `checked`: the result of the checksum of its first packet; `damaged` packets contradict theirs and were left out.
     """
 
     __slots__ = (
@@ -176,7 +176,7 @@ class State:
 
     @property
     def ids_tell(self) -> bool:
-        """Whether this side numbers its packets: ids run upwards by small steps, and do not stand still."""
+        """Whether this side numbers its packets: ids increase by small steps, and do not repeat."""
         return self.id_steps >= 8 and self.id_leaps * 10 <= self.id_steps and self.id_still <= self.id_steps
 
     def packets_of(self, length: int) -> int:

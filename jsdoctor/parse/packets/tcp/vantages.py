@@ -78,7 +78,7 @@ class Vantages:
 
 
 def _copies(both: _Both) -> _Both:
-    """The same so far, which nobody is told of from now on."""
+    """Copies of the states so far, with the same directions and without observers."""
     known: dict[int, object] = {}
     for state in both:
         known[id(state.direction)] = state.direction
