@@ -39,7 +39,7 @@ Activities = dict[Subject, AssetActivity]
 
 
 def follow(before: Activities, snapshot: ClusterSnapshot) -> Activities:
-    """The activities after one more check. Assets that are gone are forgotten; one made anew begins anew."""
+    """The activities after one more check. Assets that are gone are dropped; a recreated one starts again."""
     at = snapshot.taken_at
     now = [
         _moved(before.get(stream.subject), AssetActivity(stream.subject, stream.created, stream.state.last_seq, at))

@@ -107,7 +107,7 @@ def _stream_of(subject: Subject) -> str:
 
 
 def _stream_changes(declared: DeclaredStream, deployed: Deployed) -> bool:
-    """Whether applying it changes anything. Where that cannot be told, it may."""
+    """Whether applying it changes anything; true where that is unknown."""
     current = deployed.stream(declared.name)
     if current is None or declared.fate is not Fate.KEPT or declared.mistakes or declared.unknown:
         return True

@@ -1,4 +1,4 @@
-"""From a symptom and what its rules say to a differential: each cause confirmed, ruled out, or undecided."""
+"""From a symptom and the results of its rules to a differential: each cause confirmed, ruled out, or undecided."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _explained(cause: Cause, explained: Mapping[int, Consequence]) -> Cause:
 
 
 def _looked_at(evidence: EvidenceSet, found: Sequence[Result]) -> datetime:
-    """When the state was looked at; without one, what logs told last is the present."""
+    """Time of the last sample; without one, the newest time in findings from logs."""
     series = evidence.get(SnapshotSeries)
     if isinstance(series, SnapshotSeries):
         return series.last.taken_at
@@ -210,7 +210,7 @@ def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: S
 def _most_telling(
     undecided: Sequence[Cause], lacking: Mapping[str, frozenset[EvidenceSource]], narrowing: Narrowing
 ) -> NextStep | None:
-    """What decides most, frequent causes before rare ones: a way to evidence that was not had, else the first hint."""
+    """The step that decides most, frequent causes first: an evidence source that was missing, else the first hint."""
     weights: dict[EvidenceSource, float] = {}
     for rank, cause in enumerate(undecided):
         for way in lacking.get(cause.rule.code, frozenset()):

@@ -27,8 +27,8 @@ def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[Evidenc
 
 
 def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
-    """The ways to the evidence of a rule: of the check that lacks least, and of each that lacks one thing only."""
-    # What a file says is not what runs: it decides no cause.
+    """The evidence sources of a rule: of the check that lacks least, and of each that lacks one thing only."""
+    # The content of a file is not what runs: it decides no cause.
     able = [check for check in checks if not {Manifests, RunningConfigurations} & set(check.required.values())]
     lacking = [ways for check in able if (ways := sources_for(check, evidence))]
     single = [ways for ways in lacking if len(ways) == 1]

@@ -1,6 +1,6 @@
 """From findings to incidents: one cause, and beneath it what follows from it, with the evidence of each link.
 
-The rule pages say which rules' findings may explain which (`explained_by`); this says which of the findings at hand do.
+The rule pages list which rules may explain which (`explained_by`); this module decides it for the findings at hand.
 Every finding is in exactly one incident: as its cause, or as a consequence.
 """
 
@@ -20,11 +20,11 @@ _APART = timedelta(minutes=15)
 """Findings that logs date further apart than this are not about the same trouble."""
 
 _STILL = timedelta(hours=1)
-"""What logs last told of longer ago than this does not explain what is there now."""
+"""A problem that logs last showed longer ago than this does not explain a present finding."""
 
 
 def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -> tuple[Incident, ...]:
-    """The incidents of these failures, worst first. `now`: when the state was looked at that has no times of its own.
+    """The incidents of these failures, worst first. `now`: time of the last sample, for findings without times.
 
     The order: impact, severity, number of subjects, time of the first sign, rule code, subject.
     """
@@ -82,7 +82,7 @@ class _Index:
 
 
 def _fits(result: Result, cause: Result, now: datetime) -> bool:
-    """Information explains nothing graver, and neither does what happened in another account or at another time."""
+    """Whether accounts and times agree. An info never explains a finding that is more severe."""
     if cause.severity is Severity.INFO and result.severity is not Severity.INFO:
         return False
     return accounts_agree(result.finding.subject, cause.finding.subject) and _together(

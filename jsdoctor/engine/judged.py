@@ -10,15 +10,15 @@ _NOT_JUDGED = (Outcome.NOT_EVALUATED, Outcome.ERROR)
 
 
 def was_judged(rule: Outcome | None, unknown: Collection[Subject], subject: Subject) -> bool:
-    """Whether a rule has judged a subject. `rule` is what became of the rule, None where it was not run.
+    """Whether a rule has judged a subject. `rule` is the outcome of the rule, None if it was not run.
 
-    `unknown` are the subjects that the rule could not judge, and those of evidence that was asked for and is missing.
+    `unknown` are the subjects that the rule could not judge, and those of evidence that was requested and is missing.
     """
     return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & set(_holders(subject))
 
 
 def is_undecided(outcome: Outcome) -> bool:
-    """Whether a result says that its subject could not be judged."""
+    """Whether a result means that its subject could not be judged."""
     return outcome in _NOT_JUDGED
 
 

@@ -24,7 +24,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
 _DELETES = "stream_limits.change_deletes_declared"
-"""The check that tells which stored messages a change deletes."""
+"""The check that finds which stored messages a change deletes."""
 _ABSENCE_UNSURE = frozenset({"connection", "server", "stream", "endpoint", "reply"})
 """Kinds of gaps that may hide a stream."""
 _FATES = {Fate.REPLACED: ChangeAction.REPLACE, Fate.DELETED: ChangeAction.DELETE}

@@ -12,12 +12,12 @@ from jsdoctor.model.stored import ScanTarget, StoredMessages
 
 
 class CollectionPlan(msgspec.Struct, frozen=True):
-    """What to ask a live cluster for. Times are seconds. `server_rates`: the variables of servers in every sample.
+    """What to request from a live cluster. Times are seconds. `server_rates`: the variables of servers in every sample.
 
-    `ntp` names the NTP servers to ask for true time, `scan` the streams whose stored messages are read; with `scan_ids`
-    their ids are compared, with `scan_contents` also the contents of those whose ids are equal. `ack_metrics`: listen
-    to the metrics of consumers that have them switched on. `near_subjects`: ask for the subjects of streams where a
-    filter never matched anything. `host`: read this host before the first and after the last sample.
+    `ntp` names the NTP servers to query for true time, `scan` the streams whose stored messages are read; with
+    `scan_ids` their ids are compared, with `scan_contents` also the contents of those whose ids are equal.
+    `ack_metrics`: listen to the metrics of consumers that have them switched on. `near_subjects`: request the subjects
+    of streams where a filter never matched anything. `host`: read this host before the first and after the last sample.
     """
 
     samples: int = 2

@@ -1,4 +1,4 @@
-"""From the words of a person, a client or a server to the symptom that they tell of."""
+"""Recognises the symptom in the words of a person, a client or a server."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OTHERS = re.compile(
 
 
 class Recognised(msgspec.Struct, frozen=True):
-    """One reading of a text: the symptom, and what in the text told it."""
+    """One reading of a text: the symptom, and the part of the text that shows it."""
 
     symptom: Symptom
     by: str
@@ -58,9 +58,9 @@ class Recognised(msgspec.Struct, frozen=True):
 
 
 class Recognition(msgspec.Struct, frozen=True):
-    """What a text tells. `symptom` None: it is not known. `also` are other readings, the likelier first.
+    """The result for a text. `symptom` None: it is not known. `also` are other readings, the likelier first.
 
-    `actual_seq` is the last sequence that a refused publisher was told, where the text says it.
+    `actual_seq` is the last sequence in the error of a refused publish, if the text has it.
     """
 
     symptom: Symptom | None = None

@@ -88,7 +88,7 @@ class Relations:
             return tuple(dict.fromkeys((subject.name, *named)))
         if not named:
             return self._placed.get(subject) or self._placed.get(stream_of(subject), ())
-        # Who answers for a stream lists the other members: itself it does not name.
+        # The server that responds for a stream lists the other members, but not itself.
         answered_by = self._answered_by.get(subject, "")
         return (*named, answered_by) if answered_by and answered_by not in named else named
 

@@ -25,10 +25,10 @@ _WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """What all rules said. `gaps` are those that evaluation itself adds: named rules without their evidence.
+    """The results of all rules. `gaps` are those that evaluation itself adds: named rules without their evidence.
 
-    `kinds` is the evidence that was of use or would have been: of a rule that one kind could tell of, the others that
-    could have told the same are not missed.
+    `kinds` is the evidence that was of use or would have been: of a rule that one kind was enough for, the others that
+    could have shown the same are not missed.
     """
 
     verdicts: tuple[RuleVerdict, ...]
@@ -112,7 +112,7 @@ def _without_short_passes(
 
 
 def _one_per_subject(rule: Rule, found: Iterable[Finding]) -> list[Finding]:
-    """Where several checks speak of one subject: the gravest word, with the evidence of all that found a fault."""
+    """If several checks judge one subject, keep the most severe finding, with the evidence of all failures."""
     by_subject: dict[Subject, list[Finding]] = {}
     for finding in found:
         by_subject.setdefault(finding.subject, []).append(finding)

@@ -65,7 +65,7 @@ def _joined(
 
 
 def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evidence]]) -> EvidenceSet:
-    """The evidence without a subject, in every kind that a look at a deployment gives and the check takes."""
+    """The evidence without a subject, in every kind that samples give and the check takes."""
     for kind in (Servers, ServerTrend) if subject.kind == "server" else (SnapshotSeries, Trend, History):
         known = evidence.get(kind) if kind in kinds else None
         if isinstance(known, Servers):

@@ -18,7 +18,7 @@ _NAMED = 3
 
 
 def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity) -> Recognition:
-    """The symptom that explains most of what rules found, grave findings and frequent causes before others."""
+    """The symptom that explains most of what rules found, severe findings and frequent causes before others."""
     by_code: dict[str, Severity] = {}
     for result in results:
         finding = result.finding

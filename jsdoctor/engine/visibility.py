@@ -17,7 +17,7 @@ _KINDS = ("stream", "consumer", "server", "account", "connection", "bundle")
 
 
 class Visibility:
-    """The streams and consumers that are meant, as the last look showed them."""
+    """The streams and consumers that are meant, as the last sample showed them."""
 
     def __init__(self, evidence: EvidenceSet, narrowing: Narrowing) -> None:
         self.narrowing = narrowing
@@ -50,7 +50,7 @@ class Visibility:
         return Gap("stream", Subject(kind="stream", name=self.narrowing.stream), reason, how_to_get)
 
     def _notes(self) -> Iterator[str]:
-        """What is wrong with the very sight of it."""
+        """What is wrong with how they were seen."""
         stream, consumer = self.narrowing.stream, self.narrowing.consumer
         if not stream or self._snapshot is None:
             return

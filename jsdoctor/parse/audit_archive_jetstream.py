@@ -91,7 +91,7 @@ class ArchivedJetStream:
     def bodies(self) -> Iterator[Body]:
         """JSZ of each server, with pages joined, and the streams whose separate copies count.
 
-        `nats audit gather` requests no JSZ of servers without JetStream: theirs is made from envelopes of other replies.
+        `nats audit gather` requests no JSZ of servers without JetStream: it is made from envelopes of other replies.
         """
         for node, base in self._told.items():
             data: dict[str, object] = {key: value for key, value in base.items() if key != "account_details"}

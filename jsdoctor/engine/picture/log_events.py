@@ -22,7 +22,7 @@ _BINS = 60
 
 
 def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
-    """All that logs tell of times. Lines without a date have no place on the axis."""
+    """All events in logs. Lines without a date have no place on the axis."""
     logs = evidence.get(LogEvidence)
     if not isinstance(logs, LogEvidence):
         return

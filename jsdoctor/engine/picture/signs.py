@@ -1,4 +1,4 @@
-"""Which rule a log signature belongs to, and how grave what it tells is in this run."""
+"""The rule that a log signature belongs to, and how severe its problem is in this run."""
 
 from __future__ import annotations
 

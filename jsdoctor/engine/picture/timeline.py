@@ -15,13 +15,13 @@ from jsdoctor.model.report import Report
 
 MOST_LANES = 80
 MOST_EVENTS = 6000
-"""In all lanes together, each an equal part. Gravest first: what is left out is counted."""
+"""Limit for all lanes together, each with an equal part. The most severe are kept: what is left out is counted."""
 
 _KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account", "file")
 
 
 def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
-    """Lanes with something in time; those with the gravest events are kept, servers come first."""
+    """Lanes with something in time; those with the most severe events are kept, servers come first."""
     axis = Axis(evidence)
     found: dict[tuple[str, str], list[TimelineEvent]] = defaultdict(list)
     for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):

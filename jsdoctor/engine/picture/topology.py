@@ -13,7 +13,7 @@ _MOST = 60
 
 
 def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
-    """Servers that answered, then members of the meta group that did not."""
+    """Servers that responded, then members of the meta group that did not."""
     servers = evidence.get(Servers)
     if not isinstance(servers, Servers):
         return ()

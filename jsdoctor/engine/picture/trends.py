@@ -79,7 +79,7 @@ def delivered_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
 
 def _rates(counters: list[tuple[str, list[tuple[datetime, int]]]]) -> tuple[ChartSeries, ...]:
     """Per second, of those counters that grew most. One point for each pair of readings, at the later one. A counter
-    that fell was begun anew: nothing is known of what it counted meanwhile.
+    that fell was reset: nothing is known of what it counted meanwhile.
     """
     grown = [(readings[-1][1] - readings[0][1], name, readings) for name, readings in counters]
     found = sorted((-growth, name, readings) for growth, name, readings in grown if growth > 0)
