@@ -112,9 +112,9 @@ def read_thresholds(
 
 
 def own_count(params: Params, name: str, metadata: Mapping[str, str], key: str) -> int:
-    """A rule's parameter *name*, for an asset that may have a threshold of its own for the same thing under *key*.
+    """Parameter *name* of a rule, for an asset that may have its own threshold for the same thing under *key*.
 
-    The asset's own goes before the default of the page, and what was given for this run before both.
+    The asset's own comes before the default of the rule page, and a value given for this run before both.
     """
     return _own(params, name, metadata, key, ValueKind.COUNT)
 

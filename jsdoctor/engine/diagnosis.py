@@ -28,7 +28,7 @@ _NOT_RUN = ("its rule was not run", "take it out of `ignore` in the configuratio
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """What there is to judge by. `told`: results, by rule code, from what the person said of the trouble.
+    """Evidence and results to judge by. `told`: results, by rule code, from the person's description of the problem.
 
     `evaluation` holds passes, too.
     """
@@ -39,7 +39,7 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check]) -> Diagnosis:
-    """The differential before anything was looked at: everything is undecided."""
+    """The differential without any evidence: everything is undecided."""
     symptom, narrowing = question.symptom, question.narrowing
     causes = []
     for rule in _causes(symptom, rules):
@@ -52,7 +52,7 @@ def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, 
 
 
 def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], looked: Looked) -> Diagnosis:
-    """The differential on what was looked at. `looked.evaluation` must hold passes, of every cause's rule."""
+    """The differential on the evidence. `looked.evaluation` must hold passes, of every cause's rule."""
     symptom, narrowing = question.symptom, question.narrowing
     sight = Visibility(looked.evidence, narrowing)
     verdicts = {verdict.rule.code: verdict for verdict in looked.evaluation.verdicts}
@@ -95,7 +95,7 @@ def _lacking(
 def _judged(
     symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], sight: Visibility
 ) -> Cause:
-    """What the findings on the thing itself and on what it stands on say together; a fault outweighs everything."""
+    """The cause by the findings on the subject itself and on what it depends on; a fault outweighs everything."""
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
     sure = [result for result in failed if not _is_possibility(result)]
     if sure:
@@ -125,7 +125,7 @@ def _judged(
 
 
 def _is_possibility(result: Result) -> bool:
-    """Whether it says what may happen and not what did: little confidence, or information about hygiene."""
+    """Whether a result is about what may happen, not what did: low confidence, or an info about hygiene."""
     hygiene = result.severity is Severity.INFO and result.rule.impact is Impact.HYGIENE
     return hygiene or result.finding.confidence is Confidence.LOW
 

@@ -17,7 +17,7 @@ from jsdoctor.model.report import Consequence, Incident, Result
 from jsdoctor.model.rule import Explanation
 
 _APART = timedelta(minutes=15)
-"""Findings that logs date further apart than this are not about the same trouble."""
+"""Findings that logs date further apart than this are not about the same problem."""
 
 _STILL = timedelta(hours=1)
 """A problem that logs last showed longer ago than this does not explain a present finding."""

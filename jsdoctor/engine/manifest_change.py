@@ -77,7 +77,7 @@ def drift_gaps(change: ManifestChange | None) -> tuple[Gap, ...]:
 
 
 def _blind(evidence: EvidenceSet, gaps: Sequence[Gap]) -> bool:
-    """Whether a stream may be there that nobody showed. A plain account lists all of its own."""
+    """Whether a stream may exist that no reply showed. A plain account lists all of its own."""
     own = isinstance(evidence.get(ConnectedServer), ConnectedServer)
     return any(gap.kind in _ABSENCE_UNSURE and (gap.requested or not own) for gap in gaps)
 

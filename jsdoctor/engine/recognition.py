@@ -15,7 +15,7 @@ from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 
 LONGEST_TEXT = 64 * 1024
-"""So many characters of a text are looked at, from its end: the error is what was logged last."""
+"""This many characters of a text are read, from its end: the error is what was logged last."""
 
 _LONGEST_LINE = 4096
 _SECRETS = re.compile(
@@ -33,7 +33,7 @@ _CODE = re.compile(
 _NUMBERS = re.compile(r"wrong last sequence: (?P<actual>\d+)")
 _SURE, _KNOWN_LINE, _ENDING = 1_000_000, 10_000, 5_000
 _VAGUE = 25
-"""Weights: an API error code, a line of trouble, a line that says that trouble is over. Words weigh their length.
+"""Weights: an API error code, a line of a problem, a line that ends a problem. Words weigh their length.
 
 A vague code only repeats the words of another error.
 """
@@ -46,7 +46,7 @@ _OTHERS = re.compile(
     r"|elasticsearch|zookeeper|etcd|consul\b|winerror|winsock|\bwsae|socket error|forcibly closed",
     re.IGNORECASE,
 )
-"""Systems whose users have the same words for their troubles, or whose errors have the same numbers."""
+"""Systems whose users describe their problems in the same words, or whose errors have the same numbers."""
 
 
 class Recognised(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Recogniser:
         self._endings = {name for rule in rules for one in rule.signatures for name in one.resolved_by}
 
     def text(self, text: str) -> Recognition:
-        """The symptom of an error message, a sentence, or lines of a log. Codes say most, loose words least."""
+        """The symptom of an error message, a sentence, or lines of a log. Codes weigh most, loose words least."""
         text = text[-LONGEST_TEXT:]
         found: dict[str, Recognised] = {}
         for reading in self._readings(text):
@@ -145,7 +145,7 @@ class Recogniser:
 
 
 def _telling_words(error: ApiErrorCode) -> str:
-    """The longest part of an error's text that the server does not fill in; empty where others may say it as well."""
+    """The longest fixed part of an error's text; empty if other systems may log it as well."""
     words = max(re.split(r"\{\w+\}", error.text), key=len).strip(" :'").casefold()
     return words if len(words) >= _TELLING and words.count(" ") > 1 else ""
 

@@ -22,10 +22,10 @@ _MOST = 32
 def findings_of_shown(
     run: Callable[[EvidenceSet], Iterable[Finding]], evidence: EvidenceSet, kinds: Collection[type[Evidence]]
 ) -> list[Finding]:
-    """What a check says of all subjects that are shown well enough, and `unknown` for each of the others.
+    """The findings of a check for all subjects that are shown well enough, and `unknown` for each of the others.
 
     A fault that it found before it came to what is not shown stands: it was found in what is shown, and the evidence
-    without that subject may clear it. `kinds` is the evidence that the check takes: a history of many looks is not
+    without that subject may clear it. `kinds` is the evidence that the check takes: a history of many samples is not
     rewritten for a check without it.
     """
     missing: dict[Subject, Finding] = {}

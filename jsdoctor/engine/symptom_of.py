@@ -1,4 +1,4 @@
-"""The symptom of evidence alone: where nobody said what is wrong, what the rules find says it."""
+"""The symptom from evidence alone: if no symptom was given, the failed rules decide it."""
 
 from __future__ import annotations
 

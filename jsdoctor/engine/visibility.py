@@ -32,7 +32,7 @@ class Visibility:
         self.notes = tuple(self._notes())
 
     def unseen(self, judged: Sequence[Result]) -> Gap | None:
-        """Why the silence of a rule does not rule it out, or None. `judged`: what the rule found healthy."""
+        """Why a rule without findings is not ruled out, or None. `judged`: what the rule found healthy."""
         if not self.narrowing.stream:
             return next((gap for gap in self._gaps if gap.kind in _KINDS), None)
         if judged:

@@ -142,7 +142,7 @@ class AccountReplies:
         if reply.error and reply.error.err_code == _STREAM_NOT_FOUND:
             self._gone.add(name)
             return
-        if reply.error is None:  # else it stays what the sample says of it
+        if reply.error is None:  # else the sample's own state stands
             self._streams[name] = (exchange.asked_at, decode(exchange.body, StreamReply))
 
     def _add_consumer_again(self, exchange: Exchange) -> None:

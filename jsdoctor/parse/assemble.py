@@ -1,4 +1,4 @@
-"""From raw samples to evidence: the one way in for live clusters, captured bundles and recorded fixtures."""
+"""From raw samples to evidence: the one path for live clusters, captured bundles and recorded fixtures."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def decode_archive(manifest: ArchiveManifest, read: Callable[[str], bytes]) -> t
 
     One sample, and before it one of those streams that were seen twice with time between.
 
-    Raises BundleError for an archive that does not tell when it was, and whatever `read` raises.
+    Raises BundleError for an archive without a time, and whatever `read` raises.
     """
     replies = Replies([*unfinished(manifest), *unlisted(manifest)])
     for artifact in manifest.of_type(*OF_SERVERS, *OF_ACCOUNTS):

@@ -73,7 +73,7 @@ def unlisted(manifest: ArchiveManifest) -> Iterator[Gap]:
 
 
 def unfinished(manifest: ArchiveManifest) -> Iterator[Gap]:
-    """The metadata are written last. What was not gathered before is said where it is missing."""
+    """The gap for an archive without metadata, which are written last. Other gaps report what was not gathered."""
     if not manifest.metadata:
         yield Gap(
             kind="note",
@@ -95,7 +95,7 @@ def unread(artifact: Artifact, error: ReplyError) -> Gap:
 
 
 def lacking(manifest: ArchiveManifest, without_jetstream: Collection[Node]) -> Iterator[Gap]:
-    """Servers without a reply that others gave, and kinds of replies that nobody gave."""
+    """Gaps for servers without a reply that others gave, and for kinds of replies that none gave."""
     present: dict[Node, set[str]] = defaultdict(set)
     for artifact in manifest.of_type(*OF_SERVERS):
         present[artifact.node].add(artifact.type)
@@ -151,7 +151,7 @@ def no_consumers(streams: Collection[str]) -> Gap:
 
 
 def fewer_streams(in_archive: Mapping[Node, int], told: Mapping[Node, int]) -> Iterator[Gap]:
-    """Servers that say they have more streams than the archive shows of them."""
+    """Servers that report more streams than the archive shows of them."""
     for node, count in sorted(told.items()):
         if (seen := in_archive.get(node, 0)) < count:
             yield Gap(

@@ -31,7 +31,7 @@ from jsdoctor.parse.audit_archive_streams import (
 from jsdoctor.parse.replies import Instant, ReplyError, decode
 
 _ANOTHER_LOOK = timedelta(seconds=1)
-"""Looks that are closer together tell nothing of rates."""
+"""Samples that are closer together show no rates."""
 _NEVER = timedelta(0)
 Body = tuple[Endpoint, Node, str, bytes]
 """A reply: of what endpoint, of which server, from where in the archive, and its content."""
@@ -207,7 +207,7 @@ def _count(fields: Fields) -> int:
     try:
         return decode(fields.get("streams", msgspec.Raw(b"0")), int)
     except ReplyError:
-        return 0  # then the reply as a whole cannot be read, which is said where it is
+        return 0  # then the reply as a whole cannot be read, which has a gap of its own
 
 
 def _time(fields: Fields) -> datetime | None:

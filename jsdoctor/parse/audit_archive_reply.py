@@ -40,7 +40,7 @@ class _Bare(msgspec.Struct, frozen=True):
 class ArchivedReply(msgspec.Struct, frozen=True):
     """An artifact that could be read. `whole` is its content, `data` the reply of the server, `sender` that server.
 
-    `has_jetstream`: what the envelope says; None without one.
+    `has_jetstream`: from the envelope; None without one.
     """
 
     artifact: Artifact

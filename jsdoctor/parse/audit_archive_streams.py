@@ -132,7 +132,7 @@ def times_of(copies: Iterable[Shown]) -> Times:
 
 
 def as_account_details(copies: Iterable[Shown]) -> Iterator[tuple[Node, str, msgspec.Raw]]:
-    """What JSZ would have said of those streams: the `account_details` of each server and account."""
+    """The form in which JSZ lists those streams: the `account_details` of each server and account."""
     by_server: dict[tuple[Node, str], dict[str, Shown]] = defaultdict(dict)
     for copy in copies:
         by_server[copy.node, copy.account][copy.name] = copy

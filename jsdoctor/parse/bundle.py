@@ -1,6 +1,6 @@
-"""Samples as the members of a bundle, and back: the manifest, what it promises, and what is done when it is not kept.
+"""Samples as the members of a bundle, and back: the manifest, its checks, and the errors if they fail.
 
-The container (a ZIP) is the business of `jsdoctor.collect.bundle`; here are only bytes. See docs/bundles.md.
+`jsdoctor.collect.bundle` has the container (a ZIP); here are only bytes. See docs/bundles.md.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def clocks_of(exchanges: Iterable[Exchange], identities: Identities | None = Non
 
 
 def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _Reading | None:
-    """None for a reply that does not say which server's time it is, or that is an error."""
+    """None for an error, or a reply that does not name the server whose time it has."""
     named = reply.server or ServerIdentity()
     leader = reply.cluster or Cluster()
     server = identities.name(named) or reply.server_name or leader.leader

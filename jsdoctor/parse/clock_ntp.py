@@ -83,7 +83,10 @@ def ntp_gap(host: str, reason: str, requested: bool = True) -> Gap:
 
 
 def _offset(answer: NtpAnswer, exchange: Exchange) -> Offset:
-    """Their clock against ours: it received after we sent and sent before we received; plus what it says of itself."""
+    """Offset of the NTP server's clock from the local clock, in ns, with the error bounds that the server reports.
+
+    It received after the local host sent, and sent before the local host received.
+    """
     sent_ns = nanoseconds(exchange.asked_at)
     received_ns = sent_ns + exchange.round_trip_ns
     own_ns = round((answer.root_delay / 2 + answer.root_dispersion + 2.0**answer.precision) * 1e9) + RESOLUTION_NS

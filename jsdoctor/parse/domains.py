@@ -1,7 +1,7 @@
 """Which servers share one JetStream, from their own replies, and names for domains and servers that never collide.
 
-Leaf nodes carry the system account across domains: one login sees the servers of a hub and of every site, and nothing
-keeps two of them from having the same server name, the same domain, or both.
+Leaf nodes carry the system account across domains: one login sees the servers of a hub and of every site, and two of
+them may have the same server name, the same domain, or both.
 """
 
 from __future__ import annotations

@@ -33,14 +33,14 @@ class StreamCopy(msgspec.Struct, frozen=True):
 
 
 ConsumerCopy = tuple[str, datetime, ConsumerReply]
-"""A consumer: who showed it (empty as above), when by that server's clock, and what."""
+"""A consumer: the server that showed it (empty as above), the time by that server's clock, and its reply."""
 
 ConsumerCopies = Mapping[tuple[str, str], list[ConsumerCopy]]
 """Consumers by account and stream."""
 
 
 Placed = Collection[tuple[str, Cluster | None]]
-"""Who showed an asset, and where each says it is placed."""
+"""The servers that showed an asset, and the placement that each reports."""
 
 
 def is_from_leader(cluster: Cluster | None, server: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the replies of a sample show to be missing: members that kept silent, replies that cannot be used."""
+"""Gaps of the replies of a sample: members without a reply, replies that cannot be used."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _unresponsive(asset: UnresponsiveAsset) -> Gap:
 
 
 def unreadable(exchange: Exchange, error: ReplyError, server: str = "", account: str = "") -> Gap:
-    """The gap for a reply that could not be used. `server` names who sent it, `account` whose it is, where known."""
+    """The gap for a reply that could not be used. `server` is its sender, `account` its account, where known."""
     if isinstance(error, ApiRefusedError) and error.err_code in _REFUSALS:
         reason, how_to_get = _REFUSALS[error.err_code]
         return Gap(kind="access", subject=Subject(kind="account", name=account), reason=reason, how_to_get=how_to_get)

@@ -1,4 +1,4 @@
-"""Who sent a server's reply, and its body: system-account replies name their sender, monitoring replies hardly do."""
+"""Sender and body of a server's reply: system-account replies name their sender, most monitoring replies do not."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from jsdoctor.parse.secret_forms import (
 from jsdoctor.parse.shown_tokens import hide_shown_tokens
 
 SHORTEST_GIVEN = 6
-"""Copies of a shorter password are not looked for: words that short are names of streams and accounts, too."""
+"""Copies of a shorter password are not searched for: words that short are names of streams and accounts, too."""
 _SHORTEST_FOUND = 8
 _LONG = 16
 
@@ -58,7 +58,7 @@ class Secret(msgspec.Struct, frozen=True):
 
 
 class Redacted(msgspec.Struct, frozen=True):
-    """Samples without secrets, how many were taken out, and the kinds of those too short to look for copies of."""
+    """Samples without secrets, how many were removed, and the kinds of those too short to search for copies of."""
 
     samples: tuple[Sample, ...]
     counts: dict[str, int]
@@ -116,7 +116,7 @@ class _Scrubber:
             body = body[:start] + b'"' + self._mark("key") + b'"' + body[end:]
         if (self._ambiguous and self._ambiguous.search(body)) or may_name_a_secret_inside(body):
             return _STRING.sub(self._string, body)
-        # Between strings with escapes, what is looked for stands only inside of strings, and as it is.
+        # Between strings with escapes, a secret can only be inside of strings, and unchanged.
         parts: list[bytes] = []
         end = 0
         for found in _ESCAPED.finditer(body):
@@ -137,7 +137,7 @@ class _Scrubber:
         return BARE_LOGIN.sub(self._login, text) if b"@" in text else text
 
     def line(self, text: bytes) -> bytes:
-        """Any text without secrets and without values beside a name that says what they are."""
+        """Any text without secrets and without values beside the name of a secret."""
         text = self.text(text)
         clean = without_named(text, _BESIDE_A_NAME)
         self.counts["key"] += clean.count(_BESIDE_A_NAME) - text.count(_BESIDE_A_NAME)
@@ -250,7 +250,7 @@ def _any_of(forms: Iterable[bytes]) -> re.Pattern[bytes] | None:
 
 
 def _telling(text: str) -> bool:
-    """Whether copies can be looked for: a short word in small letters (`required`) may stand anywhere for itself."""
+    """Whether copies can be searched for: a short word in small letters (`required`) may be an ordinary word."""
     return len(text) >= _LONG or (len(text) >= _SHORTEST_FOUND and not _WORD.fullmatch(text))
 
 

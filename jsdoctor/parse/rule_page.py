@@ -101,7 +101,7 @@ def _param(page: PageReader, name: str, entry: Mapping[str, Any]) -> Param:
 
 
 def param_value(unit: Unit, value: object) -> float | int:
-    """A parameter's value in its unit, from what TOML gave. Raises `ValueError` saying what is expected."""
+    """A parameter's value in its unit, from its TOML value. Raises `ValueError` with the expected form."""
     if unit is Unit.DURATION:
         if isinstance(value, str):
             return parse_duration(value)

@@ -1,4 +1,4 @@
-"""How secrets look in text: forms that show themselves, and values whose name or place says what they are.
+"""Forms of secrets in text: those that are recognisable, and values that a name or place beside them identifies.
 
 Forms of nkeys, JWTs and PEM are those of `nats-io/nkeys` and of RFC 7519 and 7468; those of other services are the
 prefixes that their documentation states. A value without a form of its own is a secret only beside the name of one:
@@ -91,7 +91,7 @@ def without_issued(text: bytes, mark: bytes) -> tuple[bytes, int]:
 
 
 def may_hold_a_secret(text: str) -> bool:
-    """A quick look: False says that there is none."""
+    """A quick check: False means that there is none."""
     return _MAYBE.search(text) is not None or _MAYBE_NAMED.search(text) is not None
 
 
@@ -120,7 +120,7 @@ def may_name_a_secret_inside(body: bytes) -> bool:
 
 
 def without_named(text: bytes, mark: bytes) -> bytes:
-    """Values beside a name that says what they are (`password=…`, `--token …`, `Cookie: …`), replaced."""
+    """Values beside the name of a secret (`password=…`, `--token …`, `Cookie: …`), replaced."""
     if _NAMED.search(text):
         for pattern in _BESIDE_A_NAME:
             text = pattern.sub(lambda found: found[1] + mark, text)

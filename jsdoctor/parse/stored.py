@@ -1,4 +1,4 @@
-"""Scans of stored messages to evidence: what the columns say of the order of dates, of the future, of ids."""
+"""Scans of stored messages to evidence: order of dates, dates in the future, and ids, from the columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_BLOCKS = 1_000
 class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a STORED_MESSAGES exchange: one stream, read from `from_seq` to `to_seq`.
 
-    `at` is the leader's clock when it said that `to_seq` is the last message; `held_first_seq` was the first then.
+    `at` is the leader's clock when it reported `to_seq` as the last message; `held_first_seq` was the first then.
     `contents` has digests of subject and content by sequence, of messages whose id came more than once; None where they
     were not to be compared. The salt of all digests is thrown away.
     """

@@ -45,7 +45,7 @@ _READ_FIRST = {Endpoint.VARZ: 0, Endpoint.JSZ: 1, Endpoint.HEALTHZ: 2, Endpoint.
 
 
 class _AccountView(NamedTuple):
-    """An account as one server shows it: its name here, the label of its domain, who said it and when."""
+    """An account as one server shows it: its name here, the label of its domain, the server and the time."""
 
     name: str
     domain: str
@@ -100,7 +100,7 @@ class ServerReplies:
                 identity, body = open_reply(exchange, identities)
                 jsz = decode(body, JszReply)
             except ReplyError:
-                continue  # what the sample itself says then stands
+                continue  # then the sample's own state stands
             for account in jsz.account_details or ():
                 one = msgspec.structs.replace(jsz, account_details=(account,))
                 newest[_key(identity), account.id or account.name] = identity, one, exchange
@@ -182,7 +182,7 @@ class ServerReplies:
         )
 
     def servers(self) -> Servers | None:
-        """Every server that said anything, by name; None when no reply came from a server."""
+        """Every server that replied, by name; None if no reply came from a server."""
         if not self._identity:
             return None
         found = [self._server(key) for key in self._identity]

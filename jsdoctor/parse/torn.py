@@ -100,9 +100,9 @@ def _stays_silent(subject: Subject, again: Repeated) -> bool:
 
 
 def lasting(gaps: Iterable[Gap], earlier: ClusterSnapshot, last: ClusterSnapshot) -> Iterator[Gap]:
-    """Those gaps about assets in an earlier sample that still matter when the last one is known.
+    """The gaps about assets in an earlier sample that still matter when the last one is known.
 
-    Not of assets that are gone, nor of those that were just made; and what is still not seen has a gap of its own.
+    Assets that are gone or were just created need none; assets that are still not shown have a gap of the last sample.
     """
     assets: dict[Subject, Stream | Consumer] = {}
     for stream in last.streams:

@@ -19,7 +19,7 @@ _NEAR_S = 60.0
 def message_time_inversion(
     stored: StoredMessages, snapshots: SnapshotSeries | None, params: Params
 ) -> Iterator[Finding]:
-    """Each message against the one stored before it. Order is by sequence, so this says of clocks, and of nothing else.
+    """Compare each message with the one stored before it, by sequence: a time that goes back is due to clocks alone.
 
     The leader dates what it stores (server: jetstream_batching.go commitSingleMsg; filestore.go StoreMsg).
     """

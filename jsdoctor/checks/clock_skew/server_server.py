@@ -1,4 +1,4 @@
-"""JSD102: the clocks of two servers of one cluster differ, which moves what they expire, forget and redeliver."""
+"""JSD102: the clocks of two servers of one cluster differ, which shifts expiry, duplicate windows and redelivery."""
 
 from __future__ import annotations
 

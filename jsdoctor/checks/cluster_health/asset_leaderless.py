@@ -31,7 +31,7 @@ _UNANSWERED = {"unanswered": True}
 
 @check("cluster_health.asset_leaderless")
 def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """A group without a leader takes nothing and gives nothing (server: raft.go, jetstream_cluster.go)."""
+    """A group without a leader accepts and delivers nothing (server: raft.go, jetstream_cluster.go)."""
     silence_ns = params.integer("silence")
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.streams:

@@ -36,10 +36,10 @@ def cluster_of(server: Server) -> str:
 
 
 def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> bool:
-    """Whether some of the servers were started or reloaded lately and others were not: one after the other.
+    """Whether a rollout is in progress: some servers were started or reloaded within `within_ns`, others were not.
 
-    Of a cluster that is younger itself, the oldest must have been there so long before the youngest: servers that are
-    started together are no roll-out.
+    If all are younger, the oldest must be at least `apart_ns` older than the youngest: servers that start together are
+    no rollout.
     """
     ages = [age for server in servers if (age := _settled_ns(server)) is not None]
     return (
@@ -59,6 +59,6 @@ def _settled_ns(server: Server) -> int | None:
 
 
 def parted(values: dict[str, list[str]]) -> str:
-    """Who says what, in words: `n1, n2: 1,048,576; n3: 8,388,608`. Keys are values in words, items server names."""
+    """Values and the servers that have them: `n1, n2: 1,048,576; n3: 8,388,608`. Keys are values, items are servers."""
     ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
     return "; ".join(f"{', '.join(sorted(names))}: {value or 'none'}" for value, names in ordered)

@@ -58,7 +58,7 @@ def _settings(servers: Sequence[Server]) -> Iterator[Difference]:
 
 
 def _limits(servers: Sequence[Server], ratio: float) -> Iterator[Difference]:
-    """Limits that are not configured come from each host's own disk and memory: small differences say nothing."""
+    """Limits that are not configured come from each host's own disk and memory: small differences are no finding."""
     found: dict[str, list[tuple[Server, int]]] = defaultdict(list)
     for server in servers:
         for name, limit in storage_limits(server):

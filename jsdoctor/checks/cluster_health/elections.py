@@ -1,4 +1,4 @@
-"""How often the Raft groups of a cluster elected: terms between looks, and what restarts explain."""
+"""Number of elections of the Raft groups of a cluster: growth of terms between samples, and what restarts explain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PER_RESTART = 2
 """Terms that one restarting server may cost a group: its leaders move, and a first vote may be split."""
 
 _SETTLED = ("LEADER", "FOLLOWER")
-"""A candidate's term is its own: a server that reaches nobody counts on for ever and elects nothing."""
+"""States whose term counts. A candidate without contact to others raises its own term without any election."""
 
 GroupKey = tuple[str, str]
 """Account or server, and group: the names of groups are random and unique, but for the meta group."""
@@ -36,12 +36,12 @@ class Elections(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def elapsed_ns(self) -> int:
-        """Time between the looks."""
+        """Time between the samples, in nanoseconds."""
         return max(1, int((self.last.at - self.first.at).total_seconds() * 1e9))
 
 
 def elections(groups: RaftGroups) -> Iterator[Elections]:
-    """Every group of the newest look: the member whose term grew most since it was first seen.
+    """Every group of the newest sample: the member whose term grew most since it was first seen.
 
     Each member is compared with itself: every JetStream domain has a meta group of the same name.
     """

@@ -51,7 +51,7 @@ def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
 
 
 class LeaderAbsence:
-    """A leaderless asset. `peers`: its members as one of them sees them; `answering`: those that showed a copy."""
+    """A leaderless asset. `peers`: its members as one of them reports them; `answering`: those that showed a copy."""
 
     def __init__(self, asset: Asset, stream: Stream) -> None:
         self.asset, self.stream = asset, stream

@@ -1,4 +1,4 @@
-"""The meta group of each JetStream domain over all samples: its members, the leaders they name, who is silent."""
+"""The meta group of each JetStream domain in all samples: its members, their leaders, members without contact."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MetaSamples(msgspec.Struct, frozen=True):
 
 
 def leader_of(look: Iterable[Server]) -> Server | None:
-    """The server that says of itself that it leads."""
+    """The server that reports itself as leader."""
     return next((server for server in look if server.meta and server.meta.leader == server.name), None)
 
 

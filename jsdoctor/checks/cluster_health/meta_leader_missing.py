@@ -107,7 +107,7 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
 
 
 def _uptime_ns(server: Server) -> int:
-    """Time since the server started; very long when it did not say."""
+    """Time since the server started, in nanoseconds; very long if it did not report it."""
     if server.varz is None or server.varz.start is None:
         return 1 << 62
     return int((server.at - server.varz.start).total_seconds() * 1e9)

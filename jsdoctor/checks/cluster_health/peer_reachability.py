@@ -118,7 +118,7 @@ def _of_meta(group: MetaSamples, silence_ns: int) -> Iterator[tuple[Peer, bool]]
 
 
 def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
-    """Whether fewer servers hold a stream than its configuration wants, in every sample that shows its leader."""
+    """Whether a stream has fewer replicas than its configuration, in every sample that shows its leader."""
     readings = [stream, *(e for e in history.before(stream) if isinstance(e, Stream) and e.from_leader)]
     return all(
         reading.cluster is not None and 1 + len(reading.cluster.replicas) < reading.config.num_replicas
@@ -127,7 +127,7 @@ def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
 
 
 def is_being_scaled(stream: Stream, version: str, settle_ns: int) -> bool:
-    """Whether the stream's leader was elected so lately, or not at all in the group of its replicas.
+    """Whether the stream is being scaled: its leader was elected within `settle_ns`, or reports no election at all.
 
     From 2.12 on servers report the time of the election, and none for a leader that came from a single replica: 2.12
     and 2.15 add the others to the leader's list about ten seconds after the edit.

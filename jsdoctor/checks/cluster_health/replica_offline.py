@@ -237,7 +237,7 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 
 
 def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:
-    """The servers whose logs go on longest: of any server, at least one of them is another one."""
+    """The two servers whose logs end last: for any server, at least one of them is a different one."""
     known = [server for server in logs.servers if server.last is not None and server.last.zoned == zoned]
     return nlargest(2, known, key=lambda server: server.last.us if server.last else 0)
 

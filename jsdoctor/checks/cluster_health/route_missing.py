@@ -15,7 +15,7 @@ from jsdoctor.model.server import Servers
 
 @check("cluster_health.route_missing")
 def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
-    """Routes form a full mesh. A server that nobody has a route to is down for all: JSD703."""
+    """Routes form a full mesh. If no server has a route to a server, JSD703 reports it as down."""
     told = by_server(links)
     for group in clusters(servers):
         members = [told[server.name] for server in group.servers if server.name in told]

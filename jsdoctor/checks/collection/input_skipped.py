@@ -135,7 +135,7 @@ def _unread(capture: Capture) -> Iterator[str]:
 
 
 def _doubts(capture: Capture, seen: list[View]) -> Iterator[str]:
-    """What limits what can be said."""
+    """What limits the findings of a capture."""
     if capture.kernel_drops and dropped(capture).ratio < _MUCH:
         yield f"the capturing host lost {counted(capture.kernel_drops, 'packet')}: figures are lower bounds"
     holes = sum(missed(flow).events for view in seen for flow in view.tcp.flows)
@@ -154,7 +154,7 @@ def _doubts(capture: Capture, seen: list[View]) -> Iterator[str]:
 
 
 def _unsaid(seen: list[View]) -> Iterator[str]:
-    """What was said and cannot be read."""
+    """NATS traffic in a capture that cannot be read."""
     if resynced := sum(view.nats.content is Content.NATS and view.nats.resyncs > 0 for view in seen):
         yield f"lines of NATS are missing on {counted(resynced, 'connection')}: what is counted there is a lower bound"
     unread = Counter(_UNREADABLE[view.nats.content] for view in seen if view.nats.content in _UNREADABLE)

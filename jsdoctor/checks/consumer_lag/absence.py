@@ -1,4 +1,4 @@
-"""From when on a consumer's clients count as absent, by its configuration, its state and earlier looks."""
+"""Time after which a consumer's clients count as absent, by its configuration, its state and earlier samples."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 
 _FEW = 0.1
-"""Unacknowledged messages below this share of what lies past the floor are exceptions, not the load in flight."""
+"""Below this share of what lies past the floor, unacknowledged messages are exceptions, not the load in flight."""
 
 
 @check("consumer_lag.ack_floor_pinned")

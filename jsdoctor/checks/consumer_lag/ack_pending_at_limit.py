@@ -52,11 +52,11 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
 
 
 _SERIAL = 1
-"""With this limit somebody wants one message after the other: raising it would break that."""
+"""Whether the limit means strict order, one message after the other: raising it would break that."""
 
 
 def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> str | None:
-    """Why the slots stay taken, in words; empty when they do not, None when nobody knows."""
+    """Why the slots stay taken, in words; empty if they do not, None if it is unknown."""
     patience = patience_ns(consumer)
     unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
     if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > patience:

@@ -84,9 +84,9 @@ _MOST = 0.99
 
 @check("consumer_lag.ack_wait_measured")
 def ack_wait_measured(ack_times: AckTimes, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Time counts from the last delivery, so those of messages that came again are rather too short.
+    """Time counts from the last delivery, so times of redelivered messages are rather too short.
 
-    Of fewer acknowledgements than it takes for a share nothing is said (server: consumer.go sampleAck).
+    Consumers with fewer than `min_acks` acknowledgements are not judged (server: consumer.go sampleAck).
     """
     led = {(c.account, c.stream, c.name): c for _, c in snapshots.last.led_consumers()}
     share, enough = params.number("wait_share"), params.integer("min_acks")

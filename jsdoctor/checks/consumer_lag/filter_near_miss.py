@@ -42,7 +42,7 @@ def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, p
 
 
 def _has_matched(consumer: Consumer) -> bool:
-    """Whether one of its filters ever matched a message. Which of several did, the server does not say."""
+    """Whether one of its filters ever matched a message. The server does not report which of several did."""
     return bool(consumer.num_pending or consumer.delivered.consumer_seq)
 
 

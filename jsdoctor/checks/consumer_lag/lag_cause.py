@@ -8,7 +8,7 @@ from jsdoctor.model.trend import ConsumerHistory
 from jsdoctor.model.wording import span
 
 _REPEATS = 0.05
-"""Share of repeated deliveries from which they, and not slow clients, are said to take the places of new ones."""
+"""From this share of repeated deliveries on, redelivery and not slow clients is named as the cause."""
 _LOOKS_SHOWN = 6
 
 
@@ -18,9 +18,9 @@ def lag_cause(history: ConsumerHistory) -> str:
 
 
 def _lag_cause(history: ConsumerHistory) -> str:
-    """One of: paused, places taken, nobody bound or asking, held back, repeats, a server that gives none, slow clients.
+    """The first cause that applies; in this order, each excludes those after it.
 
-    The order is that of what excludes what (server: consumer.go getNextMsg, loopAndGatherMsgs).
+    Server: consumer.go getNextMsg, loopAndGatherMsgs.
     """
     last, config = history.last, history.last.config
     share = repeated_share(history)
@@ -49,7 +49,7 @@ def repeated_share(history: ConsumerHistory) -> float:
 
 
 def looks_of(history: ConsumerHistory) -> str:
-    """How the backlog went from look to look: `3 looks in 4s: 4,000, 4,500, 5,000 not done`."""
+    """The backlog in each sample, in words: `3 looks in 4s: 4,000, 4,500, 5,000 not done`."""
     backlogs = [backlog(reading) for reading in history.readings]
     shown = backlogs if len(backlogs) <= _LOOKS_SHOWN else [*backlogs[: _LOOKS_SHOWN - 1], backlogs[-1]]
     numbers = [f"{number:,}" for number in shown]

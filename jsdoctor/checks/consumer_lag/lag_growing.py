@@ -25,9 +25,9 @@ _USUAL_BATCH = 1000
 
 @check("consumer_lag.lag_growing")
 def lag_growing(trend: Trend, params: Params) -> Iterator[Finding]:
-    """A busy consumer's lag rises and falls all the time; what counts is a lag that no batch explains, and that grows.
+    """Report a lag that grows and that no batch explains; the lag of a busy consumer rises and falls all the time.
 
-    Batches never hold more than `max_ack_pending` messages, so a lag below that says nothing of a fetching client.
+    Batches never hold more than `max_ack_pending` messages, so a smaller lag is normal for a client that fetches.
     """
     return growing(trend.consumers(), params)
 

@@ -1,4 +1,4 @@
-"""When a stream's limits reach a consumer's position: what it has not been given by then, nobody gets."""
+"""When the limits of a stream reach a consumer's position: messages that it has not delivered by then are lost."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NS_PER_S = 1_000_000_000
 
 
 class LossForecast(msgspec.Struct, frozen=True, gc=False):
-    """The limit that removes messages before delivery first, and in how many seconds at the present rates.
+    """The limit that first removes undelivered messages, and in how many seconds at the present rates.
 
-    `share` of the way to it lies behind already. `how` is the sum, in words.
+    `share`: the part of the way to the limit that is behind. `how`: the calculation, in words.
     """
 
     limit: str
@@ -95,7 +95,7 @@ def _next_at_s(stream: Stream, consumer: Consumer) -> float | None:
 
 
 def _behind(stream: Stream, consumer: Consumer) -> int:
-    """How many places in the stream lie behind the consumer's position; what it need not see is counted, too."""
+    """How many sequences of the stream are past the consumer's position, those that it filters out included."""
     return max(0, stream.state.last_seq - consumer.delivered.stream_seq)
 
 

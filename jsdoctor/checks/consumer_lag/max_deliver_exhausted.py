@@ -1,4 +1,4 @@
-"""JSD409: messages that were delivered as often as `max_deliver` allows: nobody gets them again.
+"""JSD409: messages that were delivered as often as `max_deliver` allows: they are not delivered again.
 
 From recorded advisories: messages that reached their delivery limit.
 """

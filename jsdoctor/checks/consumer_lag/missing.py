@@ -44,7 +44,10 @@ def missing(trend: Trend, params: Params) -> Iterator[Finding]:
 def gone(
     snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None, settled: timedelta = timedelta(0)
 ) -> Iterator[Finding]:
-    """The same for looks of any distance, the newest last. A consumer that was younger than `settled` may go."""
+    """Consumers that are in an older snapshot and not in the newest one, which is last.
+
+    A consumer that was younger than `settled` may go.
+    """
     last = snapshots[-1]
     there = {key(consumer) for stream in last.streams for consumer in stream.consumers}
     silent = {(asset.subject.account, asset.subject.stream, asset.subject.name) for asset in last.silent}

@@ -27,7 +27,7 @@ def key(consumer: Consumer) -> Key:
 
 
 def histories(trend: Trend | None) -> dict[Key, ConsumerHistory]:
-    """The history of every consumer that has one; empty after a single look."""
+    """The history of every consumer that has one; empty after a single sample."""
     return {key(history.last): history for history in trend.consumers()} if trend else {}
 
 
@@ -59,9 +59,9 @@ def _changed(before: SequencePair, after: SequencePair) -> bool:
 
 
 def quiet_ns(consumer: Consumer) -> int | None:
-    """How long no message was delivered or acknowledged and no worker reported progress; None when nobody knows.
+    """How long no message was delivered or acknowledged and no worker reported progress, in ns; None if unknown.
 
-    Only the leader remembers, and only since it leads. "In progress" from a worker counts as a delivery there
+    Only the leader has these times, and only since it leads. "In progress" from a worker counts as a delivery there
     (server: consumer.go progressUpdate, updateDelivered).
     """
     known = [pair.last_active for pair in (consumer.delivered, consumer.ack_floor) if pair.last_active]
@@ -69,7 +69,7 @@ def quiet_ns(consumer: Consumer) -> int | None:
 
 
 def unacknowledged_ns(consumer: Consumer) -> int | None:
-    """How long nothing was acknowledged; None when nobody knows."""
+    """How long nothing was acknowledged, in ns; None if unknown."""
     floor = consumer.ack_floor
     return _since_ns(consumer, floor.last_active or _nothing_since(consumer, floor))
 
@@ -90,7 +90,7 @@ def still_ns(history: ConsumerHistory) -> int:
 
 
 def patience_ns(consumer: Consumer) -> int:
-    """How long a worker may hold a message in silence: the longest wait before a redelivery."""
+    """How long a worker may hold a message without a report, in ns: the longest wait before a redelivery."""
     return max((consumer.config.ack_wait_ns, *consumer.config.backoff_ns))
 
 

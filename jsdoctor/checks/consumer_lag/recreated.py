@@ -52,9 +52,9 @@ def _ordered_by_stream(snapshot: ClusterSnapshot) -> dict[_Incarnation, _Consume
 
 
 def _resets(ordered: Sequence[_Consumers]) -> dict[_Kind, int] | None:
-    """By filter, the looks that show a new ordered consumer with a start sequence in place of the one before.
+    """By filter, the number of samples in which a new ordered consumer with a start sequence replaced another one.
 
-    None: the stream has had none in any look.
+    None: no sample shows an ordered consumer.
     """
     if not any(ordered):
         return None

@@ -1,4 +1,4 @@
-"""JSD405: messages wait and nobody comes for them: push without a subscriber, or pull and nobody pulls."""
+"""JSD405: messages wait without a client: push without a subscriber, or pull without pull requests."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def _waited_ns(stream: Stream, consumer: Consumer, history: ConsumerHistory | No
 
 
 class _Quiet(NamedTuple):
-    """For how long nothing was delivered, and what that is compared with, in nanoseconds.
+    """How long nothing was delivered, and what that is compared with, in nanoseconds.
 
-    `old`: it is past `long_ns`. `rhythm_ns` is the longest time that clients stayed away before, None where earlier
-    looks do not tell.
+    `old`: it is past `long_ns`. `rhythm_ns` is the longest earlier absence of clients, None if earlier samples do not
+    show it.
     """
 
     quiet_ns: int

@@ -58,7 +58,7 @@ def _wait_s(history: ConsumerHistory) -> float:
 
 
 def _waits(history: ConsumerHistory) -> bool:
-    """With filters a position says little: it counts where nothing is delivered, or more waits from look to look."""
+    """Whether messages wait. With filters the position proves that only if nothing is delivered or pending grows."""
     if not history.last.config.filters:
         return True
     still = history.first.delivered.consumer_seq == history.last.delivered.consumer_seq

@@ -1,6 +1,6 @@
 """JSD309: a stream that clients publish to and that deduplicates nothing.
 
-From stored messages: ids that publishers send to a stream which does not look at them.
+From stored messages: ids that publishers send to a stream which does not check them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iter
 
 @check("dedupe_window.dedupe_off_stored")
 def dedupe_off_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Ids in a stream without a window are in vain (server: stream.go checkStreamCfg, processJetStreamMsg)."""
+    """Ids in a stream without a window have no effect (server: stream.go checkStreamCfg, processJetStreamMsg)."""
     for one in scanned(stored, snapshots):
         config = one.stream.config
         if not is_published_to(one.stream):

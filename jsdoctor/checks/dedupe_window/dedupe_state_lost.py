@@ -1,6 +1,6 @@
 """JSD306: duplicates that begin when a server has started.
 
-From stored messages: repeats that the window should have caught, and ids that a restart forgets.
+From stored messages: repeats that the window should have caught, and ids that a restart loses.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _finding(logs: LogEvidence, run: ProcessRun, counts: tuple[int, int], params
 
 
 def _at(fall: RestoredFall, run: ProcessRun) -> bool:
-    """Whether it was at the start of this process that the stream came back smaller."""
+    """Whether the stream was restored with fewer messages at the start of this process."""
     at, until = fall.after_line.at, run.last
     return at is not None and run.started is not None and run.started <= at and (until is None or at <= until)
 
@@ -161,7 +161,7 @@ def _between(one: ScannedStream, origins: dict[tuple[str, str], Stream], starts:
 
 
 def _forgets(stream: Stream) -> str:
-    """Which of its messages are gone so soon that a restart forgets their ids; empty: none."""
+    """Which of its messages are removed so soon that a restart loses their ids; empty: none."""
     config = stream.config
     if config.retention in ("workqueue", "interest"):
         return "what is acknowledged"

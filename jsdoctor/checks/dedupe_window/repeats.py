@@ -39,7 +39,7 @@ class ScannedStream(msgspec.Struct, frozen=True):
 
     @property
     def shortest_window_ns(self) -> int | None:
-        """Repeats farther apart than this may pass; None when nobody knows."""
+        """Distance in nanoseconds above which a repeat may be stored; None if unknown."""
         return min(self.windows, default=None)
 
 

@@ -33,7 +33,7 @@ CERTAIN_LINES = 3
 """An election logs the loss of a leader once or twice: an interval with this many lines is no election under way."""
 
 _WITNESS = "healthcheck-failed"
-"""A server whose health check fails as well confirms the trouble, however short the log is."""
+"""A failed health check of the same server confirms the incident, however short the log is."""
 
 _NEAR_END_US = 600_000_000
 
@@ -106,7 +106,7 @@ class LogIncident:
         return listed(value for spell in self.spells if (value := dict(spell.fields).get(field)))
 
     def severity(self, unresolved: Severity | None = None, repeated: Severity = Severity.WARNING) -> Severity | None:
-        """`unresolved` (None: the rule's own) while it lasts, `repeated` when it came back or was long, else info."""
+        """`unresolved` (None: the rule's own) while it lasts, `repeated` if it recurred or was long, else info."""
         if self.unresolved and (self.short or self.blind):
             return min(unresolved or Severity.WARNING, Severity.WARNING, key=lambda severity: severity.rank)
         if self.unresolved:
@@ -116,7 +116,7 @@ class LogIncident:
 
     @property
     def _silence(self) -> str:
-        """What is known of a trouble that nothing ended."""
+        """What is known of an incident without a line that ends it."""
         newest = max(self.spells, key=lambda spell: spell.last.us)
         left_us = newest.log_end.us - newest.last.us if newest.log_end else 0
         if left_us > PAUSE_US and newest.last.timed:
@@ -125,7 +125,7 @@ class LogIncident:
 
     @property
     def story(self) -> str:
-        """Who, when, how often, and how it ended."""
+        """The servers, the times, the number of lines, and how it ended."""
         if self.unresolved:
             return self._lasting
         ended = [spell for spell in self.spells if spell.resolved is not None]

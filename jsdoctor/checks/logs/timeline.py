@@ -8,7 +8,7 @@ from collections import defaultdict
 from jsdoctor.model.log import LogEvidence, LogTime, ProcessRun
 
 SETTLING_US = 15_000_000
-"""After a start (and after "Server is ready") servers look for each other: what they miss then is no trouble."""
+"""After a start (and after "Server is ready") servers still connect to each other: missing peers are normal then."""
 
 STOPPING_US = 15_000_000
 """Before its last line a server that stops in order takes its parts down; in lame duck mode it takes its time."""

@@ -12,7 +12,7 @@ _NAMED = 4
 
 
 def subject_of(fields: Mapping[str, str], logged_by: str) -> Subject:
-    """Whom a line is about: the consumer, stream, account or server that it names, else the server that logged it."""
+    """Subject of a line: the consumer, stream, account or server that it names, else the server that logged it."""
     account, stream, consumer = (fields.get(name, "") for name in ("account", "stream", "consumer"))
     if consumer:
         return Subject(kind="consumer", name=consumer, account=account, stream=stream)

@@ -59,7 +59,7 @@ def readable_publishers(packets: PacketEvidence) -> Iterator[View]:
 
 
 def no_publishes(packets: PacketEvidence) -> Iterator[Finding]:
-    """No publish to JetStream was seen: nobody publishes, or it cannot be read."""
+    """Not evaluated if connections are unreadable; else there are no publishes to JetStream."""
     if any(unreadable(view) for view in views(packets)):
         yield unknown(
             CLUSTER,

@@ -1,4 +1,4 @@
-"""Connections as checks look at them: TCP and NATS of one connection together, and those only that NATS may use."""
+"""Connections as checks use them: TCP and NATS of one connection together, and those that may be NATS."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _may_be_nats(tcp: TcpConnection, talk: NatsConnection) -> bool:
 
 
 def unreadable(view: View) -> bool:
-    """Whether anything may have been said on this connection that the capture does not tell."""
+    """Whether the capture may lack NATS traffic of this connection."""
     return view.nats.content is not Content.NATS or view.nats.resyncs > 0
 
 

@@ -31,7 +31,7 @@ def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedSe
     """Positions of the oldest reading against the end of the stream in the newest.
 
     Consumer and stream may be led by different servers and read at different moments, so on a busy stream a consumer
-    looks ahead in any single reading. A stream that had those messages has them in every later reading.
+    seems ahead in any single reading. A stream that had those messages has them in every later reading.
     """
     for history in trend.consumers():
         earlier, now, stream = history.first, history.last, history.stream

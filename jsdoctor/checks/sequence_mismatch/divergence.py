@@ -17,7 +17,7 @@ _FIELDS: tuple[tuple[str, Callable[[StreamState], int]], ...] = (
     ("last_seq", lambda state: state.last_seq),
     ("first_seq", lambda state: state.first_seq if state.messages else state.last_seq + 1),
 )
-"""What is compared. An empty stream begins behind its end; one that never had a message says 0 on some copies."""
+"""Compared values. An empty stream begins after its end; one that never had a message has 0 on some copies."""
 
 
 class Divergence(msgspec.Struct, frozen=True):

@@ -48,7 +48,7 @@ def stream_recreated(
 
 
 class Incarnations:
-    """What earlier looks showed of each stream."""
+    """The streams of earlier samples, by incarnation."""
 
     def __init__(self, looks: Sequence[ClusterSnapshot]) -> None:
         self._looks = [{(s.account, s.name): s for s in look.led_streams()} for look in looks]
@@ -93,7 +93,7 @@ def _short_lived(before: Stream, now: Stream) -> Finding:
 
 
 def _is_younger(stream: Stream, age_ns: int) -> bool:
-    """Whether the stream was made so lately that a job may have made it, for the time of its work."""
+    """Whether the stream is so young that a job may have created it for the duration of its work."""
     return stream.created is not None and _ns(stream.created, stream.at) < age_ns
 
 

@@ -67,7 +67,7 @@ def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
 
 
 def _late(burst: Burst, logs: LogEvidence) -> str:
-    """Time-outs of the same application shortly before: then the retry of a stored message looks like this."""
+    """Time-outs of the same application shortly before: then this may be the retry of a stored message."""
     if burst.first is None or burst.last is None:
         return ""
     who, zoned = {one.logged_by for one in burst.found}, burst.first.zoned

@@ -25,7 +25,7 @@ _OURS = 2
 """Connections that this run itself may have opened and closed between its samples."""
 
 _ENOUGH = 10
-"""Of fewer closed connections nothing is said about who floods: the list is older than the second sample."""
+"""With fewer closed connections, no clients are named: the list is older than the second sample."""
 
 
 @check("server_health.connection_flood")
@@ -76,7 +76,7 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
 
 
 def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], window_ns: int) -> float:
-    """Connections a second that came and went again: between the samples, else by what was closed lately."""
+    """Connections per second that were opened and closed: between the samples, else from the list of closed ones."""
     by_list = len(closed) / (window_ns / 1e9)
     if history is None or history.restarted or not (history.first.varz and history.last.varz):
         return by_list

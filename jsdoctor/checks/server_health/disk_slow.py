@@ -1,4 +1,4 @@
-"""JSD814: servers that say how long they waited, for a disk or for a processor."""
+"""JSD814: servers that log how long they waited for a disk or for a processor."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def lasting_reasons(server: Server, earlier: Sequence[Sequence[Server]]) -> tupl
 def settled_reasons(
     server: Server, errors: Sequence[HealthError], series: SnapshotSeries | None, groups: RaftGroups | None, settle: int
 ) -> tuple[HealthError, ...]:
-    """The reasons without streams and consumers that changed less than `settle` nanoseconds before, or while we looked.
+    """The reasons, without streams and consumers that changed less than `settle` ns before or during the samples.
 
     A change is a creation, an election, or a Raft log that begins on this server: a stream that is scaled from one
     replica gets a new group, whose members apply nothing for 10 seconds on 2.15 while their leader calls them current.

@@ -24,7 +24,7 @@ from jsdoctor.model.server import Server, Servers
 def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
     """A server switches JetStream off when it cannot write or was removed (server: jetstream.go DisableJetStream).
 
-    Servers without JetStream in a JetStream cluster are legal and look the same in jsz. Their health check passes.
+    Servers without JetStream in a JetStream cluster are legal and have the same jsz. Their health check passes.
     """
     peers = {peer.name for server in servers.servers if server.meta for peer in server.meta.replicas}
     outside = _outside(servers)

@@ -35,7 +35,7 @@ def permissions_violated_logged(logs: LogEvidence, params: Params) -> Iterator[F
 
 
 def _login(fields: Mapping[str, str], logged_by: str) -> Subject:
-    """Who was refused: by login or address in lines of servers, else the application that logged it."""
+    """The client that was refused: by login or address in lines of servers, else the application that logged it."""
     return Subject(kind="client", name=fields.get("user") or fields.get("address") or logged_by)
 
 

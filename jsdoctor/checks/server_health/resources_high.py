@@ -58,7 +58,7 @@ def cores(varz: Varz) -> int:
 
 
 def _shares(readings: Sequence[Server], of: str) -> list[float]:
-    """The share in use in every reading; 0 where nothing says what the whole is."""
+    """The share in use in every reading; 0 if the total is unknown."""
     shares = []
     for varz in (reading.varz for reading in readings):
         whole = 0 if varz is None else 100 * cores(varz) if of == "cpu" else varz.gomemlimit

@@ -1,4 +1,4 @@
-"""JSD805: a server that was restarted: while it was watched, or lately and unlike the others.
+"""JSD805: a server that was restarted: between samples, or lately and unlike the others.
 
 From logs: processes that did not end in order, and servers that do not stay up, by their logs.
 A stack trace of nats-server, as people paste it without the log around it, or one of its monitoring port.
@@ -135,7 +135,7 @@ def _out_of_step(server: Server, uptimes: dict[str, int], others: Sequence[int])
 
 
 def _rough(duration_ns: int) -> int:
-    """To the second: nobody needs more of an uptime."""
+    """An uptime in whole seconds, as nanoseconds."""
     return duration_ns // 1_000_000_000 * 1_000_000_000
 
 
@@ -146,7 +146,7 @@ _CRASHES = 2
 
 @check("server_health.restarted_logged")
 def restarted_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Who is killed says nothing: the next start is the only trace. Starts after a stop in order are no fault."""
+    """A killed process logs nothing: only the next start shows it. Starts after a stop in order are no fault."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

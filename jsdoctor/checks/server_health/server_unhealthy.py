@@ -77,7 +77,7 @@ _CATCHING_UP = ("not current", "still recovering", "group node unhealthy")
 
 @check("server_health.unhealthy_logged")
 def unhealthy_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """One line per probe that fails, none when it is healthy again: silence of some beats ends it (monitor.go)."""
+    """Each failed probe logs a line, a healthy one logs none: no line for some probes ends an interval (monitor.go)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

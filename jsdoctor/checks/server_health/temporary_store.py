@@ -123,7 +123,7 @@ def _unmounted(servers: DeclaredServers) -> Finding:
 
 
 def _forgotten(stream: DeclaredStream) -> Finding:
-    """Memory is a choice for caches; nobody chose what is not stated."""
+    """A stream without a storage type, for which the resource definition's default is memory."""
     return Finding(
         subject=stream.subject,
         severity=Severity.WARNING,

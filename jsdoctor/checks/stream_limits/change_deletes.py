@@ -26,7 +26,7 @@ def change_deletes_declared(
     servers: Servers | None,
     connected: ConnectedServer | None,
 ) -> Iterator[Finding]:
-    """A plan of Terraform says of itself that it deletes or replaces; everything else needs the deployment's state."""
+    """A Terraform plan lists its own deletes and replacements; all else needs the state of the deployment."""
     deployed = Deployed(snapshots)
     for stream in manifests.streams:
         current = deployed.stream(stream.name)

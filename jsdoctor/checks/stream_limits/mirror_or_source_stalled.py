@@ -73,7 +73,7 @@ def mirror_or_source_stalled(
 
 
 def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deployment, params: Params) -> Finding | None:
-    """Why nothing can be said of a stream of which nothing bad shows."""
+    """Why a stream without a visible fault cannot be judged; None if it can."""
     if history is None:
         return unknown(
             stream.subject,
@@ -172,7 +172,7 @@ def _of_origin(
 
 
 def _cause(history: StreamHistory, deployment: Deployment) -> str:
-    """What was measured on 2.10.26, where the stall lasts for ever; a mirror has no window that can be edited.
+    """As measured on 2.10.26, where the stall is permanent; a mirror has no window that can be edited.
 
     Its lag is that of the message at which it stopped: 0 or one less than what waits behind it.
     """

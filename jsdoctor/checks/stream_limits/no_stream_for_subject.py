@@ -25,7 +25,7 @@ _JUST_NOW_US = 60_000_000
 
 @check("stream_limits.no_stream_for_subject_logged")
 def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Servers write nothing about it. Some lines are what an election looks like from outside."""
+    """Servers log nothing about it. During an election, applications log some of the same lines."""
     if not logs.has_client_logs:
         yield no_client_lines()
         return

@@ -45,7 +45,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     @property
     def error_text(self) -> str:
-        """What the newest error says."""
+        """The newest error."""
         error = self.now.error
         text = error.get("description", "") if isinstance(error, dict) else error
         return f"{text or 'an error without a text'}" + (f" (error {self.error_code})" if self.error_code else "")

@@ -46,7 +46,7 @@ def _may_have_expired(stream: Stream) -> bool:
 
 
 def drops_now(history: StreamHistory | None) -> bool:
-    """Whether messages came in between the readings and the stream was empty in each, with nobody to remove them."""
+    """Whether messages arrived between the readings and the stream was empty in each, with nobody to remove them."""
     if history is None or history.last.config.retention != "limits" or history.last.config.allow_msg_ttl:
         return False
     lives_ns = history.last.config.max_age_ns

@@ -9,7 +9,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, Stream
 
 
 def is_clustered(stream: Stream) -> bool:
-    """Whether the stream lives in a cluster. A single server names itself as leader, but no cluster."""
+    """Whether the stream is in a cluster. A single server names itself as leader, but no cluster."""
     return stream.cluster is not None and bool(stream.cluster.name)
 
 

@@ -1,4 +1,4 @@
-"""JSD604: work-queue and interest retention that does not fit the consumers: messages vanish, or stay for ever.
+"""JSD604: work-queue and interest retention that does not fit the consumers: messages are lost, or never removed.
 
 From manifests: work-queue and interest retention that does not fit the declared consumers.
 """
@@ -27,14 +27,14 @@ _LOST = "their acknowledgements were lost"
 
 @check("stream_limits.retention_trap")
 def retention_trap(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
-    """Who removes a message: everybody interested (interest), or the one consumer that takes it (workqueue).
+    """A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue).
 
-    The server keeps what somebody still needs and stores nothing that nobody needs (server: stream.go ackMsg,
+    The server keeps what some consumer still needs and stores nothing that none needs (server: stream.go ackMsg,
     checkForInterest, processJetStreamMsg).
     """
     taken_by, seen_before = readers(snapshots.last), histories(trend)
     for stream in snapshots.last.led_streams():
-        # The server makes and uses the streams of MQTT: without a device that wants a message, nobody misses it.
+        # The server creates and uses the streams of MQTT: without a device that subscribes, no message is missed.
         if stream.config.retention == "limits" or stream.config.sealed or stream.is_mqtt:
             continue
         if not stream.consumers_seen:
@@ -162,9 +162,9 @@ def _cause(stream: Stream) -> str:
 
 @check("stream_limits.retention_trap_declared")
 def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """Who removes a message: everybody interested (interest), or the one consumer that takes it (workqueue).
+    """A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue).
 
-    Applications may create consumers that no manifest names, so only a reader that is there is held against a stream.
+    Applications may create consumers that no manifest names, so only declared consumers count against a stream.
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():

@@ -20,7 +20,7 @@ _LARGEST = 2**63
 
 
 class AssetReplies:
-    """Collects what series say of assets. Feed it with `take`, then read the rest."""
+    """Collects what series show of assets. Pass them to `take`, then read the rest."""
 
     def __init__(self, server: str, at: datetime) -> None:
         self._server, self._at = server, at
@@ -63,10 +63,10 @@ class AssetReplies:
         return made
 
     def _place(self, made: dict[str, Any], one: MetricSeries, kind: str) -> None:
-        """Who leads it: a label names the leader, or says at least whether it is this server.
+        """Set the leader: a label names it, or shows at least whether it is this server.
 
-        No leader's name beside a cluster's is no leader, or a server outside of any cluster, which then says that it
-        leads itself (prometheus-nats-exporter) or has no cluster (nats-surveyor).
+        A cluster's name without a leader's name is no leader, or a server outside of any cluster, which then reports
+        that it leads itself (prometheus-nats-exporter) or has no cluster (nats-surveyor).
         """
         leader, own = one.label(f"{kind}_leader"), one.label(f"is_{kind}_leader")
         if leader:
@@ -107,7 +107,7 @@ class AssetReplies:
 
 
 def _of_stream(value: Mapping[str, Any]) -> frozenset[str]:
-    # Who leads is used to tell copies apart; of the other members, no metric says anything.
+    # The leader's name separates copies; no metric shows the other members.
     shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
     always = {"account", "domain", "name", "at", "answered_by", "has_leader", "from_leader", "consumers"}
     return hidden_fields(Stream, shown, _STREAM_PARTS) - always - {"consumers_seen"}

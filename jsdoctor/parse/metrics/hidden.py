@@ -1,4 +1,4 @@
-"""Which fields of a reply nobody showed, where only some of its fields became metrics."""
+"""Fields of a reply that no metric shows, if only some of its fields became metrics."""
 
 from __future__ import annotations
 

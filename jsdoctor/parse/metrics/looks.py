@@ -69,12 +69,12 @@ def moments_of(series: Iterable[MetricSeries]) -> tuple[Moment, ...]:
 
 
 def look_at(moment: Moment) -> Pasted:
-    """What the servers would have said at that moment, as far as metrics tell."""
+    """The replies of the servers at that moment, as far as metrics show them."""
     return pasted_sample(replies_in(moment.series), moment.time, NOT_IN_METRICS)
 
 
 def evidence_of(looks: Sequence[Pasted]) -> EvidenceSet:
-    """The evidence of some looks, oldest first."""
+    """The evidence of some samples, oldest first."""
     looks = _with_deliveries(looks)
     return with_unseen(assemble([look.sample for look in looks]), looks)
 

@@ -109,7 +109,7 @@ class _ServerView:
             jsz = {"config": {}, **self._jsz, **common}
             if accounts:
                 jsz["account_details"] = accounts
-            # A server outside a cluster has no meta group; where the labels cannot tell, nobody knows.
+            # A server outside a cluster has no meta group; if the labels do not show it, it is unknown.
             unseen = hidden_fields(JszReply, jsz, _JSZ_PARTS)
             hidden = unseen if started else unseen | {"server_id"}
             yield RecognisedDocument(

@@ -76,7 +76,7 @@ def _series(result: _Result) -> MetricSeries:
 
 
 def is_exposition(text: str) -> bool:
-    """Whether it looks like the text that Prometheus scrapes from an exporter of NATS."""
+    """Whether it has the form of the text that Prometheus scrapes from an exporter of NATS."""
     return bool(re.search(r"^(?:# (?:HELP|TYPE) )?(?:nats_|gnatsd_|jetstream_)\w+[ {]", text, re.MULTILINE))
 
 

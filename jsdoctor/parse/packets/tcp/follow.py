@@ -103,7 +103,7 @@ def is_damaged(state: State, segment: Segment, block: bytes) -> bool:
 
 
 def _step_of_id(state: State, ip_id: int, at: int) -> bool:
-    """Whether the id is unchanged. A pause and a leap begin a new epoch: a counter of the whole host went on."""
+    """Whether a non-zero id repeats. A pause and a leap begin a new epoch: a counter of the whole host went on."""
     if state.ip_id < 0:
         return False
     step = ahead16(ip_id, state.ip_id)
