@@ -50,7 +50,7 @@ class ReportComparison(msgspec.Struct, frozen=True):
 
     @property
     def same_sources(self) -> bool:
-        """Whether both looked at the same. Else a finding may be gone because the later one did not look there."""
+        """Whether both runs had the same sources. Else a finding may be gone because a source is missing."""
         return set(self.earlier.sources) == set(self.later.sources)
 
     def of(self, difference: FindingDifference) -> tuple[ComparedFinding, ...]:

@@ -12,7 +12,7 @@ from jsdoctor.model.snapshot import Stream
 
 STALE, AHEAD = "JSD201", "JSD202"
 TOLD = frozenset({STALE, AHEAD})
-"""The rules of which an expected sequence can tell."""
+"""The rules that an expected sequence can decide."""
 
 
 def told_by(expectation: RefusedPublish, stream: Stream) -> dict[str, Finding]:

@@ -16,7 +16,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 
 _MOST = 32
-"""After so many subjects with missing fields the rest of a check is not evaluated as a whole."""
+"""After this many subjects with missing fields the rest of a check is not evaluated as a whole."""
 
 
 def findings_of_shown(

@@ -45,7 +45,7 @@ def _judged(result: Result, waivers: Sequence[Waiver], baseline: Baseline | None
 def waiver_uses(
     waivers: Iterable[Waiver], results: Sequence[Result], verdicts: Iterable[RuleVerdict], today: date
 ) -> Suppressions:
-    """What became of each waiver. Of rules that did not run nobody knows whether it is still needed."""
+    """The result of each waiver. If its rule did not run, it is unknown whether it is still needed."""
     judged = fully_judged(verdicts)
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
     return Suppressions(

@@ -42,10 +42,10 @@ def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_
 def nagios_state(
     report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False, about_gaps: str = "JSD901"
 ) -> NagiosState:
-    """CRITICAL where findings fail the run, UNKNOWN where checks crashed or evidence is missing, WARNING for the rest.
+    """CRITICAL if findings fail the run, UNKNOWN if checks crashed or evidence is missing, WARNING for the rest.
 
-    A crashed check hides no finding here: who is paged for one must be, and UNKNOWN pages nobody. Findings of the rule
-    `about_gaps` say no more than that evidence is missing: with `allow_gaps` they are no warning.
+    A crashed check hides no finding here: an alert for CRITICAL must fire, and UNKNOWN fires none. Findings of the rule
+    `about_gaps` only report that evidence is missing: with `allow_gaps` they are no warning.
     """
     if not exit_zero and any(result.severity.rank >= fail_on.rank for result in report.failures()):
         return NagiosState.CRITICAL

@@ -24,7 +24,7 @@ class ChangeKind(StrEnum):
 
 
 class OpenFinding(msgspec.Struct, frozen=True):
-    """A finding that is there. `judged` False: the last report could not say whether it still is."""
+    """A finding that is present. `judged` False: the last report did not show whether it still is."""
 
     result: Result
     appeared: datetime

@@ -96,7 +96,7 @@ def _offset(answer: NtpAnswer, exchange: Exchange) -> Offset:
 
 
 def _unix_ns(ntp_s: float, near_ns: int) -> int:
-    """A time since 1900 as one since 1970, in the era that brings it closest to our clock."""
+    """A time since 1900 as one since 1970, in the era that brings it closest to the local clock."""
     moment_s = ntp_s - NTP_EPOCH_S
     eras = round((near_ns / 1e9 - moment_s) / _ERA_S)
     return round((moment_s + eras * _ERA_S) * 1e9)

@@ -117,7 +117,7 @@ def _same_meta_group(one: Sequence[AnsweringServer], other: Sequence[AnsweringSe
         return False
     if frozenset[str]().union(*(s.peers for s in one)) & frozenset[str]().union(*(s.peers for s in other)):
         return True
-    # Without a leader no server of 2.10 names the others: one size, past what either cluster shows, has to tell.
+    # Without a leader no server of 2.10 names the others: a size beyond what either cluster shows decides.
     sizes = {s.meta.cluster_size for s in (*one, *other) if s.meta}
     return len(sizes) == 1 and sizes.pop() >= len(one) + len(other)
 

@@ -120,7 +120,7 @@ def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
 
 
 def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
-    """Gaps for what nobody leads: its content is unknown, so no rule may call it healthy.
+    """Gaps for assets without a leader: their content is unknown, so no rule may call them healthy.
 
     What was created moments ago is empty and has its first election: the rule on leaders reports that, and no more.
     """

@@ -1,4 +1,4 @@
-"""Subjects that miss a filter by one letter: from an exchange, which is of our own making, to evidence."""
+"""Subjects that miss a filter by one letter: from an exchange that jsdoctor makes itself to evidence."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import re
 
 # No pattern may search on from every place of a long word: a line of 64 KB would take minutes.
 LOGIN = re.compile(
-    # Azure names a container before the @, and our own hints show where a login goes.
+    # Azure names a container before the @, and jsdoctor's own hints show where a login goes.
     # A path of a file system has lost one slash.
     rb"://?(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)(?!git@|(?:USER:)?(?:PASSWORD|TOKEN)@)"
     rb"(?:(?P<user>[^\s\"/?#:@]*:)?(?P<secret>[^\s\"/?#]+)(?=@)"

@@ -32,7 +32,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_MESSAGES)]
 
 
 class HasId(IntEnum):
-    """Whether a message has an id: a header that servers look at, or one that only looks like it."""
+    """Whether a message has an id: a header that servers read, or one that only resembles it."""
 
     NO = 0
     YES = 1

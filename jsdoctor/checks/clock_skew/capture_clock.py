@@ -22,7 +22,7 @@ _HOW_TO_KNOW = "capture a connection that publishes to a stream and one that is 
 
 @check("clock_skew.capture_clock")
 def capture_clock(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """One finding for each capture: the stream whose clock differs most. A capture without JetStream says nothing."""
+    """One finding for each capture: the stream whose clock differs most. A capture without JetStream is not judged."""
     for told in packets.nats:
         if told.clocks:
             subject = Subject(kind="file", name=packets.captures[told.capture].name)

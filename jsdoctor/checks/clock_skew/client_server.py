@@ -16,7 +16,7 @@ _NOT_OURS = "no client's time reaches JetStream; what the difference between ser
 
 @check("clock_skew.client_server")
 def client_server(clocks: Clocks, params: Params) -> Iterator[Finding]:
-    """One finding for our clock, whatever the number of servers it differs from: it is one clock that one would set."""
+    """One finding for the local clock, whatever the number of servers it differs from: one clock has to be set."""
     tolerance_ns = params.integer("tolerance")
     wrong = [clock for clock in clocks.servers if clock.offset.exceeds(tolerance_ns)]
     doubtful = [clock for clock in clocks.servers if clock.offset.may_exceed(tolerance_ns)]

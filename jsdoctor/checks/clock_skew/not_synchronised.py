@@ -24,7 +24,7 @@ def not_synchronised(clocks: Clocks, ntp: NtpTime, params: Params) -> Iterator[F
 
 @check("clock_skew.kernel_not_synchronised")
 def kernel_not_synchronised(host: HostFacts, ntp: NtpTime | None) -> Iterator[Finding]:
-    """The kernel's own word on this machine's clock. It says nothing of how wrong a clock is: NTP servers do."""
+    """The state of this machine's clock as the kernel reports it. NTP servers show how far a clock is off, not this."""
     clock = host.last.clock
     if ntp is not None:
         return

@@ -9,7 +9,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.wording import span
 
 THIS_MACHINE = Subject(kind="client", name="this machine")
-"""The subject of what is said of our own clock."""
+"""The subject of findings about the local clock."""
 
 _NAMES_SHOWN = 3
 _STEPS = ((60_000_000_000, 1_000_000_000), (1_000_000_000, 1_000_000), (1_000_000, 10_000), (1_000, 1_000))

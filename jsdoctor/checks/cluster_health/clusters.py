@@ -50,7 +50,7 @@ def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> boo
 
 
 def _settled_ns(server: Server) -> int | None:
-    """Time since a server was started or took a new configuration, by its own clock; None when it does not tell."""
+    """Time since a server was started or took a new configuration, by its own clock, in ns; None if unknown."""
     varz = server.varz
     if varz is None or varz.start is None:
         return None

@@ -16,7 +16,7 @@ from jsdoctor.model.wording import counted
 
 _SHOWN = 3
 _DESCRIBED = 5
-"""So many defects in the message, the worst first; all of them are in the evidence."""
+"""Number of defects in the message, the worst first; all of them are in the evidence."""
 _WORST_FIRST = get_args(Harm)
 
 
@@ -33,7 +33,7 @@ class _Hit(NamedTuple):
 def known_defects(
     defects: KnownDefects, snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
-    """Always an info: that a version has a defect does not say that it struck."""
+    """Always an info: a version with a defect is no proof that the defect occurred."""
     names = {server.name: (server.version, server.domain) for server in (servers.servers if servers else ())}
     if not names and connected:
         names = {connected.server_name: (connected.version, "")}

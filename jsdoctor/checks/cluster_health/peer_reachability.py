@@ -54,7 +54,7 @@ class PeerReachability(msgspec.Struct, frozen=True):
 
     @property
     def longest_ns(self) -> dict[str, int]:
-        """Shortest time without contact for each unreachable peer, in ns; 0 if its leader never had contact with it."""
+        """Lower bound of the time without contact, in ns, by peer; 0 if no leader had contact since it leads."""
         return {name: max(found.peer.active_ns for found in all_) for name, all_ in self.unheard.items()}
 
 

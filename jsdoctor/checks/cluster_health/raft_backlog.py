@@ -140,7 +140,7 @@ _PAUSED = "meanwhile it confirmed nothing and did not count for the quorum"
 
 @check("cluster_health.backlog_logged")
 def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Groups are named by id only; the server is what can be looked at (server: raft.go isCurrent, ProposeMulti)."""
+    """Groups are only named by id, so the server is the subject (server: raft.go isCurrent, ProposeMulti)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return

@@ -11,7 +11,7 @@ from jsdoctor.model.server import JetStreamConfig, Server, Varz
 from jsdoctor.model.wording import span
 
 Word = Callable[[Server], str | None]
-"""The value of a setting in words; None where the server does not tell, or has no use for it."""
+"""The value of a setting in words; None if the server does not report it, or has no use for it."""
 
 
 class ComparedSetting(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ SETTINGS = (
     ComparedSetting(
         "the system account",
         "system_account",
-        lambda server: server.varz.system_account or None if server.varz else None,  # 2.10 does not tell
+        lambda server: server.varz.system_account or None if server.varz else None,  # 2.10 does not report it
         Severity.WARNING,
         "servers with another system account take no part in JetStream of the cluster",
     ),

@@ -16,7 +16,7 @@ from jsdoctor.model.server import Server, Servers
 
 _DEFAULT = "$SYS"
 _POOLED = 2
-"""So many connections without an account have only servers that pool routes, and these pin the system account."""
+"""Only servers that pool routes have this many connections without an account, and these pin the system account."""
 
 
 @check("cluster_health.system_account_apart")

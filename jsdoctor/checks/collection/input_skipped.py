@@ -98,7 +98,7 @@ _MUCH = 0.01
 
 @check("collection.input_skipped_captured")
 def input_skipped_captured(packets: PacketEvidence) -> Iterator[Finding]:
-    """One finding for each capture that does not tell everything."""
+    """One finding for each capture that is incomplete."""
     by_capture: dict[int, list[View]] = {number: [] for number in range(len(packets.captures))}
     for view in views(packets):
         by_capture[view.tcp.capture].append(view)

@@ -1,4 +1,4 @@
-"""JSD420: many consumers of one kind that nobody uses: an application makes new ones and never deletes them."""
+"""JSD420: many unused consumers of one kind: an application creates new ones and never deletes them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _finding(stream: Stream, unused: Sequence[Consumer], many: int) -> Finding:
         end = "nothing deletes them"
     return Finding(
         subject=stream.subject,
-        # Durables may belong to devices that are away for long; ephemeral ones belong to nobody any more.
+        # Durables may belong to devices that are away for long; no client will use the ephemeral ones again.
         severity=Severity.INFO if config.durable_name else None,
         message=f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {end}. An"
         " application that makes a new one at each start or request and does not delete it leaves such a trail",

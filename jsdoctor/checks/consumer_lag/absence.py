@@ -11,7 +11,7 @@ from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.wording import counted, span
 
 _LATE = 2
-"""Clients are late when they stay away for so many times as long as they ever did."""
+"""Clients are late when they stay away for this many times their longest absence so far."""
 
 
 class Limits(NamedTuple):

@@ -57,9 +57,9 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 
 def _other_origin(stream: Stream, outside: bool) -> str:
-    """Why the stream's own subjects do not tell what it stores; empty where they do.
+    """Why the stream's own subjects do not show what it stores; empty if they do.
 
-    Where messages also come from elsewhere, only a filter `outside` the stream's own subjects is in doubt.
+    If messages also come from elsewhere, only a filter `outside` the stream's own subjects is in doubt.
     """
     config = stream.config
     if outside and config.mirror is not None:

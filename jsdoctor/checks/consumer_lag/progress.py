@@ -85,7 +85,7 @@ def _since_ns(consumer: Consumer, moment: datetime | None) -> int | None:
 
 
 def still_ns(history: ConsumerHistory) -> int:
-    """Shortest time that the consumer has been stalled, in ns: at least the time between the samples."""
+    """Lower bound of the time that the consumer has been stalled, in ns: at least the time between the samples."""
     return max(int(history.elapsed_s * 1e9), quiet_ns(history.last) or 0)
 
 

@@ -1,4 +1,4 @@
-"""How often the clients of a consumer come, as earlier looks at it tell: batch jobs are away most of the time."""
+"""Intervals at which the clients of a consumer connect, by earlier samples: batch jobs are away most of the time."""
 
 from __future__ import annotations
 

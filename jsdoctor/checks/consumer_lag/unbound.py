@@ -122,7 +122,7 @@ class _Quiet(NamedTuple):
         return self.old and self.quiet_ns >= self.limit.after_ns
 
     def what_decides(self, push: bool) -> str:
-        """How the reader can tell an absent client from one that comes at intervals."""
+        """How the reader can distinguish an absent client from one that connects at intervals."""
         if self.absent:
             return f"; {self.limit.why}" if self.limit.why else ""
         if push:

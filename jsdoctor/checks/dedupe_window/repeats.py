@@ -1,4 +1,4 @@
-"""Stored messages with equal ids, and how to tell why the server did not see that they were the same."""
+"""Stored messages with equal ids, and why the server did not recognise them as duplicates."""
 
 from __future__ import annotations
 

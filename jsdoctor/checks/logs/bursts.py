@@ -29,7 +29,7 @@ class Burst:
 
     @property
     def servers(self) -> str:
-        """Who logged it."""
+        """The servers or applications that logged it."""
         return listed(one.logged_by for one in self.found)
 
     @property

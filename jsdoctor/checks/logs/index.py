@@ -42,7 +42,7 @@ _latest: list[tuple[LogEvidence, Index]] = []
 
 
 def index_of(logs: LogEvidence) -> Index:
-    """The index of this evidence. All rules look at the same one: it is made once."""
+    """The index of this evidence. It is built once, and all rules share it."""
     if not _latest or _latest[0][0] is not logs:
         _latest[:] = [(logs, Index(logs))]
     return _latest[0][1]

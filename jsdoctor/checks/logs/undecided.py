@@ -21,13 +21,13 @@ _DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
 
 
 def is_short(logs: LogEvidence) -> bool:
-    """Whether the logs are so few lines that no match of a rule decides nothing."""
+    """Whether the logs are so few lines that a rule without a match is not evaluated."""
     lines = sum(file.server_lines + file.client_lines for file in logs.files)
     return lines < SHORT_LOG_LINES and not any(run.started and run.ready for run in logs.runs)
 
 
 def clears_nothing(rule: Rule, logs: LogEvidence) -> bool:
-    """Whether no match of a rule in these logs decides nothing: they are too short, or lines may be missing."""
+    """Whether a rule without a match is not evaluated: the logs are too short, or lines may be missing."""
     return is_short(logs) or bool(_missing(rule, logs))
 
 

@@ -53,7 +53,7 @@ def times(count: int) -> str:
 
 
 def no_server_lines(subject: Subject = CLUSTER) -> Finding:
-    """The logs that were read cannot tell: no server wrote them."""
+    """Not evaluated: no server wrote the logs that were read."""
     return unknown(
         subject,
         "no line of a nats-server was read, only other programs' logs",
@@ -62,7 +62,7 @@ def no_server_lines(subject: Subject = CLUSTER) -> Finding:
 
 
 def no_client_lines(subject: Subject = CLUSTER) -> Finding:
-    """The logs that were read cannot tell: no client wrote them."""
+    """Not evaluated: no client wrote the logs that were read."""
     return unknown(
         subject,
         "no line of an application was read, only servers' logs",

@@ -17,7 +17,7 @@ _OTHER_HOPS = 3
 
 
 class _Cut(NamedTuple):
-    """Who reset a connection, and what was under way."""
+    """The peer that reset a connection, and what was under way."""
 
     direction: DirectionView
     by_server: bool

@@ -1,4 +1,4 @@
-"""JSD514: deliveries that clients terminate, so that nobody gets these messages again."""
+"""JSD514: deliveries that clients terminate, so that these messages are not delivered again."""
 
 from __future__ import annotations
 

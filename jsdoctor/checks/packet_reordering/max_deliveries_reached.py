@@ -15,7 +15,7 @@ _KIND = "CONSUMER.MAX_DELIVERIES."
 
 @check("packet_reordering.max_deliveries_reached")
 def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer that an advisory names; nothing where nobody subscribes to advisories."""
+    """Judge each consumer that an advisory names; without subscribers to advisories there is nothing to judge."""
     found: dict[Subject, tuple[int, str]] = {}
     listens = []
     for view in views(packets):

@@ -18,7 +18,7 @@ from jsdoctor.model.wording import counted
 
 @check("packet_reordering.publish_retries")
 def publish_retries(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By connection that publishes with ids: without them nobody can tell a retry from a new message."""
+    """Judge each connection that publishes with ids: without ids, retries and new messages look the same."""
 
     def judge(view: View) -> Finding | None:
         publishing = view.nats.publishing

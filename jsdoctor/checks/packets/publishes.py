@@ -59,7 +59,7 @@ def readable_publishers(packets: PacketEvidence) -> Iterator[View]:
 
 
 def no_publishes(packets: PacketEvidence) -> Iterator[Finding]:
-    """Not evaluated if connections are unreadable; else there are no publishes to JetStream."""
+    """Yield `unknown` if some connection cannot be read; else nothing, as there are no publishes to JetStream."""
     if any(unreadable(view) for view in views(packets)):
         yield unknown(
             CLUSTER,

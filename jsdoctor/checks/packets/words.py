@@ -24,7 +24,7 @@ def percent(ratio: float) -> str:
 
 
 def rounded(duration_ns: int) -> str:
-    """A length of time with about three digits: `1.2ms` is said as `1ms200µs` by nobody."""
+    """A duration with about three digits: `1.2ms`, not `1ms200µs`."""
     for size, name in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")):
         if duration_ns >= size:
             if duration_ns >= 100 * size:

@@ -47,7 +47,7 @@ def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedSe
 def consumer_ahead_in_one_sample(
     snapshots: SnapshotSeries, trend: Trend | None, servers: Servers | None, params: Params
 ) -> Iterator[Finding]:
-    """One sample is enough where the consumer was idle for so long that the stream was read after its last delivery.
+    """One sample is enough if the consumer was idle for so long that the stream was read after its last delivery.
 
     It clears no consumer: that takes two samples.
     """

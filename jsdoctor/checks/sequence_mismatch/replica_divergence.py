@@ -1,4 +1,4 @@
-"""JSD207: a replica whose copy differs from its leader's though replication says that it has everything.
+"""JSD207: a replica whose copy differs from its leader's although it is reported as current without lag.
 
 From logs: copies of one stream that did not fit together.
 """

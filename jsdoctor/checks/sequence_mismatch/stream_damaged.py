@@ -108,7 +108,7 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
 
 
 def _is_new(last: Stream, furthest: Stream, settle_ns: int) -> bool:
-    """Whether another server leads now and has not for long; servers before 2.11 do not tell since when."""
+    """Whether another server leads now and has not for long; servers before 2.11 do not report since when."""
     if last.answered_by == furthest.answered_by:
         return False
     since = last.cluster.leader_since if last.cluster else None

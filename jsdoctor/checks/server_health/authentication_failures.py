@@ -80,7 +80,7 @@ def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_
 
 
 def _most(values: Iterable[str]) -> int:
-    """How often the most frequent value comes; an address or a user that is not known is nobody."""
+    """Count of the most frequent value; unknown addresses and users are left out."""
     return max(Counter(value for value in values if value).values(), default=0)
 
 

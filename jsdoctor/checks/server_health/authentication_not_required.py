@@ -41,7 +41,7 @@ def authentication_not_required(
 
 
 def _of_server(server: Server, varz: Varz, connected: ConnectedServer | None) -> Finding:
-    """With `no_auth_user` the variables say that authentication is required, and the greeting says that it is not."""
+    """With `no_auth_user` the variables report that authentication is required, and INFO that it is not."""
     tls = varz.tls_required or varz.tls_cert_not_after is not None
     if connected:
         auth, tls = connected.auth_required, tls or connected.tls_available

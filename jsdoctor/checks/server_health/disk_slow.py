@@ -25,7 +25,7 @@ _SLOW = {
 
 
 _AT_A_START = 5
-"""A start and a stop read or write all stores at once: so many times `lines` are no matter of course there either."""
+"""A start and a stop access all stores at once, which is normal; this many times `lines` is not normal there either."""
 
 
 @check("server_health.disk_slow_logged")

@@ -22,7 +22,7 @@ _UNITS = (1_000_000, 1 << 20)
 def file_store_limit(servers: Servers) -> Iterator[Finding]:
     """Without max_file_store the limit is 75 % of the space that is free at the start (server: jetstream.go).
 
-    A server does not say whether its limit was configured, nor how large its disk is. What can be seen is a limit
+    A server does not report whether its limit was configured, nor how large its disk is. What can be seen is a limit
     below what is stored already: up to 2.12 a restart does that when there is no max_file_store.
     """
     for server in servers.servers:

@@ -82,7 +82,7 @@ def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
 
 @check("server_health.storage_limit_logged")
 def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """The line is written at most once in ten seconds, so its number says nothing of the refused messages."""
+    """The line is logged at most once in ten seconds, so its count is not the number of refused messages."""
     found = [
         *(
             (burst, "the server's storage limit was reached", "insufficient resources (10023)")

@@ -11,7 +11,7 @@ from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 _FEWEST_NODES = 2
-"""With all pods on one node, JSD832 says what there is to say, once."""
+"""With all pods on one node, JSD832 reports it, once."""
 _HOW = "give each server the name of its pod, as the Helm chart does: server_name: $POD_NAME"
 
 

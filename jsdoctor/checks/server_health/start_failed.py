@@ -20,7 +20,7 @@ from jsdoctor.model.manifest import Manifests, Mistake, RunningConfigurations
 
 @check("server_health.start_failed_logged")
 def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A fatal line ends the process (server.go Start). What is wrong in a configuration only stderr says."""
+    """A fatal line ends the process (server.go Start). Mistakes in a configuration are only printed to stderr."""
     quiet = True
     for server in dict.fromkeys(run.server for run in logs.runs if run.end == "failed"):
         quiet = False
@@ -77,8 +77,8 @@ def _severity(wrong: list[Mistake], told: list[Mistake]) -> Severity:
 
 @check("server_health.start_failed_declared")
 def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
-    """Only settings that other rules read are looked at, so a configuration without a mistake in them is no pass:
-    `nats-server -t` knows all of them. What the chart ignores is a warning.
+    """Only settings that other rules read are checked, so a configuration without a mistake in them is no pass:
+    `nats-server -t` checks all of them. A setting that the chart ignores is a warning.
     """
     for servers in manifests.servers:
         wrong = [mistake for mistake in servers.mistakes if not mistake.ignored]

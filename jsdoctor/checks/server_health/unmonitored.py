@@ -1,4 +1,4 @@
-"""JSD823: servers that nobody will be able to watch."""
+"""JSD823: servers without any means of monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes the messages of a work-queue or interest stream: consumers, and the mirrors and sources that read it."""
+"""Readers of a work-queue or interest stream: consumers, and the mirrors and sources that copy it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSD606: a stream with so many subjects that its index of them weighs on its servers."""
+"""JSD606: a stream with so many subjects that the index of them is a load on its servers."""
 
 from __future__ import annotations
 

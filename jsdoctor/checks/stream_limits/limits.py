@@ -76,7 +76,7 @@ def histories(trend: Trend | None) -> Histories:
 
 
 def time_to_full_ns(fill: StreamLimitUse, history: StreamHistory | None) -> int | None:
-    """How long until the limit is reached at the present rate; None when it does not grow, or nobody measured."""
+    """How long until the limit is reached at the present rate; None if it does not grow, or was not measured."""
     if history is None:
         return None
     before, after = (

@@ -1,4 +1,4 @@
-"""JSD602: a stream whose limit is near, where reaching it refuses messages or deletes work that nobody has done.
+"""JSD602: a stream near a limit, where reaching it refuses messages or deletes unprocessed work.
 
 From manifests: more consumers declared than the stream will take, or nearly as many.
 """

@@ -182,7 +182,7 @@ def remade_origin(history: StreamHistory, deployment: Deployment) -> Stream | No
 
 
 def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: float) -> float:
-    """For how long so many messages have been missing: since the last was stored, or at the pace of their origins."""
+    """For how long that many messages have been missing: since the last was stored, or at the rate of their origins."""
     grown = sum(present.state.last_seq - earlier.state.last_seq for earlier, present in seen)
     if grown > 0:
         return elapsed_s * (1 + count / grown) * 1e9

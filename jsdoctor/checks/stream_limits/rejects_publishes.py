@@ -79,7 +79,7 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
             f"{who}, {what} (10077): {burst.story}. What is not published again is lost",
             None if is_recent(logs, burst) else Severity.WARNING,
         )
-        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not tell its limits
+        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not show its limits
     if not found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 

@@ -123,8 +123,10 @@ def _leftovers(stream: Stream, history: StreamHistory | None, settle_ns: int) ->
 
 
 def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> bool:
-    """Whether the leader may still remove what lost acknowledgements left behind: it looks for messages that nobody
-    needs every 30 to 90 seconds, in replicated streams only (server: jetstream_cluster.go checkInterestStateT).
+    """Whether the leader may still remove what lost acknowledgements left behind.
+
+    It searches for messages that no consumer needs every 30 to 90 seconds, in replicated streams only (server:
+    jetstream_cluster.go checkInterestStateT).
     """
     if stream.config.num_replicas == 1 or _cause(stream) != _LOST:
         return False
@@ -164,7 +166,7 @@ def _cause(stream: Stream) -> str:
 def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
     """A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue).
 
-    Applications may create consumers that no manifest names, so only declared consumers count against a stream.
+    Applications may create consumers that no manifest names, so only consumers that are declared or deployed count.
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():

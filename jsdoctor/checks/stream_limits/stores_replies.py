@@ -16,7 +16,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.subjects import subject_contains
 
 _INBOXES = ("_INBOX.client", "_INBOX.client.request")
-"""What reply subjects of clients look like: a subject for one reply, and one token more where a client shares a
+"""The form of clients' reply subjects: a subject for one reply, and one token more if a client shares a
 subscription between its requests. The tokens behind the first one are random.
 """
 
@@ -64,9 +64,9 @@ def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _fault(config: StreamConfig) -> tuple[Severity, str] | None:
-    """How bad it is that the subjects match inboxes, and why; None where they do not.
+    """Severity of subjects that match inboxes, and why; None if they match none.
 
-    `no_ack` is set on purpose where a stream records all there is: it stores the same, and nobody is surprised.
+    `no_ack` is set on purpose if a stream records all there is: it stores the same, as intended.
     """
     wide = [subject for subject in config.subjects if any(subject_contains(subject, inbox) for inbox in _INBOXES)]
     if not wide:

@@ -29,7 +29,7 @@ KEYS = {
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """A threshold that is passed: what to say, the field and value behind it, and the numbers."""
+    """A threshold that is passed: its text, the field and value behind it, and the numbers."""
 
     text: str
     path: str
@@ -104,7 +104,7 @@ def most_subjects(stream: Stream) -> int | None:
 
 
 def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
-    """What is set for all streams, not by this one, says nothing of streams that copy from nowhere."""
+    """Thresholds that are set for all streams, not by this one, do not count for streams without origins."""
     sources, least, most = len(stream.sources), on.counts.get("min-sources"), on.counts.get("max-sources")
     if not sources and "min-sources" not in on.own:
         least = None

@@ -39,11 +39,11 @@ def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator
 
 
 def _dropped(history: StreamHistory) -> tuple[int, int]:
-    """Messages that arrived between the looks, and how many of them at least matched no filter.
+    """Messages that arrived between the samples, and a lower bound of those that matched no filter.
 
-    What a message is matched by, it is delivered to or pending for: so it counts for one consumer at least, and
-    redeliveries make the sum larger. Stream and consumers are read at slightly different instants, so the sum must
-    leave out more than half of what arrived.
+    A message that matches a filter is delivered or pending, so it counts for at least one consumer, and redeliveries
+    make the sum larger. Stream and consumers are read at slightly different instants, so the sum must leave out more
+    than half of what arrived.
     """
     first, last = history.first, history.last
     before = {consumer.name: consumer for consumer in first.consumers}

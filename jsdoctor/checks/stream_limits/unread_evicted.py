@@ -42,7 +42,7 @@ def _all_unread(stream: Stream, consumer: Consumer) -> bool:
 
 
 def _removed(history: ConsumerHistory | None) -> int:
-    """Messages that left the stream between the looks, all of them unread."""
+    """Messages that left the stream between the samples, all of them unread."""
     if history is None or not all(_all_unread(s, c) for s, c in zip(history.streams, history.readings, strict=True)):
         return 0
     return history.stream.state.first_seq - history.streams[0].state.first_seq

@@ -1,5 +1,5 @@
-"""Which workload mounts which configuration of nats-server, over all manifests of a run: what a configuration cannot
-say of itself is whether its `store_dir` lies on a volume, and how many servers run with it.
+"""Which workload mounts which configuration of nats-server, over all manifests of a run. The configuration itself does
+not show whether its `store_dir` is on a volume, and how many servers run with it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"(?:.*/)?(?:nats|nats-server)(?::[^/]*)?(?:@.*)?", re.ASCII
 _DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}", re.ASCII)
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Pod", "ReplicaSet")
 _PASSING = ("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected")
-"""Volumes that go with the pod, or that nobody can write to."""
+"""Volumes that are deleted with the pod, or that are read-only."""
 
 
 def runs_server(image: str, words: Sequence[Word], name: str) -> bool:

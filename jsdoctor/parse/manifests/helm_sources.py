@@ -15,7 +15,7 @@ _OLD_CHART = "values of the nats chart before 1.0 are not read here: render it w
 
 @dataclass(frozen=True, slots=True)
 class ChartRelease:
-    """Values of one release. `is_nats`: it is the official chart's, whatever they hold; else they look like its own.
+    """Values of one release. `is_nats`: it is the official chart's, whatever they hold; else they are like its values.
 
     `partial`: more values come from files or objects that are not here. `problem`: why they cannot be judged.
     """
@@ -39,7 +39,7 @@ class ChartReference:
 
 
 def releases(tree: Tree, yaml: _Yaml) -> list[ChartRelease]:
-    """Every release of the chart in a document; values that look like its own count, too."""
+    """Every release of the chart in a document; values in the form of the chart's count, too."""
     return [release for found in _references(tree, yaml) if (release := release_of(found)) is not None]
 
 

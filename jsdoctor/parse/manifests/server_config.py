@@ -210,7 +210,7 @@ class _Reader:
             self._set("routes", len(routes.value), routes)
 
     def _auth(self, by_key: Mapping[str, Tree]) -> None:
-        """Who must say who they are: anybody, once there is one user, token or operator, and no user for the rest."""
+        """The clients that must authenticate: all if there is a user, token or operator and no user for the rest."""
         for key in ("authorization", *_OPERATORS, "resolver"):
             node = by_key.get(key)
             if node is not None and (key != "authorization" or _has_login(node)):

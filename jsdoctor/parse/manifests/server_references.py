@@ -1,4 +1,4 @@
-"""What the fields of a server's configuration say of each other, where that keeps a server from starting.
+"""Fields of a server's configuration that contradict or need each other, where that keeps a server from starting.
 
 Derived from opts.go, accounts.go and the start of servers of 2.10.26, 2.12.8 and 2.15.1, which a test repeats.
 """

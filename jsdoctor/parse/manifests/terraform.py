@@ -39,7 +39,7 @@ _TABLES: dict[str, dict[str, Field]] = {
     "jetstream_obj_bucket": BUCKET,
 }
 _FROM_PLANS = {"name", "durable_name", "for_each", "count", "dynamic"}
-"""Keys of a configuration without whose values nobody can tell which assets there will be."""
+"""Keys of a configuration whose values decide which assets there will be."""
 
 _REFERENCE = re.compile(r"\s*(jetstream_stream\.[\w-]+)\.(?:id|name)\s*")
 _DEFAULTS: dict[str, dict[str, int | str | bool]] = {
@@ -148,7 +148,7 @@ def _planned(change: Tree, configured: dict[str, Tree]) -> _Planned | None:
 
 
 def _configured(module: Tree | None, prefix: str) -> list[tuple[str, Tree]]:
-    """What the configuration says of each resource, by address without indexes."""
+    """The configuration of each resource, by address without indexes."""
     if module is None:
         return []
     found = [(prefix + one.text("address"), one) for one in (module.get("resources") or module).items()]

@@ -21,7 +21,7 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """The value of an environment variable, which files do not tell."""
+    """The value of an environment variable, which files do not show."""
 
     name: str
 
