@@ -7,8 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.comments import comments
 from tests.docs.messages import messages
-from tests.docs.prose import ROOT, Passage, Word, complaints, files, help_texts, page, passages, sentences, words
+from tests.docs.prose import (
+    ROOT,
+    Passage,
+    Word,
+    complaints,
+    files,
+    help_texts,
+    markdown,
+    page,
+    passages,
+    sentences,
+    words,
+)
 
 LISTED = words() + sentences()
 
@@ -96,3 +109,18 @@ def test_every_page_is_read() -> None:
     assert {Path("README.md"), Path("CHANGELOG.md"), Path("CONTRIBUTING.md"), Path("docs/adr/README.md")} <= read
     assert {page.relative_to(ROOT) for page in ROOT.glob("rules/*/JSD*.md")} <= read
     assert len([file for file in read if "symptoms" in file.parts]) > 20
+
+
+def test_docstrings_and_comments_are_prose(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        '"""A module.\n\nIts haul.\n"""\n\nSPELL = "#"  # a spell\n\n# Of two lines,\n# made anew.\n'
+        'def house() -> None:\n    """A `spell`."""\n'
+    )
+    found = [
+        line.partition(" in ")[0]
+        for start, text in comments(file)
+        for passage in markdown("module.py", text)
+        for line in complaints(passage._replace(line=passage.line + start - 1), LISTED)
+    ]
+    assert sorted(found) == ["module.py:3: 'haul'", "module.py:6: 'spell'", "module.py:9: 'anew'"]
