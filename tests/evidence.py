@@ -6,6 +6,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "all slots taken while messages wait"
+    like = "..."                       # the `about` of an earlier case: its base and parameters, and its edits before ours
     base = "three-nodes-2.15.1"        # or several: base = ["a", "b"]: the case holds on each
     samples = 2                        # what a run with --samples N would have (default: all)
     history = true                     # all samples but the last are those of earlier bundles (--history)
@@ -103,6 +104,7 @@ from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.near_subjects import StoredSubjects, StreamSubjects
 from jsdoctor.parse.stored import StoredReply
 from jsdoctor.parse.stored_columns import Columns, HasId
+from tests.rule_case import in_full
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
@@ -161,7 +163,7 @@ def dump_samples(samples: tuple[Sample, ...], about: str) -> str:
 def cases(code: str) -> list[Json]:
     """The cases of one rule, one per base."""
     path = FIXTURES / code / "cases.toml"
-    found = tomllib.loads(path.read_text())["case"] if path.exists() else []
+    found = in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
     return [
         case | {"base": base}
         for case in found

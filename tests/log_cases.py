@@ -5,6 +5,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "the majority is lost and does not come back"
+    like = "..."                       # the `about` of an earlier case: its logs and parameters, and its edits before ours
     files = ["partition/n*.log"]       # below fixtures/<CODE>/logs, else below fixtures/logs (globs); one is named by
                                        # its file name, so that n1.log and n2.log are two servers
     text = { "app.log" = '''...''' }   # instead, or besides: small logs in full
@@ -48,6 +49,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import ScanSettings
 from tests.logs.corpus import evidence
+from tests.rule_case import in_full
 from tests.ruleset import checks, rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,7 +81,7 @@ def takes_logs(name: str) -> bool:
 def log_cases(code: str) -> list[Json]:
     """The log cases of one rule."""
     path = FIXTURES / code / "log_cases.toml"
-    return tomllib.loads(path.read_text())["case"] if path.exists() else []
+    return in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
 
 
 def log_evidence_of(code: str, case: Json, selected: bool = False) -> EvidenceSet:

@@ -5,8 +5,10 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "nothing limits it"
+    like = "..."                       # the `about` of an earlier case: its files, edits and parameters
     files = ["nack/orders.yaml"]       # below fixtures/manifests (globs)
     text = { "s.yaml" = '''...''' }    # instead, or besides: small manifests in full
+    replace = { "R3" = "R1" }          # each of these parts of the texts by another
     base = "three-nodes-2.15.1"        # a recording beside them, edited as tests/evidence.py says (case.edit)
     params = { min_ack_wait = "5s" }   # optional overrides, in the parameter's unit (durations as text)
     [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
@@ -31,6 +33,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from tests.evidence import evidence_of
+from tests.rule_case import in_full
 from tests.ruleset import checks, rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +58,7 @@ def takes_manifests(name: str) -> bool:
 def manifest_cases(code: str) -> list[Json]:
     """The manifest cases of one rule."""
     path = FIXTURES / code / "manifest_cases.toml"
-    return tomllib.loads(path.read_text())["case"] if path.exists() else []
+    return in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
 
 
 def manifests_of(case: Json) -> Manifests:
@@ -63,10 +66,18 @@ def manifests_of(case: Json) -> Manifests:
     paths = [str(path.relative_to(ROOT)) for pattern in case.get("files", []) for path in sorted(CORPUS.glob(pattern))]
     assert len(paths) >= len(case.get("files", [])), f"no such manifest: {case['files']}"
     with TemporaryDirectory(prefix="jsdoctor-case-") as directory:
-        for name, text in case.get("text", {}).items():
+        for name, text in _texts(case).items():
             (Path(directory) / name).write_text(text)
             paths.append(str(Path(directory) / name))
         return load_manifests(paths)
+
+
+def _texts(case: Json) -> Json:
+    texts: Json = dict(case.get("text", {}))
+    for old, new in case.get("replace", {}).items():
+        assert any(old in text for text in texts.values()), f"no text has {old!r}"
+        texts = {name: text.replace(old, new) for name, text in texts.items()}
+    return texts
 
 
 def manifest_evidence_of(case: Json) -> EvidenceSet:

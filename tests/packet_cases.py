@@ -5,6 +5,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "one in ten publishes is lost on its way"
+    like = "..."                       # the `about` of an earlier case: its captures and parameters, its edits before ours
     captures = ["nats-loss.server"]    # below fixtures/captures, without .pcap.gz; several are one run
     params = { warn = 0.5 }            # optional overrides, in the parameter's unit (durations as text)
     [[case.edit]]                      # edits of the evidence, in order
@@ -38,6 +39,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.nats.observer import NatsObserver
+from tests.rule_case import in_full
 from tests.ruleset import checks, rules
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -77,7 +79,7 @@ def takes_packets(name: str) -> bool:
 def packet_cases(code: str) -> list[Json]:
     """The packet cases of one rule."""
     path = FIXTURES / code / "packet_cases.toml"
-    return tomllib.loads(path.read_text())["case"] if path.exists() else []
+    return in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
 
 
 def capture_path(name: str) -> Path:

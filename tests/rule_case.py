@@ -11,6 +11,35 @@ from tests.ruleset import rules
 
 Entry = dict[str, str]
 """Subject, severity and outcome of one result."""
+Case = dict[str, Any]
+
+_OWN = {"kind", "about", "expect"}
+"""What a case never has from the one that it is like."""
+
+
+def in_full(cases: Iterable[Case]) -> list[Case]:
+    """Cases with all that they have from others: `like` names an earlier one by its `about`.
+
+    Edits of the case follow those of the other, and its parameters replace them. Of several recordings the first is
+    taken.
+    """
+    whole: list[Case] = []
+    for case in cases:
+        other = next((one for one in whole if one["about"] == case["like"]), None) if "like" in case else {}
+        assert other is not None, f"no case before it is named {case['like']!r}"
+        whole.append(_like(other, case))
+    return whole
+
+
+def _like(other: Case, case: Case) -> Case:
+    shared = {key: value for key, value in other.items() if key not in _OWN}
+    if isinstance(base := shared.get("base"), list):
+        shared["base"] = base[0]
+    joined = {
+        "edit": [*shared.get("edit", []), *case.get("edit", [])],
+        "params": shared.get("params", {}) | case.get("params", {}),
+    }
+    return shared | case | {key: value for key, value in joined.items() if value}
 
 
 def label(subject: Subject) -> str:

@@ -11,7 +11,7 @@ from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -81,6 +81,8 @@ def ack_policy_risk_declared(manifests: Manifests, snapshots: SnapshotSeries | N
         risk = risk_of(consumer.stored, retention)
         if unsure := indeterminate(consumer, "ack_policy", "deliver_group"):
             yield unsure
+        elif unsure := indeterminate(declared, "retention") if declared else None:
+            yield unknown(consumer.subject, unsure.message, unsure.how_to_get)
         elif risk is None:
             yield passed(consumer.subject)
         else:

@@ -188,10 +188,10 @@ def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterato
     needed = max(shortest, 2 * int(p99)) if p99 else shortest
     for consumer in manifests.kept_consumers():
         config = consumer.stored
-        if config.ack_policy == "none":
-            continue
         if unsure := indeterminate(consumer, "ack_wait", "backoff", "ack_policy"):
             yield unsure
+        elif config.ack_policy == "none":
+            continue
         elif config.ack_wait_ns < needed:
             yield _too_short(consumer, needed, given=needed > shortest)
         elif _overridden(consumer):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared import consumer_changes, consumer_refusals
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of, release_for
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.verdict import verdict
@@ -63,11 +64,18 @@ def configuration_refused_declared(
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
+        stream = declared.stream_of(consumer)
         release = release_for(deployed.stream(consumer.stream), servers, connected)
-        refusals = list(_refusals(consumer, declared, deployed, release))
+        refusals = [
+            one for one in _refusals(consumer, declared, deployed, release) if one.field not in consumer.unknown
+        ]
         dropped = [] if refusals else list(consumer_refusals.dropped_fields(consumer.config, release))
         if found := verdict(consumer, refusals, dropped, release) or deployed.doubt(consumer, consumer.stream):
             yield found
+        elif unsure := indeterminate(consumer, *consumer.unknown):
+            yield unsure
+        elif stream and (unsure := indeterminate(stream, *stream.unknown)):
+            yield unknown(consumer.subject, f"of its stream, {unsure.message}", unsure.how_to_get)
         elif _stream(consumer, declared, deployed) is None and consumer.stream:
             how = "give the manifest of its stream too, or name the deployment (-s URL or --bundle FILE)"
             yield unknown(consumer.subject, f"its stream {consumer.stream} is in no manifest", how)

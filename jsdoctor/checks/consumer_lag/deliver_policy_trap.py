@@ -17,6 +17,7 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
 
 _SKIPS_BACKLOG = ("new", "last")
+_STATED = ("deliver_policy", "opt_start_seq", "opt_start_time", "inactive_threshold", "ack_policy")
 
 
 @check("consumer_lag.deliver_policy_trap")
@@ -139,7 +140,7 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
     for consumer in manifests.kept_consumers():
         stream = deployed.stream(consumer.stream)
         there = consumer_of(stream, consumer.name)
-        if unsure := indeterminate(consumer, "deliver_policy", "opt_start_seq", "opt_start_time"):
+        if unsure := indeterminate(consumer, *_STATED):
             yield unsure
         elif consumer.fate is Fate.REPLACED:
             says = "the plan replaces this consumer: it is deleted with its position and starts again"

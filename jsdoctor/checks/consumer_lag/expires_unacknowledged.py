@@ -52,14 +52,15 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         config = consumer.stored
-        if not _redelivers(config):
-            continue
         declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
         stored = declared.stored if declared else there.config if there else None
         unsure = indeterminate(consumer, "ack_wait", "backoff", "max_deliver", "ack_policy")
-        unsure = unsure or (indeterminate(declared, "max_age", "retention") if declared else None)
-        if unsure:
+        if declared and _redelivers(config):
+            unsure = unsure or indeterminate(declared, "max_age", "retention")
+        if unsure and config.durable_name:
             yield unknown(consumer.subject, unsure.message, unsure.how_to_get)
+        elif not _redelivers(config):
+            continue
         elif stored is None:
             yield unknown(
                 consumer.subject,

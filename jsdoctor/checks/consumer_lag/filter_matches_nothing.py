@@ -82,12 +82,14 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         filters = consumer.stored.filters
-        if not filters:
-            continue
         declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
         stream = declared.stored if declared else there.config if there else None
         if unsure := indeterminate(consumer, "filter_subject", "filter_subjects", "stream_name"):
             yield unsure
+        elif not filters:
+            continue
+        elif unsure := indeterminate(declared, "subjects") if declared else None:
+            yield unknown(consumer.subject, unsure.message, unsure.how_to_get)
         elif stream is None:
             yield unknown(
                 consumer.subject,

@@ -51,10 +51,10 @@ def max_age_below_retry_horizon_declared(manifests: Manifests, params: Params) -
     horizon = retry_horizon_ns(params)
     for stream in manifests.kept_streams():
         max_age = stream.stored.max_age_ns
-        if not deduplicates(stream.stored) or max_age <= 0:
-            continue
-        if unsure := indeterminate(stream, "duplicate_window", "max_age"):
+        if unsure := indeterminate(stream, "subjects", "duplicate_window", "max_age"):
             yield unsure
+        elif not deduplicates(stream.stored) or max_age <= 0:
+            continue
         elif max_age >= horizon:
             yield passed(stream.subject)
         else:

@@ -132,10 +132,10 @@ def window_too_short_declared(manifests: Manifests, params: Params) -> Iterator[
     horizon = retry_horizon_ns(params)
     for stream in manifests.kept_streams():
         window, max_age = stream.stored.duplicate_window_ns, stream.stored.max_age_ns
-        if not deduplicates(stream.stored) or 0 < max_age < horizon:
-            continue
-        if unsure := indeterminate(stream, "duplicate_window", "max_age"):
+        if unsure := indeterminate(stream, "subjects", "duplicate_window", "max_age"):
             yield unsure
+        elif not deduplicates(stream.stored) or 0 < max_age < horizon:
+            continue
         elif window >= horizon:
             yield passed(stream.subject)
         else:

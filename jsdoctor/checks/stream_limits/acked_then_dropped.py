@@ -90,10 +90,10 @@ def acked_then_dropped_declared(
     payload = largest_payload(servers, connected) or stated or _DEFAULT_PAYLOAD
     for stream in manifests.kept_streams():
         config = stream.stored
-        if config.max_bytes <= 0 or config.discard != "old" or config.sealed or config.mirror:
-            continue
-        if unsure := indeterminate(stream, "max_bytes", "max_msg_size"):
+        if unsure := indeterminate(stream, "max_bytes", "max_msg_size", "discard"):
             yield unsure
+        elif config.max_bytes <= 0 or config.discard != "old" or config.sealed or config.mirror:
+            continue
         elif lets_in_too_large(config, payload, params.integer("overhead")):
             yield _finding_declared(stream, payload)
         else:

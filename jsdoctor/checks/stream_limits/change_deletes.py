@@ -16,8 +16,6 @@ from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
 
-_FIELDS = ("max_age", "max_bytes", "max_msgs", "max_msgs_per_subject", "retention")
-
 
 @check("stream_limits.change_deletes_declared")
 def change_deletes_declared(
@@ -34,7 +32,7 @@ def change_deletes_declared(
             yield _whole(stream, current)
         elif not deployed.seen:
             continue
-        elif unsure := indeterminate(stream, *_FIELDS) or deployed.doubt(stream, stream.name):
+        elif unsure := indeterminate(stream, *stream.unknown) or deployed.doubt(stream, stream.name):
             yield unsure
         elif current is not None:
             server = release(version_at(current.answered_by, servers, connected))
@@ -49,7 +47,9 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
         current = consumer_of(stream, consumer.name)
         if stream is None or current is None or not consumer.may_update or refused_by_tool(consumer):
             continue
-        if found := deletions.of_filters(consumer.stored, current, stream):
+        if unsure := indeterminate(consumer, "filter_subject", "filter_subjects"):
+            yield unsure
+        elif found := deletions.of_filters(consumer.stored, current, stream):
             yield Finding(
                 subject=consumer.subject,
                 message=found.says,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared import stream_changes, stream_refusals
 from jsdoctor.checks.declared.deployed import Deployed, release_for
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
@@ -38,9 +39,12 @@ def configuration_refused_declared(
         release = release_for(deployed.stream(stream.name), servers, connected)
         refusals = list(_refusals(stream, declared, deployed, account, release))
         refusals += _beyond_limits(stream, deployed, limits, release)
+        refusals = [one for one in refusals if one.field not in stream.unknown]
         dropped = [] if refusals else list(stream_refusals.dropped_fields(stream.config, release))
         if found := verdict(stream, refusals, dropped, release) or deployed.doubt(stream, stream.name):
             yield found
+        elif unsure := indeterminate(stream, *stream.unknown):
+            yield unsure
         elif deployed.seen and account is None:
             says = "several accounts have streams: whether its subjects are taken in its own account is not known"
             yield unknown(stream.subject, says, "use a login of the account that it is for")

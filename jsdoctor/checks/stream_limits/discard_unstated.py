@@ -18,13 +18,13 @@ def discard_unstated_declared(manifests: Manifests) -> Iterator[Finding]:
     for stream in manifests.kept_streams():
         config = stream.stored
         reached = [name for name in _LIMITS if getattr(config, name) > 0]
-        if not reached or config.mirror or config.sealed:
+        if config.mirror or config.sealed:
             continue
         if unsure := indeterminate(stream, *_LIMITS):
             yield unsure
-        elif stream.states("discard"):
+        elif reached and stream.states("discard"):
             yield passed(stream.subject)
-        else:
+        elif reached:
             yield _finding(stream, reached[0])
 
 

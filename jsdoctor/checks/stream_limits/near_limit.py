@@ -108,10 +108,10 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
         most = stream.stored.max_consumers
-        if most <= 0:
-            continue
         if unsure := indeterminate(stream, "max_consumers"):
             yield unsure
+            continue
+        if most <= 0:
             continue
         names = _consumers(stream, declared, deployed)
         over = len(names) > most

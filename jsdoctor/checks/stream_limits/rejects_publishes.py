@@ -22,6 +22,8 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
+_DECIDE = ("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs", "max_msg_size")
+
 
 @check("stream_limits.rejects_publishes")
 def rejects_publishes(snapshots: SnapshotSeries) -> Iterator[Finding]:
@@ -92,10 +94,12 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
     """
     for stream in manifests.kept_streams():
         config = stream.stored
-        if not config.subjects or config.name.startswith(("KV_", "OBJ_")) or (config.discard != "new"):
+        if config.name.startswith(("KV_", "OBJ_")):
             continue
-        if unsure := indeterminate(stream, "discard", "max_age", "max_bytes", "max_msgs"):
+        if unsure := indeterminate(stream, *_DECIDE):
             yield unsure
+        elif not config.subjects or config.discard != "new":
+            continue
         elif config.sealed:
             yield _finding(stream, "sealed", "it is sealed: every publish to its subjects is refused", None)
         elif 0 < config.max_bytes < config.max_msg_size:

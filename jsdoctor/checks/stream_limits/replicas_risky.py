@@ -133,7 +133,7 @@ def replicas_risky_declared(
     room, deployed = servers_for(manifests, snapshots, servers, connected), Deployed(snapshots)
     for stream in manifests.kept_streams():
         wanted, config = stream.stored.num_replicas, stream.stored
-        if unsure := indeterminate(stream, "num_replicas"):
+        if unsure := indeterminate(stream, "num_replicas", "storage"):
             yield unsure
         elif room.exact is not None and wanted > room.exact:
             current = deployed.stream(stream.name)

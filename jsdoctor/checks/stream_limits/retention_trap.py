@@ -170,10 +170,12 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
-        if stream.stored.retention == "limits" or stream.stored.sealed:
-            continue
         consumers = _consumers(stream, declared, deployed)
-        if unsure := indeterminate(stream, "retention", "subjects"):
+        if unsure := indeterminate(stream, "retention", "subjects", "max_age"):
+            yield unsure
+        elif stream.stored.retention == "limits" or stream.stored.sealed:
+            continue
+        elif unsure := _unsure_reader(stream, declared):
             yield unsure
         elif copies := declared.copies_of(stream):
             yield _finding(
@@ -200,6 +202,13 @@ def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deploye
     there = deployed.stream(stream.name)
     found = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
     return found | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
+
+
+def _unsure_reader(stream: DeclaredStream, declared: Declarations) -> Finding | None:
+    """What a consumer takes, and how often, decides what stays in the stream."""
+    fields = ("filter_subject", "filter_subjects", "max_deliver")
+    unsure = next(filter(None, (indeterminate(one, *fields) for one in declared.consumers_of(stream))), None)
+    return unknown(stream.subject, f"of {unsure.subject.name}, {unsure.message}", unsure.how_to_get) if unsure else None
 
 
 def _nobody_declared(stream: DeclaredStream) -> str:

@@ -65,10 +65,10 @@ def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
     """
     for stream in manifests.kept_streams():
         config = stream.stored
-        if config.retention != "limits" or config.sealed:
-            continue
-        if unsure := indeterminate(stream, "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"):
+        if unsure := indeterminate(stream, "retention", "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"):
             yield unsure
+        elif config.retention != "limits" or config.sealed:
+            continue
         elif has_bound(config):
             yield passed(stream.subject)
         else:

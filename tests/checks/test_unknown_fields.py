@@ -1,0 +1,104 @@
+"""What a plan leaves open is not judged: a rule whose result depends on a field says that it needs the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import FieldInfo
+
+from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, Tool
+from jsdoctor.parse.manifests.terraform_fields import CONSUMER, STREAM
+from tests.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
+from tests.ruleset import run_rule
+
+Asset = DeclaredStream | DeclaredConsumer
+
+_MINUTE_NS = 60_000_000_000
+_WORDS: dict[str, tuple[object, ...]] = {
+    "ack_policy": ("none", "explicit"),
+    "deliver_policy": ("all", "new"),
+    "discard": ("old", "new"),
+    "retention": ("limits", "workqueue", "interest"),
+    "storage": ("file", "memory"),
+    "filter_subject": ("", "nothing.publishes.this", ">"),
+    "filter_subjects": ((), ("nothing.publishes.this",), (">",)),
+    "subjects": ((), ("a",), (">",)),
+    "backoff": ((), (1_000_000, 2_000_000), (_MINUTE_NS, 2 * _MINUTE_NS)),
+}
+_NUMBERS = (-1, 0, 1, 2, 3, 1_000_000_000)
+_DURATIONS_NS = (0, 1_000_000, _MINUTE_NS, 365 * 24 * 60 * _MINUTE_NS)
+_NAMES = {"name", "durable_name", "stream_name"}
+"""Without these nobody knows which asset it is; they have cases of their own."""
+OPEN = {
+    StreamConfig: {field.name for field in STREAM.values()} - _NAMES,
+    ConsumerConfig: {field.name for field in CONSUMER.values()} - _NAMES,
+}
+"""What a plan of Terraform may leave open, by the server's names."""
+
+
+def values(field: FieldInfo) -> tuple[object, ...]:
+    """What a plan may turn out to put there."""
+    if field.encode_name in _WORDS:
+        return _WORDS[field.encode_name]
+    if field.type is bool:
+        return False, True
+    if field.type is int:
+        return _DURATIONS_NS if field.name.endswith("_ns") else _NUMBERS
+    return ()
+
+
+class Case:
+    """A case of a rule, in which one asset can be replaced."""
+
+    def __init__(self, code: str, case: dict[str, Any]) -> None:
+        self.code, self.about, self.params = code, case["about"], case.get("params")
+        self.evidence = manifest_evidence_of(case)
+        found = self.evidence.get(Manifests)
+        assert isinstance(found, Manifests)
+        self.manifests = found
+
+    def assets(self) -> Iterator[tuple[str, int, Asset]]:
+        """Each asset that its tool takes, with its place in the manifests."""
+        for kind in ("streams", "consumers"):
+            for place, asset in enumerate(getattr(self.manifests, kind)):
+                if not asset.mistakes:
+                    yield kind, place, asset
+
+    def results(self, kind: str, place: int, asset: Asset) -> list[tuple[str, Outcome, Severity]]:
+        """What the rule says when this asset stands there."""
+        several = [*getattr(self.manifests, kind)]
+        several[place] = asset
+        changed = self.evidence.joined(msgspec.structs.replace(self.manifests, **{kind: tuple(several)}))
+        results = run_rule(self.code, changed, self.params, keep_passes=True).results
+        return sorted((r.finding.subject.label, r.finding.outcome, r.severity) for r in results)
+
+
+def with_value(asset: Asset, field: FieldInfo, value: object) -> Asset:
+    """As a plan has it."""
+    config = msgspec.structs.replace(asset.config, **{field.name: value})
+    return msgspec.structs.replace(asset, config=config, tool=Tool.TERRAFORM)
+
+
+@pytest.mark.parametrize("code", declared_rules())
+def test_what_depends_on_an_unknown_field_is_not_judged(code: str) -> None:
+    tried: set[tuple[type, str]] = set()
+    for case in (Case(code, one) for one in manifest_cases(code)):
+        for kind, place, asset in case.assets():
+            for field in msgspec.structs.fields(type(asset.config)):
+                about = type(asset.config), field.encode_name
+                if about in tried or field.encode_name not in OPEN[type(asset.config)]:
+                    continue
+                known = [case.results(kind, place, with_value(asset, field, value)) for value in values(field)]
+                if all(one == known[0] for one in known):
+                    continue
+                tried.add(about)
+                left_open = msgspec.structs.replace(
+                    with_value(asset, field, field.default), unknown=frozenset({field.encode_name})
+                )
+                outcomes = {outcome for _, outcome, _ in case.results(kind, place, left_open)}
+                assert Outcome.NOT_EVALUATED in outcomes, (field.encode_name, case.about, outcomes)
