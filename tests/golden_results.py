@@ -15,9 +15,11 @@ from typing import Any
 import msgspec
 
 from jsdoctor.engine.runner import Evaluation
+from jsdoctor.engine.select import find_rule
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
+from jsdoctor.model.rule import Rule
 from jsdoctor.remedy.offer import with_offers
 from tests.engine.golden import write_all
 from tests.evidence import FIXTURES, cases, evidence_of
@@ -29,6 +31,8 @@ from tests.ruleset import actions, rules, run_rule
 ROOT = FIXTURES.parent
 MAX_EVIDENCE = 6
 """Observations of one finding that are written out; more are counted."""
+REPEATED = 12
+"""So often a log has each example: more than any rule asks for."""
 _TEMPORARY = re.compile(r"[^\s'\"]*/jsdoctor-case-[^/]*/")
 
 
@@ -73,6 +77,21 @@ def cases_of(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
         yield f"manifest {case['kind']} {number}", case, manifest_evidence_of(case)
     for number, case in enumerate(packet_cases(code), 1):
         yield f"packet {case['kind']} {number}", case, packet_evidence_of(case)
+    for case in _examples(find_rule(rules(), code)):
+        yield "example", case, log_evidence_of(code, case)
+
+
+def _examples(rule: Rule) -> Iterator[dict[str, Any]]:
+    """A log of the example lines of each signature, and one of all of them, beside the log of a healthy server."""
+    for signature in rule.signatures:
+        yield _log(signature.name, signature.examples)
+    if len(rule.signatures) > 1:
+        yield _log("all signatures", [line for signature in rule.signatures for line in signature.examples])
+
+
+def _log(about: str, lines: Iterable[str]) -> dict[str, Any]:
+    text = "".join(f"{line}\n" * REPEATED for line in lines)
+    return {"about": about, "text": {"n1.log": text}, "beside": True}
 
 
 def _lines(offered: tuple[Result, ...]) -> Iterator[str]:
