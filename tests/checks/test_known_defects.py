@@ -8,8 +8,10 @@ from typing import Any, get_args
 import pytest
 
 from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
+from jsdoctor.checks.cluster_health.known_defects import known_defects as judged
 from jsdoctor.collect.rule_pages import known_defects
-from jsdoctor.model.defect import Defect, Harm
+from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects
+from jsdoctor.model.finding import Outcome
 from jsdoctor.model.jetstream import (
     Cluster,
     ConsumerConfig,
@@ -20,7 +22,8 @@ from jsdoctor.model.jetstream import (
     StreamState,
 )
 from jsdoctor.model.release import release
-from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.server import ConnectedServer
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from tests.servers import ROOT
 
 DEFECTS = known_defects().defects
@@ -28,13 +31,13 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 PLAIN: dict[str, Any] = {"storage": "", "num_replicas": 1}
 FILE = {"storage": "file"}
 MEMORY = {"storage": "memory"}
-R3 = {"num_replicas": 3}
+R2 = {"num_replicas": 2}
 WORK = {"retention": "workqueue"}
 INTEREST = {"retention": "interest"}
 REMOTE = SourceConfig(name="A", external=ExternalStream(api="$JS.shop.API"))
 USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "ack_all": ({}, {"ack_policy": "all"}),
-    "ack_all_replicated_interest": (R3 | INTEREST, {"ack_policy": "all"}),
+    "ack_all_replicated_interest": (R2 | INTEREST, {"ack_policy": "all"}),
     "at_sign": ({"subjects": ("mail.a@b",)}, {}),
     "atomic_batches": ({"allow_atomic": True}, {}),
     "atomic_counters_or_schedules": ({"allow_atomic": True, "allow_msg_counter": True}, {}),
@@ -45,13 +48,13 @@ USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "file_storage": (FILE, {}),
     "filtered_consumers": ({}, {"filter_subject": "a"}),
     "interest": (WORK, {}),
-    "interest_with_max_deliver": (INTEREST, {"max_deliver": 3}),
+    "interest_with_max_deliver": (INTEREST, {"max_deliver": 1}),
     "interest_with_rollup": (INTEREST | {"allow_rollup_hdrs": True}, {}),
     "last_per_subject": ({}, {"deliver_policy": "last_per_subject"}),
     "last_per_subject_in_memory": (MEMORY, {"deliver_policy": "last_per_subject"}),
     "limit_per_subject": ({"max_msgs_per_subject": 1}, {}),
-    "max_ack_pending": ({}, {"max_ack_pending": 10}),
-    "max_deliver": ({}, {"max_deliver": 3}),
+    "max_ack_pending": ({}, {"max_ack_pending": 1}),
+    "max_deliver": ({}, {"max_deliver": 1}),
     "memory_storage": (MEMORY, {}),
     "message_ttl": ({"allow_msg_ttl": True}, {}),
     "mirrors": ({"mirror": SourceConfig(name="A")}, {}),
@@ -60,19 +63,54 @@ USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "percent_sign_in_name": ({}, {"name": "50%"}),
     "pinned_client": ({}, {"priority_policy": "pinned_client"}),
     "priority_groups": ({}, {"priority_policy": "overflow"}),
-    "replicated_consumers": (R3, {"name": "worker"}),
-    "replicated_dedupe": (R3 | {"duplicate_window_ns": 1}, {}),
-    "replicated_files": (R3 | FILE, {}),
-    "replicated_interest": (R3 | INTEREST, {}),
-    "replicated_sources": (R3 | {"sources": (SourceConfig(name="A"),)}, {}),
-    "replicated_streams": (R3, {}),
-    "replicated_work_queue_with_max_deliver": (R3 | WORK, {"max_deliver": 3}),
+    "replicated_consumers": (R2, {"name": "worker"}),
+    "replicated_dedupe": (R2 | {"duplicate_window_ns": 1}, {}),
+    "replicated_files": (R2 | FILE, {}),
+    "replicated_interest": (R2 | INTEREST, {}),
+    "replicated_sources": (R2 | {"sources": (SourceConfig(name="A"),)}, {}),
+    "replicated_streams": (R2, {}),
+    "replicated_work_queue_with_max_deliver": (R2 | WORK, {"max_deliver": 1}),
     "schedules": ({"allow_msg_schedules": True}, {}),
-    "several_messages_per_subject": (FILE | {"max_msgs_per_subject": 5}, {}),
+    "several_messages_per_subject": (FILE | {"max_msgs_per_subject": 2}, {}),
     "sources_over_leaf_node": ({"sources": (REMOTE,)}, {}),
     "work_queue_files": (WORK | FILE, {}),
 }
 """For each condition the stream configuration, and the configuration of a consumer, that a defect needs."""
+
+SPARED: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
+    "at_sign": [({"subjects": ("mail.a.b",)}, {"name": "worker"})],
+    "compression": [(FILE | {"compression": "none"}, {}), (FILE | {"compression": ""}, {})],
+    "interest": [({"retention": "limits"}, {})],
+    "interest_with_max_deliver": [(WORK, {"max_deliver": 1})],
+    "max_ack_pending": [({}, {"max_ack_pending": 0}), ({}, {"max_ack_pending": -1})],
+    "max_deliver": [({}, {"max_deliver": 1, "ack_policy": policy}) for policy in ("none", "")]
+    + [({}, {"max_deliver": unlimited}) for unlimited in (0, -1)],
+    "mqtt": [({"name": "MQTT_msgs"}, {})],
+    "one_message_per_subject": [(FILE | {"max_msgs_per_subject": count}, {}) for count in (0, 2)],
+    "percent_sign_in_name": [({}, {"name": "half"})],
+    "priority_groups": [({}, {"priority_policy": "none"})],
+    "replicated_dedupe": [(R2 | {"duplicate_window_ns": 0}, {})],
+    "several_messages_per_subject": [(FILE | {"max_msgs_per_subject": 1}, {})],
+    "sources_over_leaf_node": [({"sources": (SourceConfig(name="A"),)}, {}), ({"mirror": SourceConfig(name="A")}, {})],
+}
+"""What comes near to a condition and does not meet it."""
+ALSO: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
+    "at_sign": [({"name": "a@b"}, {}), ({}, {"name": "a@b"})],
+    "atomic_counters_or_schedules": [({"allow_atomic": True, "allow_msg_schedules": True}, {})],
+    "filtered_consumers": [({}, {"filter_subjects": ("a", "b")})],
+    "interest": [(INTEREST, {})],
+    "priority_groups": [({}, {"priority_policy": "pinned_client"})],
+    "sources_over_leaf_node": [({"mirror": REMOTE}, {})],
+}
+"""Other ways to meet it."""
+
+
+def is_named(uses: str, *streams: Stream) -> bool:
+    """Whether the rule names a defect with this condition for a deployment with these streams."""
+    defect = Defect("x", "data", uses, "something", "https://example.org", (Affected("2.12.0", "2.12.3", "2.12.4"),))
+    seen = SnapshotSeries((ClusterSnapshot(taken_at=NOW, streams=streams),))
+    (finding,) = judged(KnownDefects((defect,)), seen, None, ConnectedServer(server_name="n1", version="2.12.3"))
+    return finding.outcome is Outcome.FAIL
 
 
 def stream(config: dict[str, Any], consumer: dict[str, Any], pending: int = 1) -> Stream:
@@ -104,14 +142,19 @@ def test_every_condition_is_tried_and_used() -> None:
     assert set(CONDITIONS) == set(USES) == {defect.uses for defect in DEFECTS}
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.parametrize("name", USES)
 def test_a_condition_holds_for_what_it_names_and_not_for_a_plain_stream(name: str) -> None:
     config, consumer = USES[name]
-    assert CONDITIONS[name](stream(config, consumer))
-    assert not CONDITIONS[name](stream({}, {}))
+    assert is_named(name, stream(config, consumer))
+    assert is_named(name, stream({}, {}), stream(config, consumer))
+    assert not is_named(name, stream({}, {}))
     for missing in config:
         left_out = {key: value for key, value in config.items() if key != missing}
-        assert not CONDITIONS[name](stream(left_out, consumer)), missing
+        assert not is_named(name, stream(left_out, consumer)), missing
+    for also in ALSO.get(name, []):
+        assert is_named(name, stream(*also)), also
+    for spared in SPARED.get(name, []):
+        assert not is_named(name, stream(*spared)), spared
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.id)
