@@ -23,16 +23,18 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.remedy.offer import with_offers
 from tests.engine.golden import write_all
 from tests.evidence import FIXTURES, cases, evidence_of
+from tests.less_evidence import less_evidence
 from tests.log_cases import log_cases, log_evidence_of
 from tests.manifest_cases import manifest_cases, manifest_evidence_of
 from tests.packet_cases import packet_cases, packet_evidence_of
 from tests.ruleset import actions, rules, run_rule
 
 ROOT = FIXTURES.parent
-MAX_EVIDENCE = 6
+MAX_EVIDENCE = 12
 """Observations of one finding that are written out; more are counted."""
 REPEATED = 12
-"""So often a log has each example: more than any rule asks for."""
+"""So often at least a log has each example: more than any rule asks for."""
+_SERVER = re.compile(r"(\[\d+\] \d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+ )\[")
 _TEMPORARY = re.compile(r"[^\s'\"]*/jsdoctor-case-[^/]*/")
 
 
@@ -47,11 +49,27 @@ def text_of(code: str) -> str:
 
 
 def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
-    """Title and results, with commands, of each case of a rule."""
-    return [
-        (f"{title}: {case['about']}", _offered(run_rule(code, evidence, case.get("params"), keep_passes=True)))
-        for title, case, evidence in cases_of(code)
-    ]
+    """Title and results, with commands, of each case of a rule, and of its first fault with less evidence."""
+    found = []
+    first = None
+    for title, case, evidence in cases_of(code):
+        found.append((f"{title}: {case['about']}", _results(code, case, evidence)))
+        if first is None and case.get("kind") == "fires":
+            first = case, evidence, found[-1][1]
+    return [*found, *(_with_less(code, *first) if first else ())]
+
+
+def _results(code: str, case: dict[str, Any], evidence: EvidenceSet) -> tuple[Result, ...]:
+    return _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
+
+
+def _with_less(
+    code: str, case: dict[str, Any], evidence: EvidenceSet, whole: tuple[Result, ...]
+) -> Iterator[tuple[str, tuple[Result, ...]]]:
+    """Where something else comes of it."""
+    for what, less in less_evidence(find_rule(rules(), code), evidence):
+        if (results := _results(code, case, less)) != whole:
+            yield f"{what}: {case['about']}", results
 
 
 def _offered(evaluation: Evaluation) -> tuple[Result, ...]:
@@ -82,16 +100,26 @@ def cases_of(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
 
 
 def _examples(rule: Rule) -> Iterator[dict[str, Any]]:
-    """A log of the example lines of each signature, and one of all of them, beside the log of a healthy server."""
+    """A log of the example lines of each signature beside the log of a healthy server; then those of all signatures,
+    from two servers, and from servers that start just then.
+    """
     for signature in rule.signatures:
-        yield _log(signature.name, signature.examples)
-    if len(rule.signatures) > 1:
-        yield _log("all signatures", [line for signature in rule.signatures for line in signature.examples])
+        yield {"about": signature.name, "text": {"n1.log": _repeated(signature.examples)}, "beside": True}
+    lines = [line for signature in rule.signatures for line in signature.examples]
+    if len(lines) > 1:
+        yield {"about": "all signatures", "text": {"n1.log": _repeated(lines), "n2.log": _repeated(lines[1:])}}
+    heads = [(line, found[1]) for line in lines if (found := _SERVER.match(line))]
+    starting = {f"s{number}.log": _while_starting(*one) for number, one in enumerate(heads, 1)}
+    if starting:
+        yield {"about": "all signatures, while the server starts", "text": starting, "beside": True}
 
 
-def _log(about: str, lines: Iterable[str]) -> dict[str, Any]:
-    text = "".join(f"{line}\n" * REPEATED for line in lines)
-    return {"about": about, "text": {"n1.log": text}, "beside": True}
+def _repeated(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" * (REPEATED + more) for more, line in enumerate(lines))
+
+
+def _while_starting(line: str, head: str) -> str:
+    return f"{head}[INF] Starting nats-server\n{line}\n{line}\n{head}[INF] Server is ready\n"
 
 
 def _lines(offered: tuple[Result, ...]) -> Iterator[str]:
