@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.engine.runner import Evaluation
-from jsdoctor.engine.select import find_rule
+from jsdoctor.engine.runner import Evaluation, evaluate
+from jsdoctor.engine.select import find_rule, select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
@@ -27,7 +27,7 @@ from tests.less_evidence import less_evidence
 from tests.log_cases import log_cases, log_evidence_of
 from tests.manifest_cases import manifest_cases, manifest_evidence_of
 from tests.packet_cases import packet_cases, packet_evidence_of
-from tests.ruleset import actions, rules, run_rule
+from tests.ruleset import actions, checks, overrides, rules, run_rule
 
 ROOT = FIXTURES.parent
 MAX_EVIDENCE = 12
@@ -49,18 +49,38 @@ def text_of(code: str) -> str:
 
 
 def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
-    """Title and results, with commands, of each case of a rule, and of its first fault with less evidence."""
-    found = []
+    """Title and results, with commands, of each case of a rule, of its first fault with less evidence, and of faults
+    with a threshold that they reach exactly.
+    """
+    found, exact = [], {}
     first = None
     for title, case, evidence in cases_of(code):
-        found.append((f"{title}: {case['about']}", _results(code, case, evidence)))
+        results = _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
+        found.append((f"{title}: {case['about']}", results))
         if first is None and case.get("kind") == "fires":
-            first = case, evidence, found[-1][1]
-    return [*found, *(_with_less(code, *first) if first else ())]
+            first = case, evidence, results
+        for name, value in _reached(code, case, results):
+            if name not in exact:
+                exact[name] = f"{name} = {value}: {case['about']}", _with(code, case, evidence, {name: value})
+    return [*found, *(_with_less(code, *first) if first else ()), *exact.values()]
 
 
-def _results(code: str, case: dict[str, Any], evidence: EvidenceSet) -> tuple[Result, ...]:
-    return _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
+def _with(
+    code: str, case: dict[str, Any], evidence: EvidenceSet, values: dict[str, float | int | None]
+) -> tuple[Result, ...]:
+    given = overrides(code, case.get("params"))
+    return _offered(evaluate(select_rules(rules(), [code]), checks(), evidence, {code: given | values}, True))
+
+
+def _reached(code: str, case: dict[str, Any], results: Iterable[Result]) -> Iterator[tuple[str, float | int]]:
+    """The parameters that a finding compares what it measured with, and that value."""
+    rule, given = find_rule(rules(), code), overrides(code, case.get("params"))
+    for finding in (result.finding for result in results):
+        if finding.outcome is not Outcome.FAIL or isinstance(finding.measured, (str, type(None))):
+            continue
+        for name, param in rule.params.items():
+            if finding.threshold is not None and given.get(name, param.default) == finding.threshold:
+                yield name, finding.measured
 
 
 def _with_less(
@@ -68,7 +88,7 @@ def _with_less(
 ) -> Iterator[tuple[str, tuple[Result, ...]]]:
     """Where something else comes of it."""
     for what, less in less_evidence(find_rule(rules(), code), evidence):
-        if (results := _results(code, case, less)) != whole:
+        if (results := _with(code, case, less, {})) != whole:
             yield f"{what}: {case['about']}", results
 
 
@@ -127,9 +147,10 @@ def _lines(offered: tuple[Result, ...]) -> Iterator[str]:
         if result.finding.outcome not in (Outcome.PASS, Outcome.NOT_APPLICABLE):
             yield from _finding_lines(result)
     for outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):
-        names = sorted(result.finding.subject.label for result in offered if result.finding.outcome is outcome)
-        if names:
-            yield f"{outcome.value}: {', '.join(names)}"
+        subjects = {result.finding.subject for result in offered if result.finding.outcome is outcome}
+        for kind in sorted({subject.kind for subject in subjects}):
+            labels = sorted(subject.label for subject in subjects if subject.kind == kind)
+            yield f"{outcome.value}: {kind} {', '.join(labels)}"
 
 
 def _finding_lines(result: Result) -> Iterator[str]:

@@ -40,9 +40,14 @@ def run_rule(
     code: str, evidence: EvidenceSet, params: Mapping[str, Any] | None = None, keep_passes: bool = False
 ) -> Evaluation:
     """One rule on some evidence, with parameter values as a page would write them."""
-    rule = find_rule(rules(), code)
-    overrides = {name: param_value(rule.params[name].unit, value) for name, value in (params or {}).items()}
-    return evaluate(select_rules(rules(), [code]), checks(), evidence, {code: overrides}, keep_passes)
+    given = overrides(code, params)
+    return evaluate(select_rules(rules(), [code]), checks(), evidence, {code: given}, keep_passes)
+
+
+def overrides(code: str, params: Mapping[str, Any] | None) -> dict[str, float | int | None]:
+    """The values of parameters that a page would write so."""
+    known = find_rule(rules(), code).params
+    return {name: param_value(known[name].unit, value) for name, value in (params or {}).items()}
 
 
 def run_all(evidence: EvidenceSet) -> Evaluation:

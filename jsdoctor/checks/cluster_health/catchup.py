@@ -31,16 +31,25 @@ def catchup_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = log_incidents(logs, *(f"catchup-{name}" for name in _CATCHUP))
-    yield from findings_by_subject(found, "a copy of the stream could not catch up", _THEN)
+    found = [*_not_caught_up(logs), *_failed_snapshots(logs, params), *_raft_members(logs, params)]
+    yield from found or [passed(CLUSTER)]
+
+
+def _not_caught_up(logs: LogEvidence) -> Iterator[Finding]:
+    incidents = log_incidents(logs, *(f"catchup-{name}" for name in _CATCHUP))
+    yield from findings_by_subject(incidents, "a copy of the stream could not catch up", _THEN)
     for burst in bursts(logs, "catchup-not-subscribed"):
         yield detailed_finding(burst, "a catch-up could not be served", "the leader did not send what others lack")
+
+
+def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, *_SNAPSHOTS):
         if not all(one.value("reason").startswith(_CLOSED) for one in burst.found):
             severity = None if burst.count >= params.integer("repeated") else Severity.INFO
             yield detailed_finding(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
+
+
+def _raft_members(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, *_RAFT, subjects=member_of):
         severity = None if burst.most >= params.integer("repeated") else Severity.INFO
         yield detailed_finding(burst, "members of Raft groups could not be brought up to date", _THEN, severity)
-    if not found:
-        yield passed(CLUSTER)
