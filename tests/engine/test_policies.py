@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from jsdoctor.engine.policies import policy_rules
@@ -9,6 +10,7 @@ from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.rule import Impact
 from jsdoctor.parse.configuration import parse_configuration
 from tests.evidence import evidence_of
@@ -95,6 +97,10 @@ def test_the_page_of_a_policy_for_all_streams() -> None:
         ("subjects = { pattern = 'orders' }", "subjects is orders.> and must match orders"),
         ("metadata.owner = { required = true }", "metadata.owner is not set and must be set"),
         ("deny_delete = { one-of = [true] }", "deny_delete is false and must be true"),
+        ("max_consumers = { required = true }", "max_consumers is unlimited and must be set"),
+        ("num_replicas = { required = true }", "pass"),
+        ("subjects = { one-of = ['orders.>', 'a'] }", "pass"),
+        ("metadata.owner = { one-of = ['a'] }", "metadata.owner is not set and must be a"),
         (
             "num_replicas = { min = 5 }\nstorage = { one-of = ['memory'] }",
             "num_replicas is 3 and must be at least 5; storage is file and must be memory",
@@ -155,3 +161,61 @@ def test_accounts_and_metadata_narrow_a_policy() -> None:
 def test_conditions_on_a_manifest(conditions: str, message: str) -> None:
     evidence = manifest_evidence_of({"text": {"s.yaml": MANIFEST}})
     assert judged(ORDERS + conditions, evidence) == [f"ORDERS: {message}"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "conditions", "message"),
+    [
+        ("config.max_msgs", 1, "max_msgs = { required = true }", "pass"),
+        ("config.max_msgs", 0, "max_msgs = { required = true }", "max_msgs is unlimited and must be set"),
+        ("config.max_msgs", 1, "max_msgs = { max = 1 }", "pass"),
+        ("config.subjects", [], "subjects = { required = true }", "subjects is empty and must be set"),
+        ("config.subjects", ["a", "b"], "subjects = { one-of = ['a'] }", "subjects is a, b and must be a"),
+        ("config.subjects", ["a", "b"], "subjects = { pattern = 'a' }", "subjects is a, b and must match a"),
+        ("config.metadata", {"owner": "ann"}, "metadata.owner = { required = true }", "pass"),
+        (
+            "config.metadata",
+            {"owner": "ann"},
+            "metadata.owner = { one-of = ['bob'] }",
+            "metadata.owner is ann and must be bob",
+        ),
+    ],
+)
+def test_conditions_on_other_values(setting: str, value: object, conditions: str, message: str) -> None:
+    edit = {"stream": "APP/ORDERS", "set": {setting: value}}
+    assert judged(ORDERS + conditions, evidence_of({"base": BASE, "edit": [edit]})) == [f"APP > ORDERS: {message}"]
+
+
+def test_a_finding_on_a_manifest_shows_the_line_and_nothing_to_type() -> None:
+    policy = ORDERS + "max_age = { max = '59m' }\nmetadata.owner = { required = true }"
+    rules, checks = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
+    for evidence in (manifest_evidence_of({"text": {"s.yaml": MANIFEST}}), evidence_of({"base": BASE})):
+        (result,) = evaluate(select_rules(rules), checks, evidence, {}).results
+        assert result.finding.remedy == {"action": "none"}
+        assert len(result.finding.evidence) == 2
+    (result,) = evaluate(select_rules(rules), checks, manifest_evidence_of({"text": {"s.yaml": MANIFEST}}), {}).results
+    assert [(shown.path, shown.value) for shown in result.finding.evidence] == [
+        ("line 7, column 3", "max_age: 1h"),
+        ("line 5, column 3", "metadata is not set: not set"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"unknown": frozenset({"max_age"})}, "max_age is not known before the plan is applied"),
+        ({"unknown": frozenset({"max_bytes"})}, "pass"),
+        ({"unread": frozenset({"max_age", "metadata"})}, "max_age is not read of this kind of manifest"),
+        ({"unread": frozenset({"metadata"})}, "metadata is not read of this kind of manifest"),
+        ({"unread": frozenset({"max_bytes"})}, "pass"),
+    ],
+)
+def test_a_policy_is_not_judged_on_what_a_manifest_leaves_open(change: dict[str, frozenset[str]], message: str) -> None:
+    evidence = manifest_evidence_of({"text": {"s.yaml": MANIFEST}})
+    found = evidence.get(Manifests)
+    assert isinstance(found, Manifests)
+    (stream,) = found.streams
+    labelled = msgspec.structs.replace(stream.config, metadata={"owner": "ann"})
+    changed = msgspec.structs.replace(found, streams=(msgspec.structs.replace(stream, config=labelled, **change),))
+    policy = ORDERS + "max_age = { max = '2h' }\nmetadata.owner = { required = true }"
+    assert judged(policy, evidence.joined(changed)) == [f"ORDERS: {message}"]
