@@ -6,7 +6,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "all slots taken while messages wait"
-    like = "..."                       # the `about` of an earlier case: its base and parameters, and its edits before ours
+    like = "..."                       # an earlier case by its `about`: this has all of it, and more
     base = "three-nodes-2.15.1"        # or several: base = ["a", "b"]: the case holds on each
     samples = 2                        # what a run with --samples N would have (default: all)
     history = true                     # all samples but the last are those of earlier bundles (--history)

@@ -5,7 +5,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "the majority is lost and does not come back"
-    like = "..."                       # the `about` of an earlier case: its logs and parameters, and its edits before ours
+    like = "..."                       # an earlier case by its `about`: this has all of it, and more
     files = ["partition/n*.log"]       # below fixtures/<CODE>/logs, else below fixtures/logs (globs); one is named by
                                        # its file name, so that n1.log and n2.log are two servers
     text = { "app.log" = '''...''' }   # instead, or besides: small logs in full

@@ -5,7 +5,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "nothing limits it"
-    like = "..."                       # the `about` of an earlier case: its files, edits and parameters
+    like = "..."                       # an earlier case by its `about`: this has all of it, and more
     files = ["nack/orders.yaml"]       # below fixtures/manifests (globs)
     text = { "s.yaml" = '''...''' }    # instead, or besides: small manifests in full
     replace = { "R3" = "R1" }          # each of these parts of the texts by another

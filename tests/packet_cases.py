@@ -5,7 +5,7 @@
     [[case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "one in ten publishes is lost on its way"
-    like = "..."                       # the `about` of an earlier case: its captures and parameters, its edits before ours
+    like = "..."                       # an earlier case by its `about`: this has all of it, and more
     captures = ["nats-loss.server"]    # below fixtures/captures, without .pcap.gz; several are one run
     params = { warn = 0.5 }            # optional overrides, in the parameter's unit (durations as text)
     [[case.edit]]                      # edits of the evidence, in order

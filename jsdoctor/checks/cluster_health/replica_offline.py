@@ -174,9 +174,12 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
     since = f"for {silence(longest)}" if longest else "since its leader took over"
+    what = "its replicas on {} have not been seen {}, though those servers are up: the replicas stopped"
+    if len(missing) == 1:
+        what = "its replica on {} has not been seen {}, though that server is up: the replica stopped"
     return Finding(
         subject=subject,
-        message=f"its replica on {names} has not been seen {since}, though that server is up: the replica stopped",
+        message=what.format(names, since),
         measured=longest or None,
         unit="duration" if longest else None,
         evidence=_evidence(missing),

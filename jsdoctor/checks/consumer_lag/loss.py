@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory
-from jsdoctor.model.wording import span
+from jsdoctor.model.wording import counted, span
 
 _MATERIAL = 0.05
 """A position that falls back by less than this share of what arrives, or of time, is level: rates are never even."""
@@ -62,7 +62,8 @@ def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
             continue
         left = max(0.0, room - behind)
         whence = f" ({config.max_bytes:,} bytes at {size:,.0f} each)" if limit == "max_bytes" else ""
-        how = f"{limit} leaves room for {room:,.0f} messages{whence}, {behind:,} are behind it: {left:,.0f} left"
+        fits = counted(round(room), "message")
+        how = f"{limit} leaves room for {fits}{whence}, {behind:,} are behind it: {left:,.0f} left"
         yield LossForecast(limit, left / falling, min(1.0, behind / room), f"{how}, {falling:,.1f} fewer each second")
 
 

@@ -12,7 +12,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.share import Share
 from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
-from jsdoctor.model.wording import span
+from jsdoctor.model.wording import counted, span
 
 
 @check("consumer_lag.redelivery_high")
@@ -61,8 +61,8 @@ def _why(history: ConsumerHistory, again: int) -> str:
     each = history.elapsed_s * 1e9 / wait_ns + 1
     if again > messages * each:
         return (
-            f"are refused and come again at once: {messages:,} messages could run out of time {each:,.1f} times each, "
-            f"with a wait of {span(wait_ns)}, and no more"
+            f"are refused and come again at once: {counted(messages, 'message')} could run out of time {each:,.1f}"
+            f" times each, with a wait of {span(wait_ns)}, and no more"
         )
     return f"were not acknowledged within {span(wait_ns)}, or were refused"
 

@@ -9,6 +9,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod, ServerSet
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import counted
 
 _REASONS = {
     "OOMKilled": "it used more memory than its limit allows",
@@ -52,7 +53,7 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
     if server.waiting and server.waiting not in ("ContainerCreating", "PodInitializing"):
         why = _REASONS.get(server.waiting, "its container waits")
         ended = f"; the run before ended with {_end(pod)}" if server.ended else ""
-        message = f"it does not run: {server.waiting}, {why}{ended}, restarted {server.restarts} times"
+        message = f"it does not run: {server.waiting}, {why}{ended}, restarted {counted(server.restarts, 'time')}"
         return _finding(facts, pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
     lately = server.ended_at is not None and facts.at - server.ended_at <= recent
     if lately and server.ended == "OOMKilled":
@@ -68,7 +69,7 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
 
 
 def _restarts(pod: ServerPod) -> str:
-    return f"restarted {pod.container.restarts} times in all"
+    return f"restarted {counted(pod.container.restarts, 'time')} in all"
 
 
 def _at(pod: ServerPod) -> str:

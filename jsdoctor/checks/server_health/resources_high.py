@@ -19,6 +19,7 @@ from jsdoctor.model.finding import Finding, Observation, Severity, passed, unkno
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.wording import counted
 
 _ENOUGH = 3
 """Of fewer servers none can be called the odd one."""
@@ -118,8 +119,8 @@ def _subscriptions(
     if used >= params.number("max_subscriptions"):
         yield Finding(
             subject=server.subject,
-            message=f"{name_of(greediest)} has {greediest.subscriptions:,} subscriptions, and a connection may have"
-            f" {varz.max_subscriptions:,} (max_subscriptions): at the limit what it subscribes is refused",
+            message=f"{name_of(greediest)} has {counted(greediest.subscriptions, 'subscription')}, and a connection may"
+            f" have {varz.max_subscriptions:,} (max_subscriptions): at the limit what it subscribes is refused",
             measured=used,
             threshold=params.number("max_subscriptions"),
             unit="ratio",
