@@ -85,7 +85,8 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         yield no_server_lines()
         return
     for burst in bursts(logs, *_UNSUPPORTED, calm=False):
-        yield detailed_finding(burst, f"unsupported by its server ({burst.values('reason')})", _OFFLINE, Severity.ERROR)
+        why = f" ({reasons})" if (reasons := burst.values("reason")) else ""
+        yield detailed_finding(burst, f"unsupported by its server{why}", _OFFLINE, Severity.ERROR)
     by_cluster: dict[str, list[LogServer]] = defaultdict(list)
     for server in logs.servers:
         by_cluster[server.cluster].append(server)

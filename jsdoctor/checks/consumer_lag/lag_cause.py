@@ -27,7 +27,8 @@ def _lag_cause(history: ConsumerHistory) -> str:
     if last.paused:
         return "it is paused (JSD414)"
     if is_full(last):
-        return f"all {config.max_ack_pending:,} places for unacknowledged messages are taken (JSD403)"
+        taken = "its one place" if config.max_ack_pending == 1 else f"each of its {config.max_ack_pending:,} places"
+        return f"{taken} for unacknowledged messages is taken (JSD403)"
     if config.is_push and not last.push_bound:
         return "no subscriber is bound to it (JSD405)"
     if not config.is_push and not moved(history) and not any(reading.num_waiting for reading in history.readings):
