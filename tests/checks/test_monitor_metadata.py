@@ -33,6 +33,14 @@ HOUR_NS = 3_600_000_000_000
         ("1d", 24 * HOUR_NS),
         ("2W1D", 15 * 24 * HOUR_NS),
         ("1y", 365 * 24 * HOUR_NS),
+        ("2h", 2 * HOUR_NS),
+        ("1D", 24 * HOUR_NS),
+        ("1w", 7 * 24 * HOUR_NS),
+        ("1Y", 365 * 24 * HOUR_NS),
+        ("3ns", 3),
+        ("3us", 3_000),
+        ("3µs", 3_000),
+        ("3ms", 3_000_000),
         ("-1m", -HOUR_NS // 60),
         (" 250ms ", 250_000_000),
     ],
@@ -60,6 +68,26 @@ def test_values_by_kind() -> None:
         {ENABLED: "True", PREFIX + "many": "7", PREFIX + "long": "2m", PREFIX + "on": "t", PREFIX + "new": "x"}, KEYS
     )
     assert found == Thresholds({"many": 7}, {"long": HOUR_NS // 30}, frozenset({"on"}), own=frozenset(KEYS))
+
+
+@pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
+def test_what_is_true(text: str) -> None:
+    found = read_thresholds({ENABLED: text, PREFIX + "on": text}, KEYS)
+    assert found is not None
+    assert found.flags == frozenset({"on"})
+
+
+@pytest.mark.parametrize("text", ["0", "f", "F", "FALSE", "false", "False"])
+def test_what_is_false(text: str) -> None:
+    assert read_thresholds({ENABLED: text, PREFIX + "on": "true"}, KEYS) is None
+    assert read_thresholds({ENABLED: "true", PREFIX + "on": text}, KEYS) == Thresholds()
+
+
+@pytest.mark.parametrize("text", ["yes", "on", "tRUE", "", "2"])
+def test_what_is_neither(text: str) -> None:
+    found = read_thresholds({ENABLED: "true", PREFIX + "on": text}, KEYS)
+    assert found is not None
+    assert found.unreadable == {"on": "true or false"}
 
 
 def test_zero_and_below_are_off() -> None:
