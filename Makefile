@@ -29,7 +29,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page schemas man peers kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record golden help-page schemas man peers metrics-page kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -165,6 +165,9 @@ man: setup ## write docs/man: a manual page for each command
 
 peers: setup ## write docs/peers.md: what other tools look at, and what answers it
 	$(BIN)/python -m tests.peers_page
+
+metrics-page: setup ## write the comparison of metrics with a login in docs/prometheus.md, from its recorded runs
+	$(BIN)/python -m tests.prometheus.page
 
 kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit

@@ -191,7 +191,7 @@ def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[
         from jsdoctor.app.prometheus.reading import read_history
 
         settings = resolve_connection(request.connection, collected.judging.config)
-        return [read_history(request.prometheus, settings, collected.evidence, show)]
+        return read_history(request.prometheus, settings, collected.evidence, show)
     if request.history is None:
         return []
     from jsdoctor.app.history_reading import earlier_looks

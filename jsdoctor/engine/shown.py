@@ -9,8 +9,10 @@ import msgspec
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject, unknown
 from jsdoctor.model.history import History
+from jsdoctor.model.links import Links
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.server import Servers
+from jsdoctor.model.server_past import PastLook, ServerPast
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
@@ -66,7 +68,8 @@ def _joined(
 
 def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evidence]]) -> EvidenceSet:
     """The evidence without a subject, in every kind that samples give and the check takes."""
-    for kind in (Servers, ServerTrend) if subject.kind == "server" else (SnapshotSeries, Trend, History):
+    of_servers, of_assets = (Servers, ServerTrend, Links, ServerPast), (SnapshotSeries, Trend, History)
+    for kind in of_servers if subject.kind == "server" else of_assets:
         known = evidence.get(kind) if kind in kinds else None
         if isinstance(known, Servers):
             kept = tuple(server for server in known.servers if server.name != subject.name)
@@ -74,9 +77,18 @@ def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evi
         elif isinstance(known, ServerTrend):
             histories = tuple(one for one in known.servers if one.last.name != subject.name)
             evidence = evidence.joined(ServerTrend(histories))
+        elif isinstance(known, Links):
+            evidence = evidence.joined(Links(tuple(one for one in known.servers if one.server != subject.name)))
+        elif isinstance(known, ServerPast):
+            evidence = evidence.joined(ServerPast(tuple(_past_look(one, subject) for one in known.looks)))
         elif isinstance(known, SnapshotSeries | Trend | History):
             evidence = evidence.joined(type(known)(tuple(_snapshot(one, subject) for one in known.snapshots)))
     return evidence
+
+
+def _past_look(look: PastLook, subject: Subject) -> PastLook:
+    servers = tuple(server for server in look.servers if server.name != subject.name)
+    return PastLook(look.at, servers, tuple(one for one in look.links if one.server != subject.name))
 
 
 def _snapshot(snapshot: ClusterSnapshot, subject: Subject) -> ClusterSnapshot:

@@ -21,6 +21,7 @@ from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server_past import ServerPast
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
@@ -34,6 +35,7 @@ Evidence = (
     | AckTimes
     | NearSubjects
     | History
+    | ServerPast
     | Servers
     | ServerTrend
     | Accounts

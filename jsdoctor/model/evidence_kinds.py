@@ -28,6 +28,7 @@ from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server_past import ServerPast
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
@@ -164,6 +165,12 @@ _NO_HISTORY = _not_offered(
     kind="history",
 )
 
+_NO_PAST = _not_offered(
+    "no metrics of servers over hours were read",
+    "give the Prometheus that keeps their metrics: --prometheus URL",
+    kind="history",
+)
+
 _NO_ACK_TIMES = _not_offered(
     "no consumer that was seen with a login of its account has its acknowledgements measured, or one sample was taken",
     "switch it on for a consumer (nats consumer edit STREAM CONSUMER --sample 100 -f) and look with --interval 30s",
@@ -254,6 +261,7 @@ DECLARED: tuple[EvidenceKind, ...] = (
     EvidenceKind(NtpTime, _ntp, EvidenceSource.NTP, parts=("ntp",), endpoints=(Endpoint.NTP,)),
     EvidenceKind(LogEvidence, _always(_NO_LOGS), EvidenceSource.LOGS),
     EvidenceKind(History, _always(_NO_HISTORY), EvidenceSource.HISTORY, parts=_ASSETS),
+    EvidenceKind(ServerPast, _always(_NO_PAST), EvidenceSource.HISTORY),
     EvidenceKind(AckTimes, _always(_NO_ACK_TIMES), EvidenceSource.ACKS, parts=(*_ASSETS, "ack_metrics"), repeated=True),
     EvidenceKind(NearSubjects, _always(_NO_SUBJECTS), parts=("near_subjects",)),
     EvidenceKind(Manifests, _always(_NO_MANIFESTS)),

@@ -39,7 +39,8 @@ class Route(msgspec.Struct, frozen=True):
 class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
     """The links of one server. None: that endpoint was not collected. `at` is the server's clock.
 
-    `routes` names the servers of its cluster that it has a route to, `route_connections` has each connection.
+    `routes` names the servers of its cluster that it has a route to, `route_connections` has each connection and
+    `route_count` their number.
     """
 
     server: str
@@ -50,6 +51,7 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
     leafs: tuple[Leaf, ...] | None = None
     routes: tuple[str, ...] | None = None
     route_connections: tuple[Route, ...] = ()
+    route_count: int | None = None
 
     @property
     def subject(self) -> Subject:

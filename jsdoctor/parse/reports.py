@@ -56,6 +56,7 @@ class _Route(msgspec.Struct, frozen=True):
 
 class _RoutezReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
+    num_routes: int | None = None
     routes: tuple[_Route, ...] | None = None
 
 
@@ -118,7 +119,12 @@ class ServerReports:
                 for r in routes.routes or ()
             )
             peers = tuple(sorted({route.name for route in every} - {""}))
-            found[identity.name] = msgspec.structs.replace(known, routes=peers, route_connections=every)
+            found[identity.name] = msgspec.structs.replace(
+                known,
+                routes=peers,
+                route_connections=every,
+                route_count=len(every) if routes.num_routes is None else routes.num_routes,
+            )
         return Links(tuple(found[name] for name in sorted(found)))
 
     def _asked(self, *endpoints: Endpoint) -> bool:

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -18,7 +19,9 @@ import pytest
 from jsdoctor.demo.server import free_ports
 from tests.servers import ROOT, Cluster, wait_until
 
-SCRAPE_S = 1
+SCRAPE_S = 2
+SURVEYOR = "nats-surveyor"
+EXPORTERS = ("prometheus-nats-exporter", SURVEYOR)
 FAMILIES = ("-varz", "-healthz", "-connz", "-gatewayz", "-leafz", "-routez", "-jsz=all")
 
 
@@ -30,27 +33,32 @@ def program(name: str) -> Path:
     return Path(found)
 
 
+class Scraped(NamedTuple):
+    """What exporters read: the monitoring ports of servers, and a login of their system account."""
+
+    monitor_urls: Sequence[str]
+    system_url: str
+
+
+def of_cluster(cluster: Cluster) -> Scraped:
+    """All servers of a cluster."""
+    return Scraped(cluster.monitor_urls, cluster.url("sys"))
+
+
 @contextmanager
-def prometheus(cluster: Cluster, directory: Path, exporter: str = "prometheus-nats-exporter") -> Iterator[str]:
-    """A running Prometheus that has scraped every server of the cluster at least twice: its URL."""
-    ports = free_ports(len(cluster.names))
+def prometheus(
+    servers: Scraped, directory: Path, exporter: str = EXPORTERS[0], families: Sequence[str] = FAMILIES
+) -> Iterator[str]:
+    """A running Prometheus that has scraped every server at least twice: its URL. `families` are of the exporter."""
+    ports = free_ports(1 if exporter == SURVEYOR else len(servers.monitor_urls))
     with ExitStack() as stack:
-        if exporter == "nats-surveyor":
-            options = [
-                "--servers",
-                cluster.url("sys"),
-                "--count",
-                str(len(cluster.names)),
-                "--jsz",
-                "all",
-                "--accounts",
-            ]
-            options += ["--accounts", "--port", str(ports[0]), "--addr", "127.0.0.1"]
+        if exporter == SURVEYOR:
+            options = ["--servers", servers.system_url, "--count", str(len(servers.monitor_urls))]
+            options += ["--jsz", "all", "--accounts", "--gatewayz", "--port", str(ports[0]), "--addr", "127.0.0.1"]
             stack.enter_context(_running([str(program(exporter)), *options], directory / "surveyor.log"))
-            ports = ports[:1]
         else:
-            for own, url in zip(ports, cluster.monitor_urls, strict=True):
-                options = ["-addr", "127.0.0.1", "-port", str(own), *FAMILIES, url]
+            for own, url in zip(ports, servers.monitor_urls, strict=True):
+                options = ["-addr", "127.0.0.1", "-port", str(own), *families, url]
                 stack.enter_context(_running([str(program(exporter)), *options], directory / f"exporter-{own}.log"))
         url = stack.enter_context(scraping(ports, directory))
         wait_until(lambda: scrapes(url) >= 3, "every server is scraped", timeout=60)
@@ -78,7 +86,9 @@ def scrapes(url: str) -> int:
     """How often the exporter that was scraped least often has been scraped in the last five minutes."""
     try:
         reply = httpx.get(f"{url}/api/v1/query", params={"query": "min(sum_over_time(up[5m]))"}).json()
-        known = httpx.get(f"{url}/api/v1/query", params={"query": 'count({__name__=~".*server_total_streams"})'}).json()
+        known = httpx.get(
+            f"{url}/api/v1/query", params={"query": 'count({__name__=~".*(_varz_mem|_core_mem_bytes)"})'}
+        ).json()
     except (httpx.HTTPError, ValueError):
         return 0
     result = reply["data"]["result"]

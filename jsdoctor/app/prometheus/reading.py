@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from jsdoctor.app.api_access import api_access, print_query
 from jsdoctor.app.evidence import BesideRead
@@ -17,9 +19,10 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.history import History
 from jsdoctor.model.report import Source
+from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.metrics.looks import evidence_of, look_at, lost_servers, snapshot_of
+from jsdoctor.parse.metrics.looks import evidence_of, look_at, lost_servers, server_past, unreachable_servers
 from jsdoctor.render.wording import to_the_second
 
 
@@ -40,41 +43,69 @@ def read_deployment(
     looks = [look_at(moment) for moment in metrics.now]
     earlier = [look_at(moment) for moment in metrics.earlier]
     evidence = evidence_of(looks)
-    gaps = (*metrics.gaps, *(lost_servers(earlier, looks[-1]) if looks else ()))
+    down = unreachable_servers(metrics.earlier, metrics.now[-1]) if metrics.now else []
+    known = {gap.subject for gap in down}
+    lost = [gap for gap in lost_servers(earlier, looks[-1]) if gap.subject not in known] if looks else []
+    gaps = (*metrics.gaps, *down, *lost, *_unshown_assets(evidence))
     evidence = evidence.joined(evidence.get(Gaps) or Gaps(()), gaps)
-    series, words = evidence.get(SnapshotSeries), ""
-    found = [both for look in earlier if (both := snapshot_of(look))]
+    past = [evidence_of([look]) for look in earlier]
+    series = evidence.get(SnapshotSeries)
+    words = f"no streams, only {counted(_servers(evidence), 'server')} in Prometheus"
     if isinstance(series, SnapshotSeries):
-        shown = evidence.for_checks().get(SnapshotSeries)
-        last = shown.last if isinstance(shown, SnapshotSeries) else series.last
         words = _words(series.last, len(looks))
-        if found:
-            evidence = evidence.joined(History((*(whole for whole, _ in found), series.last)))
-            evidence = evidence.partly_shown(History((*(partial for _, partial in found), last)))
-            words += f", history since {found[0][0].taken_at:%Y-%m-%d %H:%M}Z"
+        if whole := _snapshots(past):
+            evidence = evidence.joined(History((*whole, series.last)))
+            shown = _snapshots(one.for_checks() for one in (*past, evidence))
+            evidence = evidence.partly_shown(History(tuple(shown)))
+            words += f", history since {whole[0].taken_at:%Y-%m-%d %H:%M}Z"
+    if of_servers := server_past([*past, *(evidence_of([look]) for look in looks)]):
+        evidence = evidence.joined(of_servers)
     return PrometheusRead(evidence, source, words)
 
 
 def read_history(
     request: PrometheusRequest, settings: ConnectionSettings, evidence: EvidenceSet, show: Callable[[str], None]
-) -> BesideRead:
+) -> list[BesideRead]:
     """What Prometheus knows of the past of a deployment that was looked at otherwise."""
     series = evidence.get(SnapshotSeries)
     if not isinstance(series, SnapshotSeries):
-        return BesideRead(Gaps(()), (), (), "")
+        return []
     metrics, source = _metrics(request, settings, show)
     known = {stream.key for stream in series.last.streams}
-    found = [both[1] for moment in metrics.earlier if (both := snapshot_of(look_at(moment)))]
+    past = [evidence_of([look_at(moment)]) for moment in metrics.earlier]
     looks = [
-        one for one in found if one.taken_at < series.last.taken_at and known & {stream.key for stream in one.streams}
+        one
+        for one in _snapshots(of_look.for_checks() for of_look in past)
+        if one.taken_at < series.last.taken_at and known & {stream.key for stream in one.streams}
     ]
     if not looks:
         reason = "Prometheus has no metrics of the streams of this deployment before now"
         how = "choose its metrics with --prometheus-match, or a longer --prometheus-since"
         gap = Gap("history", CLUSTER, reason, how)
-        return BesideRead(Gaps(()), (*metrics.gaps, gap), (source,), "")
+        return [BesideRead(Gaps(()), (*metrics.gaps, gap), (source,), "")]
     words = f"metrics since {looks[0].taken_at:%Y-%m-%d %H:%M}Z"
-    return BesideRead(History((*looks, series.last)), metrics.gaps, (source,), words)
+    read = [BesideRead(History((*looks, series.last)), metrics.gaps, (source,), words)]
+    latest = [evidence_of([look_at(moment)]) for moment in metrics.now[-1:]]
+    if of_servers := server_past([*past, *latest, evidence]):
+        read.append(BesideRead(of_servers, (), (), ""))
+    return read
+
+
+def _unshown_assets(evidence: EvidenceSet) -> Iterator[Gap]:
+    """Without streams most rules have nothing to judge: that is no pass."""
+    if evidence.get(SnapshotSeries) is None:
+        yield msgspec.structs.replace(evidence.why_absent(SnapshotSeries), requested=True)
+
+
+def _servers(evidence: EvidenceSet) -> int:
+    servers = evidence.get(Servers)
+    return len(servers.servers) if isinstance(servers, Servers) else 0
+
+
+def _snapshots(found: Iterable[EvidenceSet]) -> list[ClusterSnapshot]:
+    """The last snapshot of each, where it has one."""
+    every = (one.get(SnapshotSeries) for one in found)
+    return [series.last for series in every if isinstance(series, SnapshotSeries)]
 
 
 def _metrics(

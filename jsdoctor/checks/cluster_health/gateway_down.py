@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
 from jsdoctor.checks.cluster_health.clusters import Members, clusters
 from jsdoctor.checks.cluster_health.links import Down, all_young, by_server, configured_gateways, gateways_down
+from jsdoctor.checks.cluster_health.links_past import LinksOverTime, links_over_time
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
-from jsdoctor.model.links import Links
+from jsdoctor.model.links import Gateway, Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
+from jsdoctor.model.server_past import ServerPast
+
+_THEN = (
+    "messages between the clusters are not delivered, JetStream requests that need the other side fail, and its servers"
+    " count as dead in the meta group"
+)
 
 
 @check("cluster_health.gateway_down")
@@ -35,10 +43,51 @@ def _finding(group: Members, down: tuple[Down, ...]) -> Finding:
     names = ", ".join(one.remote for one in down)
     return Finding(
         subject=group.subject,
-        message=f"no server of {group.name} has a gateway connection to {names}: messages between the clusters are not"
-        " delivered, JetStream requests that need the other side fail, and its servers count as dead in the meta group",
+        message=f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
         measured=len(down),
         threshold=0,
         unit="count",
         evidence=tuple(told.observed(f"outbound_gateways.{one.remote}", None) for one in down for told in one.told),
+    )
+
+
+@check("cluster_health.gateway_down_history")
+def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
+    """Metrics show the configured gateways that are connected, and so those that were: not those that never were."""
+    known = {one.server.name: one for one in links_over_time(past)}
+    for group in clusters(Servers(past.looks[-1].servers)):
+        members = [known[server.name] for server in group.servers if server.name in known]
+        last_seen = _last_seen(members)
+        connected = {g.cluster for one in members for links in one.present for g in _outbound(links)}
+        if lost := {remote: at for remote, at in last_seen.items() if remote not in connected}:
+            yield _lost(group, lost, members)
+        elif last_seen:
+            yield passed(group.subject)
+
+
+def _outbound(links: ServerLinks) -> Iterator[Gateway]:
+    return (gateway for gateway in links.gateways or () if gateway.outbound)
+
+
+def _last_seen(members: list[LinksOverTime]) -> dict[str, datetime]:
+    """When a server of the cluster last had each gateway that its configuration names."""
+    found: dict[str, datetime] = {}
+    for links in (links for one in members for links in one.earlier):
+        for gateway in _outbound(links):
+            if gateway.configured:
+                found[gateway.cluster] = max(links.at, found.get(gateway.cluster, links.at))
+    return found
+
+
+def _lost(group: Members, lost: Mapping[str, datetime], members: list[LinksOverTime]) -> Finding:
+    names = ", ".join(f"{remote} (last seen at {at:%Y-%m-%d %H:%M} UTC)" for remote, at in sorted(lost.items()))
+    return Finding(
+        subject=group.subject,
+        message=f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
+        measured=len(lost),
+        threshold=0,
+        unit="count",
+        evidence=tuple(
+            one.present[-1].observed(f"outbound_gateways.{remote}", None) for remote in sorted(lost) for one in members
+        ),
     )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
 
 from jsdoctor.checks.cluster_health.links import all_young, by_server
+from jsdoctor.checks.cluster_health.links_past import LinksOverTime, before_fall, links_over_time
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
-from jsdoctor.model.links import Links
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.links import Leaf, Links
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
+from jsdoctor.model.server_past import ServerPast
 
 _GLOBAL = "$G"
 """The account of a remote that names none."""
@@ -49,3 +53,66 @@ def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding
                     told[server.name].observed("leafs", sum(1 for leaf in listed if leaf.is_spoke)),
                 ),
             )
+
+
+@check("cluster_health.leaf_lost_history")
+def leaf_lost_history(past: ServerPast) -> Iterator[Finding]:
+    """Leaf node connections that were there for some time and are gone, by account.
+
+    A leaf node that moves to another server of its hub takes its connection along, so the servers together must have
+    fewer. Metrics show neither which side is the leaf node nor whether it was switched off.
+    """
+    known = [one for one in links_over_time(past) if all(links.leafs is not None for links in one.present)]
+    lost = {one.server.name: _lost(one) for one in known}
+    gained = sum((_gained(one) for one in known), Counter[str]())
+    for one in known:
+        missing = lost[one.server.name] - gained
+        if missing:
+            yield _leafs_gone(one, missing)
+        elif any(links.leafs for links in one.earlier):
+            yield passed(one.server.subject)
+
+
+def _by_account(leafs: Iterable[Leaf] | None) -> Counter[str]:
+    return Counter(leaf.account for leaf in leafs or ())
+
+
+def _now(one: LinksOverTime) -> Counter[str]:
+    """The most connections of each account in the present looks."""
+    return reduce(or_, (_by_account(links.leafs) for links in one.present))
+
+
+def _lost(one: LinksOverTime) -> Counter[str]:
+    """How many connections of each account a server had before they fell to what they are now."""
+    now = _now(one)
+    earlier = [_by_account(links.leafs) for links in one.earlier if links.leafs is not None]
+    accounts = {account for counts in earlier for account in counts}
+    before = {account: before_fall([counts[account] for counts in earlier], now[account]) for account in accounts}
+    return Counter({account: min(counts) - now[account] for account, counts in before.items() if counts})
+
+
+def _gained(one: LinksOverTime) -> Counter[str]:
+    """How many connections of each account a server has more than in its earliest look."""
+    first = next((links.leafs for links in one.earlier if links.leafs is not None), ())
+    return _now(one) - _by_account(first)
+
+
+def _leafs_gone(one: LinksOverTime, missing: Counter[str]) -> Finding:
+    had = [links for links in one.earlier if _by_account(links.leafs) >= _now(one) + missing][-1]
+    here = {leaf.name for leaf in one.present[-1].leafs or ()}
+    names = {leaf.name for leaf in had.leafs or () if leaf.account in missing} - here - {""}
+    to = f", to {', '.join(sorted(names))}" if names else ""
+    return Finding(
+        subject=one.server.subject,
+        severity=Severity.WARNING,
+        message=f"{missing.total():,} leaf node connections that it had until {had.at:%Y-%m-%d %H:%M} UTC are gone"
+        f" (account {', '.join(sorted(missing))}{to}): nothing goes over them, and mirrors and sources across them"
+        " stall, unless the other side was switched off on purpose",
+        measured=missing.total(),
+        threshold=0,
+        unit="count",
+        evidence=(
+            had.observed("leafs", len(had.leafs or ())),
+            one.present[-1].observed("leafs", len(one.present[-1].leafs or ())),
+        ),
+    )

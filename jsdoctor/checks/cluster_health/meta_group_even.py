@@ -21,13 +21,14 @@ from jsdoctor.model.server import Servers
 def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
     """A quorum is half of all members ever added and not removed, and one more (server: raft.go)."""
     for group in meta_groups(servers):
-        silent = group.silent(params.integer("silence")) or ()
+        told = group.silent(params.integer("silence"))
+        silent = told or ()
         spare = group.size - len(silent) - quorum(group.size)
         reason = _size_problem(group.size) or (_spare_problem(group) if silent and spare <= 0 else "")
         if silent and reason:
             reason += f"; no contact with: {', '.join(sorted(label(peer) for peer in silent))}"
         if not reason or not group.size:
-            yield passed(group.subject)
+            yield passed(group.subject) if told is not None else unknown(group.subject, _NO_LEADER, _READ_LEADER)
             continue
         yield Finding(
             subject=group.subject,
@@ -41,6 +42,10 @@ def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
                 if server.meta
             ),
         )
+
+
+_NO_LEADER = "the meta leader did not report which members it has contact with"
+_READ_LEADER = "look with a login of the system account, or name the meta leader's monitoring port too"
 
 
 def _size_problem(size: int) -> str:

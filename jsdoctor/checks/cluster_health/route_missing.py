@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.clusters import clusters
+from jsdoctor.checks.cluster_health.clusters import cluster_of, clusters
 from jsdoctor.checks.cluster_health.links import all_young, by_server, routes_missing
+from jsdoctor.checks.cluster_health.links_past import LinksOverTime, before_fall, links_over_time
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
+from jsdoctor.model.server_past import ServerPast
+
+_THEN = (
+    "They do not reach each other, not even through a third server: clients of one get nothing that is published at the"
+    " other, and groups with members on both lose or change their leaders"
+)
 
 
 @check("cluster_health.route_missing")
@@ -31,11 +38,51 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
             between = "; ".join(f"{one} and {other}" for one, other in pairs)
             yield Finding(
                 subject=group.subject,
-                message=f"running servers have no route to each other: {between}. They do not reach each other, not"
-                " even through a third server: clients of one get nothing that is published at the other, and groups"
-                " with members on both lose or change their leaders",
+                message=f"running servers have no route to each other: {between}. {_THEN}",
                 measured=len(pairs),
                 threshold=0,
                 unit="count",
                 evidence=tuple(one.observed("routes", sorted(one.routes or ())) for one in known),
             )
+
+
+@check("cluster_health.route_missing_history")
+def route_missing_history(past: ServerPast) -> Iterator[Finding]:
+    """Servers that have fewer route connections than they had, though others of the cluster have as many.
+
+    A server that ends takes its routes from all others, so where all have fewer, one may be gone that nobody scrapes.
+    """
+    known = {one.server.name: one for one in links_over_time(past)}
+    ran = {server.name: cluster_of(server) for look in past.earlier for server in look.servers}
+    for group in clusters(Servers(past.looks[-1].servers)):
+        names = sorted(server.name for server in group.servers)
+        gone = [name for name, cluster in ran.items() if cluster == group.name and name not in names]
+        now = {name: count for name in names if name in known and (count := _present(known[name])) is not None}
+        if gone or len(now) < len(names) or len(names) < 2:
+            continue
+        had = {name: min(before) for name in names if (before := _before(known[name], now[name]))}
+        if not had:
+            yield passed(group.subject)
+        elif len(had) == len(names) and all(now.values()):
+            reason = "all its servers have fewer routes than before, as if one had gone of which there are no metrics"
+            yield unknown(group.subject, reason, "scrape every server of the cluster, or look with a login")
+        else:
+            counts = ", ".join(f"{name} ({now[name]:,} of {had[name]:,})" for name in had)
+            yield Finding(
+                subject=group.subject,
+                message=f"running servers have fewer route connections than before: {counts}. {_THEN}",
+                measured=len(had),
+                threshold=0,
+                unit="count",
+                evidence=tuple(known[name].present[-1].observed("num_routes", now[name]) for name in had),
+            )
+
+
+def _present(one: LinksOverTime) -> int | None:
+    """The most route connections in the present looks; None where one of them does not show any number."""
+    counts = [links.route_count for links in one.present]
+    return max(count or 0 for count in counts) if None not in counts else None
+
+
+def _before(one: LinksOverTime, now: int) -> list[int]:
+    return before_fall([links.route_count for links in one.earlier if links.route_count is not None], now)

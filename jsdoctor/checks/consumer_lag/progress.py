@@ -53,9 +53,10 @@ def acknowledged(history: ConsumerHistory) -> bool:
 
 
 def _changed(before: SequencePair, after: SequencePair) -> bool:
+    if (before.consumer_seq, before.stream_seq) != (after.consumer_seq, after.stream_seq):
+        return True
     # A new leader does not know when its consumer was last active: a time that vanished is no sign of life.
-    stirred = after.last_active is not None and after.last_active != before.last_active
-    return stirred or (before.consumer_seq, before.stream_seq) != (after.consumer_seq, after.stream_seq)
+    return after.last_active is not None and after.last_active != before.last_active
 
 
 def quiet_ns(consumer: Consumer) -> int | None:

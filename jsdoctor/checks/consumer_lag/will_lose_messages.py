@@ -30,8 +30,8 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
     from_share, least_s = params.number("from_share"), params.integer("min_wait") / 1e9
     for history in histories:
         last = history.last
-        loss = time_to_loss(history) if last.num_pending and falls_back(history) else None
-        far = loss is None or loss.seconds > within_s or loss.share < from_share
+        loss = time_to_loss(history) if last.num_pending else None
+        far = loss is None or not falls_back(history) or loss.seconds > within_s or loss.share < from_share
         if loss is None or far or not _waits(history) or _wait_s(history) < least_s or _goes_before(history, loss):
             yield passed(last.subject)
         else:

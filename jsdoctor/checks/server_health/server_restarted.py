@@ -19,7 +19,9 @@ from jsdoctor.checks.server_health.health import uptime_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server_past import ServerPast
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
@@ -55,6 +57,38 @@ def _restarted(history: ServerHistory) -> Finding:
             server.observed("start", started),
         ),
     )
+
+
+@check("server_health.restarted_history")
+def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
+    """The starts that metrics show over hours. One of each server is a roll-out; many of one: it does not stay up."""
+    starts: dict[str, dict[int, datetime]] = defaultdict(dict)
+    for server in (server for look in past.looks for server in look.servers):
+        if started := _started(server):
+            starts[server.name][round(started.timestamp())] = started
+    for server in past.looks[-1].servers:
+        found = sorted(starts[server.name].values())
+        again = len(found) - 1
+        if again < 1:
+            if found:
+                yield passed(server.subject)
+            continue
+        since = past.looks[0].at
+        often = again >= params.integer("restarts")
+        yield Finding(
+            subject=server.subject,
+            severity=None if often else Severity.INFO,
+            message=f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
+            f" {found[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
+            measured=again,
+            threshold=params.integer("restarts"),
+            unit="count",
+            evidence=tuple(server.observed("start", start) for start in found),
+        )
+
+
+def _started(server: Server) -> datetime | None:
+    return shown_or(lambda: server.varz.start if server.varz else None, None)
 
 
 @check("server_health.restarted_lately")

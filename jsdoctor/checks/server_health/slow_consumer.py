@@ -6,6 +6,7 @@ From logs: connections that were cut off for reading too slowly, as their server
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
@@ -17,16 +18,22 @@ from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, pass
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
+from jsdoctor.model.server_past import ServerPast
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 
 _REASON = "Slow Consumer"
 _KINDS = ("clients", "routes", "gateways", "leafs")
 _SHOWN = 3
+_NONE_LATELY = ", none lately as far as can be seen"
 
 
 @check("server_health.slow_consumer")
 def slow_consumer(
-    servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
+    servers: Servers,
+    trend: ServerTrend | None,
+    connections: Connections | None,
+    past: ServerPast | None,
+    params: Params,
 ) -> Iterator[Finding]:
     """The count is since the start; only its growth, or clients that were closed lately, show a present fault."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
@@ -35,13 +42,16 @@ def slow_consumer(
         if server.varz is None:
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
             continue
-        growth = _growth(histories.get(server.name))
+        window_ns = params.integer("recent")
+        growth, lately = _growth(histories.get(server.name)), _growth(_within(past, server.name, window_ns))
         cut_off = _cut_off(lists.get(server.name))
-        recent = _recent(lists.get(server.name), params.integer("recent"))
-        if growth or recent:
-            yield _finding(server, growth, recent)
+        recent = _recent(lists.get(server.name), window_ns)
+        if growth:
+            yield _finding(server, growth, recent, "between the samples")
+        elif lately or recent:
+            yield _finding(server, lately, recent, "lately")
         elif server.varz.slow_consumers:
-            yield _counted(server, server.varz, cut_off)
+            yield _counted(server, server.varz, cut_off, _last_growth(past, server.name))
         else:
             yield passed(server.subject)
 
@@ -59,6 +69,25 @@ def _growth(history: ServerHistory | None) -> dict[str, int]:
     before, after = _by_kind(history.first.varz), _by_kind(history.last.varz)
     grown = {kind: count - before.get(kind, 0) for kind, count in after.items()}
     return {kind: count for kind, count in grown.items() if count > 0}
+
+
+def _readings(past: ServerPast | None, name: str) -> list[Server]:
+    return [server for look in (past.looks if past else ()) for server in look.servers if server.name == name]
+
+
+def _within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory | None:
+    """The readings of the past that lie in the window before the last one."""
+    readings = _readings(past, name)
+    recent = tuple(one for one in readings if (readings[-1].at - one.at).total_seconds() * 1e9 <= window_ns)
+    return ServerHistory(recent) if len(recent) > 1 else None
+
+
+def _last_growth(past: ServerPast | None, name: str) -> str:
+    """When the count grew the last time, in words, as far as the past shows it."""
+    for before, after in reversed(list(pairwise(_readings(past, name)))):
+        if _growth(ServerHistory((before, after))):
+            return f", the last between {before.at:%Y-%m-%d %H:%M} and {after.at:%H:%M} UTC"
+    return ""
 
 
 def _cut_off(listed: ServerConnections | None) -> list[ClientConnection]:
@@ -84,10 +113,10 @@ def _who(cut_off: Sequence[ClientConnection]) -> str:
     return "; ".join(texts) + more
 
 
-def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConnection]) -> Finding:
+def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConnection], when: str) -> Finding:
     links = any(kind != "clients" for kind in growth)
     lost = sum(growth.values()) or len(recent)
-    cut_off = "slow readers were cut off " + (f"between the samples ({_words(growth)})" if growth else "lately")
+    cut_off = f"slow readers were cut off {when}" + (f" ({_words(growth)})" if growth else "")
     then = (
         "what goes over that link is late or lost, and leader elections follow"
         if links
@@ -105,13 +134,13 @@ def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConn
     )
 
 
-def _counted(server: Server, varz: Varz, cut_off: Sequence[ClientConnection]) -> Finding:
+def _counted(server: Server, varz: Varz, cut_off: Sequence[ClientConnection], last: str) -> Finding:
     since = f" since it started on {varz.start:%Y-%m-%d %H:%M} UTC" if varz.start else ""
     who = f"; the last were {_who(cut_off)}" if cut_off else ""
     return Finding(
         subject=server.subject,
         severity=Severity.INFO,
-        message=f"slow readers were counted{since} ({_words(_by_kind(varz))}), none lately as far as can be seen{who}",
+        message=f"slow readers were counted{since} ({_words(_by_kind(varz))}){last or _NONE_LATELY}{who}",
         measured=varz.slow_consumers,
         threshold=0,
         unit="count",

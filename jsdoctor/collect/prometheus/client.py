@@ -81,16 +81,25 @@ def _refused(response: httpx.Response, base: str, reason: str) -> PrometheusProb
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         return PrometheusProblem(
             f"Prometheus at {base} refuses this login (HTTP {status})",
-            "give --prometheus-token, or USER:PASSWORD in the URL",
+            "give --prometheus-token, USER:PASSWORD in the URL, or the tenant with --prometheus-header"
+            " 'X-Scope-OrgID: TENANT'",
         )
     if response.is_redirect:
         where = printable(response.headers.get("location", "nowhere"))
         return PrometheusProblem(f"Prometheus at {base} redirects to {where}", "give the address that it redirects to")
+    if status == httpx.codes.NOT_FOUND:
+        return PrometheusProblem(
+            f"{base} is not the address of a Prometheus API: it has no /api/v1/query (HTTP 404)", _ADDRESS
+        )
     shown = printable(reason)[:300]
-    return PrometheusProblem(
-        f"Prometheus at {base} (HTTP {status}): {shown}",
-        "check the address: its API is below it at /api/v1/query (with Mimir, below /prometheus)",
-    )
+    how = _MATCHERS if "parse error" in reason else _ADDRESS
+    return PrometheusProblem(f"Prometheus at {base} (HTTP {status}): {shown}", how)
+
+
+_ADDRESS = "give the address below which /api/v1/query is: http://HOST:9090, without /graph; of Mimir, with /prometheus"
+_MATCHERS = (
+    "check --prometheus-match: label matchers as in a query, with quotes: --prometheus-match 'job=\"nats-prod\"'"
+)
 
 
 def _shown(moment: float) -> str:

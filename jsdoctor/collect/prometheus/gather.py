@@ -1,8 +1,8 @@
 """NATS metrics in Prometheus: found by their names, then read at the last two scrapes and over days.
 
 Four kinds of queries are sent: how many series there are, when each exporter was last scraped, the values at two
-moments, and the values of streams and consumers at regular times of the past. Their cost is bounded by numbers of
-series and points.
+moments, and the values of streams, consumers and links at regular times of the past. Numbers of series and points
+bound their cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.history import MOST_LOOKS
 from jsdoctor.parse.metrics.looks import Moment, moment_of, moments_of
-from jsdoctor.parse.metrics.names import KNOWN, OF_CONSUMER, OF_STREAM, known_name
+from jsdoctor.parse.metrics.names import KNOWN, OVER_TIME, known_name, names_of_links
 from jsdoctor.parse.metrics.series import Answer, MetricSeries
 
 MOST_SERIES = 400_000
@@ -54,12 +54,9 @@ def gather_metrics(
     before = reader.values(counts, before_at)
     looks = [moment_of(before, before_at, reader.scrape_times(counts, before_at)), moment_of(latest, now, scraped)]
     progress("reading the past")
-    earlier = reader.past({name: n for name, n in counts.items() if _is_of_assets(name)}, before_at, since_s)
+    over_time = {name: n for name, n in counts.items() if known_name(name) in OVER_TIME}
+    earlier = reader.past({**dict.fromkeys(names_of_links(counts), 0), **over_time}, before_at, since_s)
     return Metrics(now=tuple(one for one in looks if one.series), earlier=tuple(earlier), gaps=tuple(reader.gaps))
-
-
-def _is_of_assets(name: str) -> bool:
-    return known_name(name) in OF_STREAM or known_name(name) in OF_CONSUMER
 
 
 class _Reader:
@@ -98,7 +95,7 @@ class _Reader:
         return self._checked(self._client.at(self._selector(names), at))
 
     def past(self, names: Mapping[str, int], end: float, since_s: float) -> Sequence[Moment]:
-        """Streams and consumers at regular times before `end`, fewer of them where there are very many series."""
+        """What is read of the past, at regular times before `end`, fewer of them where there are very many series."""
         count = sum(names.values())
         looks = min(MOST_LOOKS, MOST_POINTS // max(count, 1))
         if not count or since_s <= 0:

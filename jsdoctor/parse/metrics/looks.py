@@ -9,15 +9,21 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.links import Links
+from jsdoctor.model.server import Servers
+from jsdoctor.model.server_past import PastLook, ServerPast
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.metrics.assets import Asset
-from jsdoctor.parse.metrics.replies import replies_in
+from jsdoctor.parse.metrics.names import HEALTH, known_name
+from jsdoctor.parse.metrics.replies import UNREACHABLE, names_by_id, replies_in
 from jsdoctor.parse.metrics.series import MetricSeries
 from jsdoctor.parse.pasted.found import RecognisedDocument
-from jsdoctor.parse.pasted.partial import partial_snapshots, with_unseen
+from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import Pasted, pasted_sample
 
 _LOGIN = "look at the deployment with a login of the system account: --context NAME or -s URL"
@@ -29,12 +35,13 @@ NOT_IN_METRICS = tuple(
         ("accounts", "the storage of each account", "run the exporter with -jsz=all"),
         ("raft", "Raft groups", _LOGIN),
         ("connections", "connections one by one", _LOGIN),
-        ("links", "how servers are linked", _LOGIN),
+        ("links", "gateways, leaf nodes or routes", "run the exporter with -gatewayz -leafz -routez"),
         ("claims", "claims of an account", _LOGIN),
         ("samples", "a second scrape, and a rate needs two", "run again after the next scrape"),
     )
 )
 """Kinds of evidence that a sample from metrics does not have."""
+_NO_ASSETS = NOT_IN_METRICS[0]
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -73,10 +80,40 @@ def look_at(moment: Moment) -> Pasted:
     return pasted_sample(replies_in(moment.series), moment.time, NOT_IN_METRICS)
 
 
+def unreachable_servers(earlier: Iterable[Moment], now: Moment) -> list[Gap]:
+    """Servers whose exporter is scraped and does not reach them, by the names that they had earlier."""
+    known = names_by_id(one for moment in earlier for one in moment.series)
+    found = {
+        (one.label("instance"), one.label("server_id"))
+        for one in now.series
+        if known_name(one.name) == HEALTH and one.label("value") == UNREACHABLE
+    }
+    named = ((instance, known.get((instance, server_id), server_id)) for instance, server_id in sorted(found))
+    return [
+        Gap(
+            kind="server",
+            subject=Subject(kind="server", name=name),
+            reason=f"the exporter at {instance} does not reach server {name}",
+            how_to_get="start the server, or correct the URL that its exporter has",
+        )
+        for instance, name in named
+    ]
+
+
 def evidence_of(looks: Sequence[Pasted]) -> EvidenceSet:
     """The evidence of some samples, oldest first."""
     looks = _with_deliveries(looks)
-    return with_unseen(assemble([look.sample for look in looks]), looks)
+    evidence = with_unseen(assemble([look.sample for look in looks]), looks)
+    if not looks or _shows_assets(looks[-1]):
+        return evidence
+    return evidence.without(SnapshotSeries, _NO_ASSETS).without(Trend, _NO_ASSETS)
+
+
+def _shows_assets(look: Pasted) -> bool:
+    """Whether it shows streams, or that there are none."""
+    of_servers = [one.value for one in look.found if one.endpoint is Endpoint.JSZ]
+    shown = any(account.get("stream_detail") for value in of_servers for account in value.get("account_details") or ())
+    return shown or (bool(of_servers) and all(value.get("streams") == 0 for value in of_servers))
 
 
 def _with_deliveries(looks: Sequence[Pasted]) -> Sequence[Pasted]:
@@ -111,12 +148,18 @@ def _not_paused(reply: RecognisedDocument, moved: Collection[Asset]) -> Recognis
     return msgspec.structs.replace(reply, inside=inside)
 
 
-def snapshot_of(look: Pasted) -> tuple[ClusterSnapshot, ClusterSnapshot] | None:
-    """Streams and consumers of one sample, whole and as checks may read them; None if it shows none."""
-    series = assemble([look.sample]).get(SnapshotSeries)
-    if not isinstance(series, SnapshotSeries):
+def server_past(looks: Sequence[EvidenceSet]) -> ServerPast | None:
+    """The servers and links of some looks, oldest first, as checks may read them. Fewer than three tell of no past."""
+    found = tuple(one for look in looks if (one := _past_look(look.for_checks())))
+    return ServerPast(found) if len(found) > 2 else None
+
+
+def _past_look(evidence: EvidenceSet) -> PastLook | None:
+    servers, links = evidence.get(Servers), evidence.get(Links)
+    if not isinstance(servers, Servers) or not servers.servers:
         return None
-    return series.last, partial_snapshots(series.snapshots, [look])[-1]
+    at = max(server.at for server in servers.servers)
+    return PastLook(at, servers.servers, links.servers if isinstance(links, Links) else ())
 
 
 def lost_servers(earlier: Sequence[Pasted], now: Pasted) -> list[Gap]:

@@ -6,7 +6,7 @@ Sources: prometheus-nats-exporter collector/jsz.go, collector/collector.go; nats
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 Path = tuple[str, ...]
 
@@ -89,6 +89,20 @@ OF_VARZ: Mapping[str, Path] = {
     "core_subs_count": ("subscriptions",),
     "core_slow_consumer_count": ("slow_consumers",),
 }
+OF_LINKS = frozenset(
+    {
+        "gatewayz_outbound_gateway_configured",
+        "gatewayz_inbound_gateway_configured",
+        "leafz_info",
+        "leafz_conn_nodes_total",
+        "routez_num_routes",
+        "varz_routes",
+        "core_route_count",
+        "core_route_pending_bytes",
+    }
+)
+"""Metrics of gateways, leaf nodes and routes. Their labels name the other side."""
+
 TIMES_OF_VARZ: Mapping[str, tuple[str, float]] = {
     "varz_start": ("start", 1e-3),
     "varz_config_load_time": ("config_load_time", 1e-3),
@@ -110,12 +124,28 @@ KNOWN = frozenset(
         *OF_ACCOUNT,
         *OF_JETSTREAM,
         *OF_VARZ,
+        *OF_LINKS,
         *TIMES_OF_VARZ,
         *VERSIONS,
         HEALTH,
         HEALTH_OLD,
     }
 )
+OVER_TIME = frozenset(
+    {
+        *OF_CONSUMER,
+        *OF_STREAM,
+        *OF_LINKS,
+        *TIMES_OF_VARZ,
+        *(name for name in OF_VARZ if "slow_consumer" in name),
+        "server_total_streams",
+        HEALTH,
+    }
+)
+"""What is read of the past too: streams, consumers, links, starts and slow consumers. The last two show which servers
+there were.
+"""
+
 _KNOWN = re.compile("(?:^|_)(" + "|".join(sorted(KNOWN, key=len, reverse=True)) + ")$")
 
 
@@ -123,3 +153,10 @@ def known_name(name: str) -> str:
     """What a metric is without the prefix of its exporter; empty where it is none that is read."""
     found = _KNOWN.search(name)
     return found[1] if found else ""
+
+
+def names_of_links(present: Iterable[str]) -> frozenset[str]:
+    """What the metrics of links are called beside those that are present. A link that is gone has none any more."""
+    of_servers = OF_VARZ.keys() | TIMES_OF_VARZ.keys() | OF_LINKS
+    prefixes = {name.removesuffix(known) for name in present if (known := known_name(name)) in of_servers}
+    return frozenset(f"{prefix}{known}" for prefix in prefixes for known in OF_LINKS)

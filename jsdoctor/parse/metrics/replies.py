@@ -1,7 +1,7 @@
 """Series of one moment as the replies of servers that they were made from, with the fields that they do not show.
 
-An exporter flattens `/varz`, `/jsz` and `/healthz` into metrics. Here they become those replies again, one set for each
-server: followers' copies of an asset stay apart from the leader's, and accounts stay apart from each other.
+An exporter flattens `/varz`, `/jsz`, `/healthz` and others into metrics. Here they become those replies again, one set
+for each server: followers' copies of an asset stay apart from the leader's, and accounts stay apart from each other.
 """
 
 from __future__ import annotations
@@ -16,28 +16,36 @@ from jsdoctor.model.server import Varz
 from jsdoctor.parse.metrics import names
 from jsdoctor.parse.metrics.assets import AssetReplies, put
 from jsdoctor.parse.metrics.hidden import hidden_fields
+from jsdoctor.parse.metrics.links import LinkReplies
 from jsdoctor.parse.metrics.series import MetricSeries
 from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.replies import JszReply
 
 _JSZ_PARTS = ("config", "api", "meta_cluster")
-_VARZ_PARTS = ("slow_consumer_stats",)
+_VARZ_PARTS = ("slow_consumer_stats", "cluster")
+
+
+UNREACHABLE = "unreachable"
+"""What `healthz` of prometheus-nats-exporter shows of a server that does not respond to it."""
 
 
 def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
     """The replies of every server. Each series must have one point: its value at the time of the sample.
 
-    If two exporters show one server, the one with more series is used.
+    Without those that their exporter does not reach. If two exporters show one server, the one with more series is used.
     """
     views: dict[tuple[str, str], list[tuple[str, MetricSeries]]] = {}
     every = [(known, one) for one in series if (known := names.known_name(one.name)) and one.points]
-    by_id = {
-        (one.label("instance"), one.label("server_id")): one.label("server_name")
-        for _, one in every
-        if one.label("server_name") and one.label("server_id")
+    by_id = names_by_id(one for _, one in every)
+    unreachable = {
+        (one.label("instance"), one.label("server_id"))
+        for known, one in every
+        if known == names.HEALTH and one.label("value") == UNREACHABLE
     }
     for known, one in every:
         source = one.label("instance")
+        if (source, one.label("server_id")) in unreachable:
+            continue  # its exporter repeats the last variables that it got (prometheus-nats-exporter collector.go)
         name = one.label("server_name") or by_id.get((source, one.label("server_id")), "") or one.label("server_id")
         views.setdefault((name, source), []).append((known, one))
     best: dict[str, list[tuple[str, MetricSeries]]] = {}
@@ -45,6 +53,15 @@ def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
         if len(found) > len(best.get(name, ())):
             best[name] = found
     return [reply for name, found in best.items() for reply in _ServerView(name, found).replies()]
+
+
+def names_by_id(series: Iterable[MetricSeries]) -> dict[tuple[str, str], str]:
+    """The names of servers by the instance of their exporter and by the id that it gives them, which may be a URL."""
+    return {
+        (one.label("instance"), one.label("server_id")): one.label("server_name")
+        for one in series
+        if one.label("server_name") and one.label("server_id")
+    }
 
 
 class _ServerView:
@@ -56,8 +73,9 @@ class _ServerView:
         self._jsz: dict[str, Any] = {}
         self._varz: dict[str, Any] = {}
         self._health: dict[str, Any] = {}
-        self._ids: set[str] = set()
+        self._cluster: str | None = None
         self._assets = AssetReplies(name, self._at)
+        self._links = LinkReplies()
         for known, one in series:
             value = one.points[-1][1]
             if math.isfinite(value):
@@ -66,6 +84,8 @@ class _ServerView:
     def _take(self, known: str, one: MetricSeries, value: float) -> None:
         if path := names.OF_JETSTREAM.get(known):
             put(self._jsz, path, bool(value) if path == ("disabled",) else int(value))
+        elif known in names.OF_LINKS:
+            self._links.take(known, one, value)
         elif path := names.OF_VARZ.get(known):
             put(self._varz, path, value if path == ("cpu",) else int(value))
         elif known in names.TIMES_OF_VARZ:
@@ -74,21 +94,38 @@ class _ServerView:
                 self._varz[field] = _time(value * unit)
         elif known in names.VERSIONS:
             self._varz["version"] = one.label(names.VERSIONS[known])
-        elif known == names.HEALTH and value == 1:
-            self._health["status"] = one.label("value")
-        elif known == names.HEALTH_OLD:
-            self._health.setdefault("status", "ok" if value == 0 else "unavailable")
+        elif known in (names.HEALTH, names.HEALTH_OLD):
+            self._take_health(known, one, value)
         else:
             self._assets.take(known, one, value)
+        self._take_labels(one)
         if known in names.OF_JETSTREAM or known in names.OF_STREAM:
             self._take_meta(one)
 
+    def _take_health(self, known: str, one: MetricSeries, value: float) -> None:
+        if known == names.HEALTH_OLD:
+            self._health.setdefault("status", "ok" if value == 0 else "unavailable")
+        elif value == 1:
+            self._health["status"] = one.label("value")
+
+    def _take_labels(self, one: MetricSeries) -> None:
+        """The name of the cluster: of a server outside of any, `cluster` is a label of the target, if of anything."""
+        clustered = one.label("meta_leader") or one.label("is_meta_leader") == "false"
+        own = one.label("exported_cluster", "cluster") if clustered else ""
+        if cluster := own or one.label("server_cluster", "cluster_name"):
+            self._cluster = cluster
+
     def _take_meta(self, one: MetricSeries) -> None:
-        """The meta group's name and leader, where the labels have both: no `meta_leader` beside a cluster is none."""
-        if one.label("is_meta_leader") == "true" and not one.label("cluster", "meta_leader"):
+        """The meta group's name and leader, where the labels have both: no `meta_leader` beside a cluster is none.
+
+        Prometheus renames a label that the target has, too: many set `cluster`, of a server outside of any as well.
+        """
+        cluster = one.label("exported_cluster", "cluster")
+        if one.label("is_meta_leader") == "true" and not one.label("meta_leader"):
             self._jsz["meta_cluster"] = None  # a server outside of any cluster
-        elif one.label("is_meta_leader") and one.label("cluster"):
-            put(self._jsz, ("meta_cluster", "name"), one.label("cluster"))
+            self._cluster = ""
+        elif one.label("is_meta_leader") and cluster:
+            put(self._jsz, ("meta_cluster", "name"), cluster)
             put(self._jsz, ("meta_cluster", "leader"), one.label("meta_leader"))
         elif one.label("cluster_name"):  # nats-surveyor: in a cluster, whose leader these labels do not name
             put(self._jsz, ("meta_cluster", "name"), one.label("cluster_name"))
@@ -96,12 +133,14 @@ class _ServerView:
             put(self._jsz, ("config", "domain"), domain)
 
     def replies(self) -> Iterator[RecognisedDocument]:
-        """`/varz`, `/jsz` and `/healthz`, as far as there are metrics of them."""
+        """The replies, as far as there are metrics of them."""
         started = self._varz.get("start")
         server_id = f"{self._name}@{started}" if started else self._name
         common = {"server_id": server_id, "now": self._at.isoformat()}
         if self._varz:
             varz = {**self._varz, **common, "server_name": self._name}
+            if self._cluster is not None:
+                varz["cluster"] = {"name": self._cluster}
             unseen = hidden_fields(Varz, varz, _VARZ_PARTS)
             yield RecognisedDocument(Endpoint.VARZ, Access.PASTED, varz, self._name, unseen=unseen)
         accounts = self._assets.accounts()
@@ -118,7 +157,9 @@ class _ServerView:
                 inside=self._assets.hidden(),
                 shows_usage=self._assets.shows_usage,
             )
-        if self._health.get("status") not in (None, "unreachable"):
+        for endpoint, reply, unseen in self._links.replies():
+            yield RecognisedDocument(endpoint, Access.PASTED, {**reply, **common}, self._name, unseen=unseen)
+        if self._health:
             yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, self._health, self._name)
 
 

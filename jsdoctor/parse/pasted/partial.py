@@ -11,6 +11,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.partial import hide
 from jsdoctor.model.server import Accounts, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
@@ -24,6 +25,7 @@ _STREAM_HOW = "give it whole: nats stream info STREAM --json"
 _CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
 _SERVER_HOW = "give the whole reply of the server: curl http://HOST:8222/varz or /jsz"
 _METRICS_HOW = "no exporter has a metric for it; look at the deployment: --context NAME or -s URL"
+_LINKS = (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
 _OF_THE_WHOLE = frozenset(
     {"config", "state", "cluster", "delivered", "ack_floor", "api", "meta_cluster", "slow_consumer_stats"}
 )
@@ -46,6 +48,9 @@ def with_unseen(evidence: EvidenceSet, looks: Sequence[Pasted]) -> EvidenceSet:
                 earlier=tuple(tuple(_server(one, found) for one in look) for look in servers.earlier),
             )
         )
+    links = evidence.get(Links)
+    if isinstance(links, Links):
+        evidence = evidence.partly_shown(Links(tuple(_links(one, found) for one in links.servers)))
     trend = evidence.get(ServerTrend)
     if isinstance(trend, ServerTrend):
         histories = (ServerHistory(tuple(_server(one, found) for one in of.readings)) for of in trend.servers)
@@ -130,6 +135,15 @@ def _partial(value: Any, unseen: frozenset[str], how: str, subject: Subject | No
     changed = msgspec.structs.replace(value, **parts) if parts else value
     tops = {path.partition(".")[0] for path in unseen if path.partition(".")[0] not in parts}
     return hide(changed, sorted(tops), subject, how)
+
+
+def _links(links: ServerLinks, found: Sequence[RecognisedDocument]) -> ServerLinks:
+    unseen = frozenset().union(*(one.unseen for one in found if one.server == links.server and one.endpoint in _LINKS))
+    leafs = links.leafs
+    if leafs and (of_leafs := sorted(path.removeprefix("leafs.") for path in unseen if path.startswith("leafs."))):
+        leafs = tuple(hide(leaf, of_leafs, links.subject, _METRICS_HOW, "leafs.") for leaf in leafs)
+    whole = sorted(path for path in unseen if "." not in path)
+    return hide(msgspec.structs.replace(links, leafs=leafs), whole, links.subject, _METRICS_HOW)
 
 
 def _server(server: Server, found: Sequence[RecognisedDocument]) -> Server:

@@ -1,0 +1,128 @@
+"""Links that were there and are gone, by looks of the past: real servers of which single links are taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from jsdoctor.checks.cluster_health.gateway_down import gateway_down_history
+from jsdoctor.checks.cluster_health.hub_lost import leaf_lost_history
+from jsdoctor.checks.cluster_health.route_missing import route_missing_history
+from jsdoctor.checks.server_health.server_restarted import restarted_history
+from jsdoctor.model.finding import Finding, Outcome
+from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server_past import PastLook, ServerPast
+from jsdoctor.parse.assemble import assemble
+from tests.evidence import samples_of
+
+Change = Callable[[ServerLinks], ServerLinks]
+
+
+def look(change: Change = lambda links: links, *, without: Iterable[str] = (), started: int = 0) -> PastLook:
+    """The servers of a recording, their links changed. `started`: so many hours later than it was."""
+    evidence = assemble(samples_of("three-nodes-2.15.1")[:1])
+    servers, links = evidence.get(Servers), evidence.get(Links)
+    assert isinstance(servers, Servers)
+    assert isinstance(links, Links)
+    kept = [_started(server, started) for server in servers.servers if server.name not in without]
+    shown = tuple(change(one) for one in links.servers if one.server not in without)
+    return PastLook(kept[0].at, tuple(kept), shown)
+
+
+def _started(server: Server, hours: int) -> Server:
+    assert server.varz
+    assert server.varz.start
+    start = server.varz.start + timedelta(hours=hours)
+    loaded = (server.varz.config_load_time or server.varz.start) + timedelta(hours=hours)
+    varz = msgspec.structs.replace(server.varz, start=start, config_load_time=loaded)
+    return msgspec.structs.replace(server, varz=varz)
+
+
+def said(findings: Iterable[Finding]) -> dict[str, Outcome]:
+    return {finding.subject.label: finding.outcome for finding in findings}
+
+
+def fewer_routes(*names: str) -> Change:
+    return lambda links: msgspec.structs.replace(links, route_count=4 if links.server in names else 8)
+
+
+def leafs(count: int, server: str = "n1") -> Change:
+    connected = tuple(Leaf(name=f"site{number}", account="APP") for number in range(count))
+    return lambda links: msgspec.structs.replace(links, leafs=connected if links.server == server else ())
+
+
+def gateways(*remotes: str, configured: bool = True) -> Change:
+    connected = tuple(Gateway(remote, configured, outbound=True) for remote in remotes)
+    return lambda links: msgspec.structs.replace(links, gateways=connected if links.server == "n1" else ())
+
+
+WHOLE = look(fewer_routes())
+[CLUSTER] = {"cluster"}
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([WHOLE] * 5, {CLUSTER: Outcome.PASS}),
+        ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 2 + [look(fewer_routes("n1", "n3"))] * 9, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 3 + [look(fewer_routes("n1", "n2", "n3"))] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
+        ([WHOLE] * 4 + [look(fewer_routes("n1", "n3"))], {CLUSTER: Outcome.PASS}),
+        ([WHOLE] + [look(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.PASS}),
+        ([WHOLE] * 3 + [look(fewer_routes("n1", "n2"), without=["n3"])] * 2, {}),
+        ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"), started=1)] * 2, {}),
+    ],
+    ids=["all", "a pair", "for long", "all fewer", "missed once", "had once", "a server is gone", "restarted"],
+)
+def test_a_route_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome]) -> None:
+    assert said(route_missing_history(ServerPast(tuple(looks)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([look(leafs(2))] * 5, {"n1": Outcome.PASS}),
+        ([look(leafs(2))] * 3 + [look(leafs(1))] * 2, {"n1": Outcome.FAIL}),
+        ([look(leafs(2))] * 3 + [look(leafs(2, "n2"))] * 2, {"n1": Outcome.PASS}),
+        ([look(leafs(2))] * 4 + [look(leafs(1))], {"n1": Outcome.PASS}),
+        ([look(leafs(2))] * 3 + [look(leafs(0), started=1)] * 2, {}),
+        ([look(leafs(0))] * 5, {}),
+    ],
+    ids=["all", "one less", "moved", "missed once", "restarted", "none"],
+)
+def test_a_leaf_node_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome]) -> None:
+    assert said(leaf_lost_history(ServerPast(tuple(looks)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([look(gateways("east"))] * 4, {CLUSTER: Outcome.PASS}),
+        ([look(gateways("east", "west"))] * 2 + [look(gateways("east"))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([look(gateways("east"))] * 3 + [look(gateways())], {CLUSTER: Outcome.PASS}),
+        ([look(gateways("east", configured=False))] * 2 + [look(gateways())] * 2, {}),
+        ([look(gateways("east"))] * 2 + [look(gateways(), started=1)] * 2, {}),
+    ],
+    ids=["all", "one less", "missed once", "only learned", "restarted"],
+)
+def test_a_gateway_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome]) -> None:
+    assert said(gateway_down_history(ServerPast(tuple(looks)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("starts", "severity"), [([0, 0, 0], None), ([0, 0, 1], "info"), ([0, 1, 2], "info"), ([0, 1, 2, 3], "loud")]
+)
+def test_starts_over_hours(starts: list[int], severity: str | None) -> None:
+    past = ServerPast(tuple(look(started=hours) for hours in starts))
+    found = list(restarted_history(past, Params.of({"restarts": 3}, {})))
+    assert {finding.subject.name for finding in found} == {"n1", "n2", "n3"}
+    for finding in found:
+        if severity is None:
+            assert finding.outcome is Outcome.PASS
+        else:
+            assert (finding.severity.value if finding.severity else "loud") == severity

@@ -1,0 +1,146 @@
+"""One deployment, looked at with a login and through Prometheus alone, and what either found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from tests.prometheus.scenes import SCENES
+from tests.prometheus.stack import prometheus, scrapes
+from tests.real.ward import Json, run_check
+from tests.servers import wait_until
+
+LOUD = ("warning", "error", "critical")
+_PAIRS = {"JSD401": "JSD402", "JSD402": "JSD401"}
+"""A consumer whose lag grows in one look may just be far behind in another."""
+
+_OF_THE_LOOK = "JSD9"
+"""Rules on what a look could not see, not on the deployment."""
+
+Found = Mapping[str, str]
+"""Severity by subject."""
+
+
+class RuleRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a login and metrics found of one rule: severity by subject. `outcome` is that of the metrics, and `unseen`
+    why they could not judge a subject that the login found.
+    """
+
+    login: Found = {}
+    metrics: Found = {}
+    outcome: str = ""
+    unseen: str = ""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. `rules` has those of which either look found a fault at warning or above, `silent` those that both
+    looks evaluated without one.
+    """
+
+    exporter: str
+    server: str
+    scene: str
+    rules: dict[str, RuleRecord]
+    silent: tuple[str, ...] = ()
+    contradictions: tuple[str, ...] = ()
+
+
+def compare(directory: Path, scene: str, version: str, exporter: str) -> Run:
+    """Start everything, look, and compare."""
+    login, metrics, again = asyncio.run(_looks(directory, scene, version, exporter))
+    return Run(
+        exporter=exporter,
+        server=version,
+        scene=scene,
+        rules=_compared(login, metrics),
+        silent=_silent(login, metrics),
+        contradictions=tuple(_contradictions(login, again, metrics)),
+    )
+
+
+async def _looks(directory: Path, scene: str, version: str, exporter: str) -> tuple[Json, Json, Json]:
+    """A look with a login before and after the one at the metrics: work goes on in between."""
+    async with SCENES[scene](directory / "servers", version) as stage:
+        with ExitStack() as stack:
+            url = await asyncio.to_thread(stack.enter_context, prometheus(stage.servers, directory, exporter))
+            before = scrapes(url)
+            await stage.happen()
+            await asyncio.to_thread(wait_until, lambda: scrapes(url) >= before + 4, "more scrapes", timeout=60)
+            return (
+                await asyncio.to_thread(_check, *stage.login, "--interval", "3s"),
+                await asyncio.to_thread(_check, "--prometheus", url, "--prometheus-since", "60s"),
+                await asyncio.to_thread(_check, *stage.login, "--interval", "3s"),
+            )
+
+
+def _check(*arguments: str) -> Json:
+    _, report = run_check("-vv", "--isolated", *arguments)
+    return report
+
+
+def _compared(login: Json, metrics: Json) -> dict[str, RuleRecord]:
+    """The rules of which either found a fault."""
+    found, shown = _found(login), _found(metrics)
+    outcomes = {rule["code"]: rule["outcome"] for rule in metrics["rules"]}
+    return {
+        code: RuleRecord(
+            login=found.get(code, {}),
+            metrics=shown.get(code, {}),
+            outcome=outcomes[code],
+            unseen=_unseen(metrics, code, found.get(code, {})),
+        )
+        for code in sorted({*found, *shown})
+    }
+
+
+def _silent(login: Json, metrics: Json) -> tuple[str, ...]:
+    """The rules that both pass."""
+    passed = [{rule["code"] for rule in look["rules"] if rule["outcome"] == "pass"} for look in (login, metrics)]
+    return tuple(sorted(passed[0] & passed[1]))
+
+
+def _contradictions(login: Json, again: Json, metrics: Json) -> list[str]:
+    """What metrics show and neither look with a login found, and what they pass although both found it."""
+    found, later = _found(login), _found(again)
+    told = []
+    for code, subjects in _found(metrics).items():
+        known = {**found.get(code, {}), **later.get(code, {}), **found.get(_PAIRS.get(code, ""), {})}
+        told += [f"{code} {subject}: only metrics show it" for subject in subjects if subject not in known]
+    for one in metrics["results"]:
+        code, subject = one["code"], label(one["subject"])
+        if one["outcome"] == "error":
+            told.append(f"{code}: {one['message']}")
+        elif one["outcome"] == "pass" and subject in found.get(code, {}) and subject in later.get(code, {}):
+            told.append(f"{code} {subject}: metrics pass it")
+    passed = {rule["code"] for rule in metrics["rules"] if rule["outcome"] == "pass"}
+    return [*told, *(f"{code}: metrics pass the rule" for code in sorted(passed & found.keys() & later.keys()))]
+
+
+def _found(report: Json) -> dict[str, Found]:
+    """Faults at warning or above, by rule and subject."""
+    faults: dict[str, dict[str, str]] = {}
+    for one in report["results"]:
+        if one["outcome"] == "fail" and one["severity"] in LOUD and not one["code"].startswith(_OF_THE_LOOK):
+            faults.setdefault(one["code"], {})[label(one["subject"])] = one["severity"]
+    return dict(faults)
+
+
+def _unseen(metrics: Json, code: str, faults: Found) -> str:
+    """The reason why metrics could not judge the rule, of a faulty subject where there is one."""
+    reasons = {
+        label(one["subject"]): one["message"]
+        for one in metrics["results"]
+        if one["code"] == code and one["outcome"] == "not_evaluated"
+    }
+    of_rule = next((rule["reason"] or "" for rule in metrics["rules"] if rule["code"] == code), "")
+    return next((reasons[subject] for subject in faults if subject in reasons), of_rule)
+
+
+def label(subject: Json) -> str:
+    """A subject in one word: `APP/ORDERS/worker`, or the server's name."""
+    parts = [subject.get("account"), subject.get("stream"), subject.get("name")]
+    return "/".join(part for part in parts if part) or str(subject["kind"])
