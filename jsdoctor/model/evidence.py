@@ -108,7 +108,8 @@ class EvidenceSet:
     def without(self, kind: type[Evidence], why: Gap) -> EvidenceSet:
         """The same evidence without one kind, with the gap that explains it."""
         present = {known: value for known, value in self._present.items() if known is not kind}
-        return EvidenceSet(present, {**self._absent, kind: why}, self._partial)
+        partial = {known: value for known, value in self._partial.items() if known is not kind}
+        return EvidenceSet(present, {**self._absent, kind: why}, partial)
 
     @property
     def gaps(self) -> tuple[Gap, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,8 @@ def test_every_way_in_is_used_and_a_refusal_is_one_sentence(
         (200, b"<html>", "is no reply of the Prometheus API"),
         (422, b'{"status":"error","error":"query processing would load too many samples"}', "too many samples"),
         (200, b'{"status":"success","data":{"resultType":"vector","result":[]}}', "has no metrics of"),
+        (404, b"404 page not found", "is not the address of a Prometheus API"),
+        (400, b'{"status":"error","error":"1:20: parse error: unexpected"}', "check --prometheus-match"),
     ],
 )
 def test_what_cannot_be_judged_is_no_pass(check: Check, status: int, body: bytes, said: str) -> None:
@@ -125,6 +128,35 @@ def test_what_cannot_be_judged_is_no_pass(check: Check, status: int, body: bytes
         done = check("--prometheus", url)
     assert done.exit_code == 3
     assert said in done.stderr
+
+
+def test_metrics_of_servers_alone_clear_no_rule_on_streams(check: Check) -> None:
+    """An exporter without `-jsz=all`: the recorded replies, of which only the variables of the server are left."""
+    left = [entry["reply"] for entry in json.loads(gzip.decompress((RECORDED / "exporter.json.gz").read_bytes()))]
+
+    def answer(*_: object) -> Answer:
+        reply = json.loads(left.pop(0))
+        found = reply["data"]["result"]
+        reply["data"]["result"] = [one for one in found if "_varz_" in one["metric"].get("__name__", "_varz_")]
+        return 200, json.dumps(reply).encode()
+
+    with serving(answer) as url:
+        done = check("--prometheus", url, "--prometheus-since", "30s", "--format", "json")
+    report = json.loads(done.stdout)
+    assert done.exit_code == 3
+    [gap] = [gap for gap in report["gaps"] if gap["requested"]]
+    assert "-jsz=all" in gap["how_to_get"]
+    outcomes = {code: outcome for code, (outcome, _) in outcome_of(report).items()}
+    assert {outcomes[code] for code in ("JSD205", "JSD401", "JSD602", "JSD702")} == {"not_evaluated"}
+    assert outcomes["JSD808"] == "pass"
+
+
+def test_a_narrow_terminal(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    with replayed(RECORDED / "exporter.json.gz") as url:
+        done = check("--prometheus", url, "--prometheus-since", "30s")
+    assert "JSD401" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 40
 
 
 def test_a_store_that_did_not_answer_is_a_gap(check: Check) -> None:

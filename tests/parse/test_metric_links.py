@@ -1,0 +1,108 @@
+"""Metrics of links, as exporters name and label them, become the replies that they were made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jsdoctor.model.exchange import Endpoint
+from jsdoctor.model.links import Links, ServerLinks
+from jsdoctor.model.partial import NotShownError
+from jsdoctor.parse.metrics.looks import Moment, evidence_of, look_at, unreachable_servers
+from jsdoctor.parse.metrics.names import names_of_links
+from jsdoctor.parse.metrics.replies import replies_in
+from jsdoctor.parse.metrics.series import MetricSeries
+
+URL = "http://localhost:8222"
+NAMED = {"server_id": URL, "server_name": "n1", "cluster": "C", "meta_leader": "n2", "is_meta_leader": "false"}
+EXPORTER: list[tuple[str, dict[str, str], float]] = [
+    ("jetstream_server_total_streams", NAMED, 0),
+    ("gnatsd_varz_mem", {"server_id": URL}, 1),
+    ("gnatsd_varz_routes", {"server_id": URL}, 8),
+    ("gnatsd_leafz_conn_nodes_total", {"server_id": URL}, 1),
+    ("gnatsd_leafz_info", {"server_id": URL, "account": "APP", "name": "site", "ip": "10.0.0.9"}, 1),
+    (
+        "gnatsd_gatewayz_outbound_gateway_configured",
+        {"server_id": URL, "gateway_name": "C", "cid": "7", "remote_gateway_name": "east"},
+        1,
+    ),
+]
+SURVEYOR: list[tuple[str, dict[str, str], float]] = [
+    ("nats_core_mem_bytes", {"server_cluster": "C", "server_name": "n1", "server_id": "NA"}, 1),
+    ("nats_core_route_count", {"server_cluster": "C", "server_name": "n1", "server_id": "NA"}, 2),
+    *(
+        (
+            "nats_core_route_pending_bytes",
+            {"server_cluster": "C", "server_name": "n1", "server_id": "NA", "server_route_name": peer},
+            0,
+        )
+        for peer in ("n2", "n3")
+    ),
+]
+
+
+def moment(rows: list[tuple[str, dict[str, str], float]]) -> Moment:
+    series = (MetricSeries(name, {"instance": "h:7777", **labels}, ((1.7e9, value),)) for name, labels, value in rows)
+    return Moment(1.7e9, tuple(series))
+
+
+def links_of(rows: list[tuple[str, dict[str, str], float]]) -> ServerLinks:
+    found = evidence_of([look_at(moment(rows))]).for_checks().get(Links)
+    assert isinstance(found, Links)
+    [links] = found.servers
+    return links
+
+
+def test_links_of_prometheus_nats_exporter() -> None:
+    links = links_of(EXPORTER)
+    assert (links.server, links.gateway_name, links.route_count) == ("n1", "C", 8)
+    assert [(g.cluster, g.configured, g.outbound) for g in links.gateways or ()] == [("east", True, True)]
+    [leaf] = links.leafs or ()
+    assert (leaf.name, leaf.account) == ("site", "APP")
+
+
+@pytest.mark.parametrize("read", [lambda links: links.routes, lambda links: links.leafs[0].is_spoke])
+def test_what_no_label_shows_cannot_be_read(read: Any) -> None:
+    with pytest.raises(NotShownError):
+        read(links_of(EXPORTER))
+
+
+def test_routes_of_nats_surveyor_have_names() -> None:
+    links = links_of(SURVEYOR)
+    assert (links.routes, links.route_count, links.leafs, links.gateways) == (("n2", "n3"), 2, None, None)
+
+
+def test_routes_that_are_not_all_named_are_not_shown() -> None:
+    with pytest.raises(NotShownError):
+        assert links_of(SURVEYOR[:-1]).routes
+
+
+def test_a_server_that_its_exporter_does_not_reach_is_left_out() -> None:
+    """The exporter repeats the last variables that it got."""
+    down = moment([*EXPORTER[1:3], ("gnatsd_healthz_status_value", {"server_id": URL, "value": "unreachable"}, 0)])
+    assert replies_in(down.series) == []
+    [gap] = unreachable_servers([moment(EXPORTER)], down)
+    assert (gap.subject.name, gap.requested) == ("n1", True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "cluster"),
+    [
+        ({}, "C"),
+        ({"exported_cluster": "C", "cluster": "of the target"}, "C"),
+        ({"cluster": "of the target", "meta_leader": "", "is_meta_leader": "true"}, ""),
+        ({"meta_leader": ""}, "C"),
+    ],
+    ids=["plain", "renamed", "single server", "no meta leader"],
+)
+def test_the_cluster_of_a_server(labels: dict[str, str], cluster: str) -> None:
+    rows = [("jetstream_server_total_streams", {**NAMED, **labels}, 0.0), *EXPORTER[1:2]]
+    [varz] = [one.value for one in replies_in(moment(rows).series) if one.endpoint is Endpoint.VARZ]
+    assert varz["cluster"] == {"name": cluster}
+
+
+def test_links_that_are_gone_are_asked_for_by_the_prefix_of_the_others() -> None:
+    assert "gnatsd_leafz_info" in names_of_links(["gnatsd_varz_mem", "jetstream_stream_last_seq"])
+    assert "my_leafz_info" in names_of_links(["my_varz_mem"])
+    assert names_of_links(["jetstream_stream_last_seq"]) == frozenset()
