@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -182,3 +183,50 @@ def test_the_action_posts_one_comment_and_replaces_it(tmp_path: Path) -> None:
     assert refused.stdout.startswith("::error::the comment on pull request 7 was not posted")
     event.write_text("{}")
     assert post().returncode == 0, "a push has no pull request"
+
+
+def resolved(text: str, given: dict[str, str]) -> str:
+    """A value of a step's environment, with its one expression replaced."""
+    found = re.fullmatch(r"\$\{\{ (\S+) \}\}(.*)", text)
+    return given[found[1]] + found[2] if found else text
+
+
+@pytest.mark.nightly
+def test_all_steps_of_the_action_in_one_run(tmp_path: Path) -> None:
+    """Installed from this checkout as GitHub does it: annotations, SARIF, and the comment. GitHub uploads the SARIF."""
+    (tmp_path / "n1.log").write_text(LOG)
+    (tmp_path / "event.json").write_text('{"pull_request": {"number": 7}}')
+    _GitHub.comments[:] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _GitHub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    [action] = read("action.yml")
+    given = {f"inputs.{name}": str(one.get("default", "")) for name, one in action["inputs"].items()}
+    given |= {"inputs.arguments": "--isolated --logs n1.log", "inputs.comment": "true", "inputs.upload-sarif": "true"}
+    given |= {"inputs.token": "t0ken", "inputs.python": sys.executable}
+    given |= {"runner.temp": str(tmp_path), "github.action_path": str(ROOT)}
+    runner = {
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+    }
+    codes = []
+    try:
+        for one in action["runs"]["steps"]:
+            if "run" in one:
+                environment = {name: resolved(value, given) for name, value in one["env"].items()}
+                bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", one["run"]]
+                done = subprocess.run(
+                    bash, cwd=tmp_path, env=os.environ | runner | environment, check=False, timeout=600
+                )
+                codes.append(done.returncode)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert codes == [0, 1, 0], "installed, checked with findings, commented all the same"
+    [comment] = _GitHub.comments
+    assert "JSD702" in comment["body"]
+    assert "JSD702" in (tmp_path / "jsdoctor.sarif").read_text()
+    upload = action["runs"]["steps"][-1]
+    assert upload["with"]["sarif_file"].endswith("'jsdoctor.sarif' }}")
+    assert "always()" in upload["if"]

@@ -100,7 +100,7 @@ def _compared(login: Json, metrics: Json) -> dict[str, RuleRecord]:
 def _silent(login: Json, metrics: Json) -> tuple[str, ...]:
     """The rules that both pass."""
     passed = [{rule["code"] for rule in look["rules"] if rule["outcome"] == "pass"} for look in (login, metrics)]
-    return tuple(sorted(passed[0] & passed[1]))
+    return tuple(sorted(code for code in passed[0] & passed[1] if not code.startswith(_OF_THE_LOOK)))
 
 
 def _contradictions(login: Json, again: Json, metrics: Json) -> list[str]:

@@ -71,9 +71,9 @@ def _cell(code: str, runs: Sequence[Run], exporter: str) -> str:
         return f"same ({same} of {len(found)})"
     if not same + milder:
         return f"not visible: {_reason(records)}"
-    other = f", {milder} with another severity" if milder else ""
-    missed = f"; {_reason(records)}" if same + milder < len(found) and _reason(records) else ""
-    return f"weaker ({same} of {len(found)}{other}){missed}"
+    other = f", {milder} of them with another severity" if milder else ""
+    missed = f"; else: {_reason(records)}" if same + milder < len(found) and _reason(records) else ""
+    return f"weaker ({same + milder} of {len(found)}{other}{missed})"
 
 
 def _reason(records: Iterable[RuleRecord]) -> str:

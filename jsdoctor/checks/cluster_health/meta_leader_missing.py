@@ -6,11 +6,12 @@ From logs: servers that saw no meta leader, and for how long.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
 from jsdoctor.checks.cluster_health.clusters import clusters
-from jsdoctor.checks.cluster_health.links import gateways_down
+from jsdoctor.checks.cluster_health.links import Down, gateways_down
 from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
 from jsdoctor.checks.cluster_health.raft import is_late, quorum
 from jsdoctor.checks.logs.bursts import bursts
@@ -23,6 +24,7 @@ from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passe
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server, Servers
 
 _AGAIN = "run again in some seconds"
@@ -52,7 +54,9 @@ def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -
 def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str, ...]:
     """Clusters of this domain's super-cluster to which no gateway connection is up."""
     ours = msgspec.structs.replace(servers, servers=tuple(s for s in servers.servers if s.domain == domain))
-    return tuple(sorted({down.remote for group in clusters(ours) for down in gateways_down(group, links)}))
+    not_shown: tuple[Down, ...] = ()
+    down = (shown_or(partial(gateways_down, group, links), not_shown) for group in clusters(ours))
+    return tuple(sorted({one.remote for of_group in down for one in of_group}))
 
 
 def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> Finding:
