@@ -105,4 +105,5 @@ def test_the_cluster_of_a_server(labels: dict[str, str], cluster: str) -> None:
 def test_links_that_are_gone_are_asked_for_by_the_prefix_of_the_others() -> None:
     assert "gnatsd_leafz_info" in names_of_links(["gnatsd_varz_mem", "jetstream_stream_last_seq"])
     assert "my_leafz_info" in names_of_links(["my_varz_mem"])
+    assert "nats_core_gatewayz_outbound_gateway_configured" in names_of_links(["nats_core_mem_bytes"])
     assert names_of_links(["jetstream_stream_last_seq"]) == frozenset()

@@ -158,5 +158,8 @@ def known_name(name: str) -> str:
 def names_of_links(present: Iterable[str]) -> frozenset[str]:
     """What the metrics of links are called beside those that are present. A link that is gone has none any more."""
     of_servers = OF_VARZ.keys() | TIMES_OF_VARZ.keys() | OF_LINKS
-    prefixes = {name.removesuffix(known) for name in present if (known := known_name(name)) in of_servers}
+    found = [(name, known) for name in present if (known := known_name(name)) in of_servers]
+    prefixes = {name.removesuffix(known) for name, known in found}
+    # nats-surveyor calls its metrics of servers `core_…`, and puts `core_` before those of gateways too.
+    prefixes |= {name.removesuffix(known) + "core_" for name, known in found if known.startswith("core_")}
     return frozenset(f"{prefix}{known}" for prefix in prefixes for known in OF_LINKS)
