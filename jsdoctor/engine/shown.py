@@ -12,7 +12,7 @@ from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.server import Servers
-from jsdoctor.model.server_past import PastLook, ServerPast
+from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
@@ -80,15 +80,15 @@ def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evi
         elif isinstance(known, Links):
             evidence = evidence.joined(Links(tuple(one for one in known.servers if one.server != subject.name)))
         elif isinstance(known, ServerPast):
-            evidence = evidence.joined(ServerPast(tuple(_past_look(one, subject) for one in known.looks)))
+            evidence = evidence.joined(ServerPast(tuple(_past_sample(one, subject) for one in known.samples)))
         elif isinstance(known, SnapshotSeries | Trend | History):
             evidence = evidence.joined(type(known)(tuple(_snapshot(one, subject) for one in known.snapshots)))
     return evidence
 
 
-def _past_look(look: PastLook, subject: Subject) -> PastLook:
+def _past_sample(look: PastSample, subject: Subject) -> PastSample:
     servers = tuple(server for server in look.servers if server.name != subject.name)
-    return PastLook(look.at, servers, tuple(one for one in look.links if one.server != subject.name))
+    return PastSample(look.at, servers, tuple(one for one in look.links if one.server != subject.name))
 
 
 def _snapshot(snapshot: ClusterSnapshot, subject: Subject) -> ClusterSnapshot:

@@ -10,7 +10,7 @@ from jsdoctor.model.links import ServerLinks
 from jsdoctor.model.server import Server
 
 
-class PastLook(msgspec.Struct, frozen=True):
+class PastSample(msgspec.Struct, frozen=True):
     """The servers that ran at one time, and the links that they showed then."""
 
     at: datetime
@@ -19,16 +19,16 @@ class PastLook(msgspec.Struct, frozen=True):
 
 
 class ServerPast(msgspec.Struct, frozen=True):
-    """Three or more looks, oldest first. The last two are of the present: what both lack is gone, not missed once."""
+    """Three or more samples, oldest first. The last two are of the present: what both lack is gone, not missed once."""
 
-    looks: tuple[PastLook, ...]
-
-    @property
-    def earlier(self) -> tuple[PastLook, ...]:
-        """The looks before the present."""
-        return self.looks[:-2]
+    samples: tuple[PastSample, ...]
 
     @property
-    def present(self) -> tuple[PastLook, PastLook]:
-        """The last two looks."""
-        return self.looks[-2], self.looks[-1]
+    def earlier(self) -> tuple[PastSample, ...]:
+        """The samples before the present."""
+        return self.samples[:-2]
+
+    @property
+    def present(self) -> tuple[PastSample, PastSample]:
+        """The last two samples."""
+        return self.samples[-2], self.samples[-1]

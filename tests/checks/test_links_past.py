@@ -16,14 +16,14 @@ from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
-from jsdoctor.model.server_past import PastLook, ServerPast
+from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.parse.assemble import assemble
 from tests.evidence import samples_of
 
 Change = Callable[[ServerLinks], ServerLinks]
 
 
-def look(change: Change = lambda links: links, *, without: Iterable[str] = (), started: int = 0) -> PastLook:
+def look(change: Change = lambda links: links, *, without: Iterable[str] = (), started: int = 0) -> PastSample:
     """The servers of a recording, their links changed. `started`: so many hours later than it was."""
     evidence = assemble(samples_of("three-nodes-2.15.1")[:1])
     servers, links = evidence.get(Servers), evidence.get(Links)
@@ -31,7 +31,7 @@ def look(change: Change = lambda links: links, *, without: Iterable[str] = (), s
     assert isinstance(links, Links)
     kept = [_started(server, started) for server in servers.servers if server.name not in without]
     shown = tuple(change(one) for one in links.servers if one.server not in without)
-    return PastLook(kept[0].at, tuple(kept), shown)
+    return PastSample(kept[0].at, tuple(kept), shown)
 
 
 def _started(server: Server, hours: int) -> Server:
@@ -47,8 +47,10 @@ def said(findings: Iterable[Finding]) -> dict[str, Outcome]:
     return {finding.subject.label: finding.outcome for finding in findings}
 
 
-def fewer_routes(*names: str) -> Change:
-    return lambda links: msgspec.structs.replace(links, route_count=4 if links.server in names else 8)
+def fewer_routes(*names: str, **left: int) -> Change:
+    """Eight connections, but four of those servers, and so many of others."""
+    counts = dict.fromkeys(names, 4) | left
+    return lambda links: msgspec.structs.replace(links, route_count=counts.get(links.server, 8))
 
 
 def leafs(count: int, server: str = "n1") -> Change:
@@ -72,14 +74,27 @@ WHOLE = look(fewer_routes())
         ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"))] * 2, {CLUSTER: Outcome.FAIL}),
         ([WHOLE] * 2 + [look(fewer_routes("n1", "n3"))] * 9, {CLUSTER: Outcome.FAIL}),
         ([WHOLE] * 3 + [look(fewer_routes("n1", "n2", "n3"))] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
+        ([WHOLE] * 3 + [look(fewer_routes("n2", "n3", n1=0))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 3 + [look(fewer_routes("n2", "n3", n1=1))] * 2, {CLUSTER: Outcome.FAIL}),
         ([WHOLE] * 4 + [look(fewer_routes("n1", "n3"))], {CLUSTER: Outcome.PASS}),
         ([WHOLE] + [look(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.PASS}),
         ([WHOLE] * 3 + [look(fewer_routes("n1", "n2"), without=["n3"])] * 2, {}),
         ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"), started=1)] * 2, {}),
     ],
-    ids=["all", "a pair", "for long", "all fewer", "missed once", "had once", "a server is gone", "restarted"],
+    ids=[
+        "all",
+        "a pair",
+        "for long",
+        "all fewer",
+        "alone",
+        "tries",
+        "missed once",
+        "had once",
+        "one gone",
+        "restarted",
+    ],
 )
-def test_a_route_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome]) -> None:
+def test_a_route_that_is_gone(looks: list[PastSample], expected: dict[str, Outcome]) -> None:
     assert said(route_missing_history(ServerPast(tuple(looks)))) == expected
 
 
@@ -95,7 +110,7 @@ def test_a_route_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome
     ],
     ids=["all", "one less", "moved", "missed once", "restarted", "none"],
 )
-def test_a_leaf_node_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome]) -> None:
+def test_a_leaf_node_that_is_gone(looks: list[PastSample], expected: dict[str, Outcome]) -> None:
     assert said(leaf_lost_history(ServerPast(tuple(looks)))) == expected
 
 
@@ -110,7 +125,7 @@ def test_a_leaf_node_that_is_gone(looks: list[PastLook], expected: dict[str, Out
     ],
     ids=["all", "one less", "missed once", "only learned", "restarted"],
 )
-def test_a_gateway_that_is_gone(looks: list[PastLook], expected: dict[str, Outcome]) -> None:
+def test_a_gateway_that_is_gone(looks: list[PastSample], expected: dict[str, Outcome]) -> None:
     assert said(gateway_down_history(ServerPast(tuple(looks)))) == expected
 
 

@@ -55,7 +55,7 @@ def _finding(group: Members, down: tuple[Down, ...]) -> Finding:
 def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
     """Metrics show the configured gateways that are connected, and so those that were: not those that never were."""
     known = {one.server.name: one for one in links_over_time(past)}
-    for group in clusters(Servers(past.looks[-1].servers)):
+    for group in clusters(Servers(past.samples[-1].servers)):
         members = [known[server.name] for server in group.servers if server.name in known]
         last_seen = _last_seen(members)
         connected = {g.cluster for one in members for links in one.present for g in _outbound(links)}

@@ -78,7 +78,7 @@ def _by_account(leafs: Iterable[Leaf] | None) -> Counter[str]:
 
 
 def _now(one: LinksOverTime) -> Counter[str]:
-    """The most connections of each account in the present looks."""
+    """The most connections of each account in the present samples."""
     return reduce(or_, (_by_account(links.leafs) for links in one.present))
 
 
@@ -92,7 +92,7 @@ def _lost(one: LinksOverTime) -> Counter[str]:
 
 
 def _gained(one: LinksOverTime) -> Counter[str]:
-    """How many connections of each account a server has more than in its earliest look."""
+    """How many connections of each account a server has more than in its earliest sample."""
     first = next((links.leafs for links in one.earlier if links.leafs is not None), ())
     return _now(one) - _by_account(first)
 

@@ -10,13 +10,13 @@ import msgspec
 from jsdoctor.model.links import ServerLinks
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server
-from jsdoctor.model.server_past import PastLook, ServerPast
+from jsdoctor.model.server_past import PastSample, ServerPast
 
 
 class LinksOverTime(msgspec.Struct, frozen=True):
     """The links of a server since it has had its present configuration, oldest first: what it had and lacks is gone.
 
-    `present` are the last two looks.
+    `present` are the last two samples.
     """
 
     server: Server
@@ -26,22 +26,22 @@ class LinksOverTime(msgspec.Struct, frozen=True):
 
 def links_over_time(past: ServerPast) -> Iterator[LinksOverTime]:
     """Every server that runs now and showed links before, by name. One without links now has links without any."""
-    for server in past.looks[-1].servers:
+    for server in past.samples[-1].servers:
         since = _configured_at(server)
-        before, now = (_links_of(server, look) for look in past.present)
+        before, now = (_links_of(server, sample) for sample in past.present)
         earlier = tuple(
             links
-            for look in past.earlier
-            if (links := _links_of(server, look)) and _is_same(since, _configured_then(server.name, look))
+            for sample in past.earlier
+            if (links := _links_of(server, sample)) and _is_same(since, _configured_then(server.name, sample))
         )
         if earlier:
             yield LinksOverTime(server, earlier, (before or _none(server), now or _none(server)))
 
 
 def before_fall(counts: Sequence[int], now: int) -> list[int]:
-    """The counts of earlier looks before they fell to what they are now; none where they did not, or not for good.
+    """The counts of earlier samples before they fell to what they are now; none where they did not, or not for good.
 
-    One look more may be the moment of a change, so a fall takes two looks that had more.
+    One sample with more may be the moment of a change, so a fall takes two of them.
     """
     before = list(counts)
     while before and before[-1] <= now:
@@ -50,7 +50,7 @@ def before_fall(counts: Sequence[int], now: int) -> list[int]:
 
 
 def _configured_at(server: Server) -> datetime | None:
-    """When a server took its configuration: at its start, or later where it was told to reload. None: not shown."""
+    """When a server took its configuration: at its start, or at its last reload. None: not shown."""
     start = shown_or(lambda: server.varz.start if server.varz else None, None)
     return shown_or(lambda: server.varz.config_load_time if server.varz else None, None) or start
 
@@ -60,12 +60,12 @@ def _is_same(time: datetime | None, other: datetime | None) -> bool:
     return time is not None and other is not None and abs((time - other).total_seconds()) < 1
 
 
-def _configured_then(name: str, look: PastLook) -> datetime | None:
-    return next((_configured_at(server) for server in look.servers if server.name == name), None)
+def _configured_then(name: str, sample: PastSample) -> datetime | None:
+    return next((_configured_at(server) for server in sample.servers if server.name == name), None)
 
 
-def _links_of(server: Server, look: PastLook) -> ServerLinks | None:
-    return next((links for links in look.links if links.server == server.name), None)
+def _links_of(server: Server, sample: PastSample) -> ServerLinks | None:
+    return next((links for links in sample.links if links.server == server.name), None)
 
 
 def _none(server: Server) -> ServerLinks:

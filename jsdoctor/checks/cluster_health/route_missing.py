@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of, clusters
+from jsdoctor.checks.cluster_health.clusters import Members, cluster_of, clusters
 from jsdoctor.checks.cluster_health.links import all_young, by_server, routes_missing
 from jsdoctor.checks.cluster_health.links_past import LinksOverTime, before_fall, links_over_time
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import Servers
+from jsdoctor.model.partial import shown_or
+from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import ServerPast
 
 _THEN = (
@@ -53,8 +55,8 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
     A server that ends takes its routes from all others, so where all have fewer, one may be gone that nobody scrapes.
     """
     known = {one.server.name: one for one in links_over_time(past)}
-    ran = {server.name: cluster_of(server) for look in past.earlier for server in look.servers}
-    for group in clusters(Servers(past.looks[-1].servers)):
+    ran = {server.name: cluster_of(server) for sample in past.earlier for server in sample.servers}
+    for group in clusters(Servers(past.samples[-1].servers)):
         names = sorted(server.name for server in group.servers)
         gone = [name for name, cluster in ran.items() if cluster == group.name and name not in names]
         now = {name: count for name in names if name in known and (count := _present(known[name])) is not None}
@@ -63,7 +65,7 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
         had = {name: min(before) for name in names if (before := _before(known[name], now[name]))}
         if not had:
             yield passed(group.subject)
-        elif len(had) == len(names) and all(now.values()):
+        elif len(had) == len(names) and not _is_apart(group, now, had):
             reason = "all its servers have fewer routes than before, as if one had gone of which there are no metrics"
             yield unknown(group.subject, reason, "scrape every server of the cluster, or look with a login")
         else:
@@ -78,8 +80,22 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
             )
 
 
+def _is_apart(group: Members, now: Mapping[str, int], had: Mapping[str, int]) -> bool:
+    """Whether a server runs without routes, where all have fewer: one that is gone would take as many from each.
+
+    A server that is cut off counts the connections that it keeps trying to make.
+    """
+    fallen = {had[name] - now[name] for name in now}
+    size = max(shown_or(partial(_meta_size, server), 0) for server in group.servers)
+    return not all(now.values()) or (len(fallen) > 1 and size == len(now))
+
+
+def _meta_size(server: Server) -> int:
+    return server.meta.cluster_size if server.meta else 0
+
+
 def _present(one: LinksOverTime) -> int | None:
-    """The most route connections in the present looks; None where one of them does not show any number."""
+    """The most route connections in the present samples; None where one of them does not show any number."""
     counts = [links.route_count for links in one.present]
     return max(count or 0 for count in counts) if None not in counts else None
 

@@ -63,17 +63,17 @@ def _restarted(history: ServerHistory) -> Finding:
 def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
     """The starts that metrics show over hours. One of each server is a roll-out; many of one: it does not stay up."""
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
-    for server in (server for look in past.looks for server in look.servers):
+    for server in (server for look in past.samples for server in look.servers):
         if started := _started(server):
             starts[server.name][round(started.timestamp())] = started
-    for server in past.looks[-1].servers:
+    for server in past.samples[-1].servers:
         found = sorted(starts[server.name].values())
         again = len(found) - 1
         if again < 1:
             if found:
                 yield passed(server.subject)
             continue
-        since = past.looks[0].at
+        since = past.samples[0].at
         often = again >= params.integer("restarts")
         yield Finding(
             subject=server.subject,

@@ -72,7 +72,7 @@ def _growth(history: ServerHistory | None) -> dict[str, int]:
 
 
 def _readings(past: ServerPast | None, name: str) -> list[Server]:
-    return [server for look in (past.looks if past else ()) for server in look.servers if server.name == name]
+    return [server for look in (past.samples if past else ()) for server in look.servers if server.name == name]
 
 
 def _within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory | None:

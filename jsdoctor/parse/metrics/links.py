@@ -15,7 +15,7 @@ UNSEEN_OF_ROUTES = frozenset({"route_connections"})
 class LinkReplies:
     """Collects what series say of links. Feed it with `take`, then read the rest.
 
-    A gateway is only told of while it is connected: without any, nobody knows whether the exporter reads them. Of leaf
+    A gateway has metrics only while it is connected: without any, it is not known if the exporter reads them. Of leaf
     nodes there is a count even if it is zero. Only nats-surveyor names the other end of a route.
     """
 

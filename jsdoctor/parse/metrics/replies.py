@@ -32,7 +32,8 @@ UNREACHABLE = "unreachable"
 def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
     """The replies of every server. Each series must have one point: its value at the time of the sample.
 
-    Without those that their exporter does not reach. If two exporters show one server, the one with more series is used.
+    Without those that their exporter does not reach. If two exporters show one server, the one with more series is
+    used.
     """
     views: dict[tuple[str, str], list[tuple[str, MetricSeries]]] = {}
     every = [(known, one) for one in series if (known := names.known_name(one.name)) and one.points]
