@@ -29,6 +29,9 @@ from jsdoctor.model.wording import span
 _LONGER = 10
 """A server restarted alone if all others have been up this many times as long: a rollout restarts all."""
 
+_OFTEN = 3
+"""So many starts of one server within the history are no roll-out."""
+
 
 @check("server_health.restarted_between_samples")
 def restarted_between_samples(trend: ServerTrend) -> Iterator[Finding]:
@@ -60,7 +63,7 @@ def _restarted(history: ServerHistory) -> Finding:
 
 
 @check("server_health.restarted_history")
-def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
+def restarted_history(past: ServerPast) -> Iterator[Finding]:
     """The starts that metrics show over hours. One of each server is a roll-out; many of one: it does not stay up."""
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
     for server in (server for look in past.samples for server in look.servers):
@@ -74,14 +77,14 @@ def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = again >= params.integer("restarts")
+        often = again >= _OFTEN
         yield Finding(
             subject=server.subject,
             severity=None if often else Severity.INFO,
             message=f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
             f" {found[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
             measured=again,
-            threshold=params.integer("restarts"),
+            threshold=_OFTEN,
             unit="count",
             evidence=tuple(server.observed("start", start) for start in found),
         )
