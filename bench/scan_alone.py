@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from jsdoctor.collect.connect.connection import connect
-from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.connect.settings import resolve
 from jsdoctor.collect.live.collection_result import CollectionResult, no_progress
 from jsdoctor.collect.scan.scan import scan_streams
 from jsdoctor.engine.planner import CollectionPlan

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False
+"""What typing calls so: typing itself takes as long to load as `jsdoctor --help` to print."""
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from jsdoctor.app.api import (
         CheckResult,
         DiagnosisResult,
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
         diagnose,
         plan_fix,
     )
-    from jsdoctor.collect.connect.settings import ConnectionOptions
+    from jsdoctor.collect.connect.options import ConnectionOptions
     from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
     from jsdoctor.model.finding import Severity
 
@@ -41,7 +45,7 @@ __all__ = [
 
 _ELSEWHERE = {
     "ConnectProblem": "jsdoctor.collect.problems",
-    "ConnectionOptions": "jsdoctor.collect.connect.settings",
+    "ConnectionOptions": "jsdoctor.collect.connect.options",
     "Problem": "jsdoctor.collect.problems",
     "Severity": "jsdoctor.model.finding",
     "UsageProblem": "jsdoctor.collect.problems",

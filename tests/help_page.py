@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from jsdoctor.__main__ import HELP_PAGE
 
@@ -24,4 +25,4 @@ def help_of_typer() -> str:
 
 
 if __name__ == "__main__":
-    HELP_PAGE.write_text(help_of_typer(), "utf-8")
+    Path(HELP_PAGE).write_text(help_of_typer(), "utf-8")

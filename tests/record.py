@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 from jsdoctor.collect.connect.connection import connect
-from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.connect.settings import resolve
 from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample

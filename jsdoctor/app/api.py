@@ -32,7 +32,7 @@ from jsdoctor.app.packets.options import packet_options
 from jsdoctor.app.pieces import files_and_options, routed
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.app.window import window_of
-from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.select import SelectionError
 from jsdoctor.model.diagnosis import Cause, Narrowing

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from jsdoctor.app.connection import resolve_connection, resolve_logins
-from jsdoctor.app.evidence import BesideRead, Gathered, gather_bundle, gather_live
+from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.evidence_request import EvidenceRequest
-from jsdoctor.app.headline import headline
 from jsdoctor.app.judging import Judging
 from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.messages import LOGGED, Messages, Show
-from jsdoctor.app.pasted_reading import gather_pasted, with_gaps
-from jsdoctor.app.sampling_plan import pace
-from jsdoctor.collect.bundle.read import Captured
+from jsdoctor.app.unrecognised import with_gaps
 from jsdoctor.collect.problems import Problem, UsageProblem
-from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.model.evidence import KINDS, Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
@@ -27,9 +23,9 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.pasted.partial import with_unseen
-from jsdoctor.parse.pasted.sample import Pasted
+
+if TYPE_CHECKING:
+    from jsdoctor.collect.bundle.read import Captured
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +55,15 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
     if request.is_in_metrics:
         collected = _in_metrics(request, judging, messages)
     elif request.names_a_deployment:
-        gathered, pasted = _gathered(request, judging, messages)
+        from jsdoctor.app.deployment import read_deployment
+
+        read = read_deployment(request, judging, messages)
+        gathered, evidence = read.gathered, read.evidence
         captured = gathered.bundle
-        evidence = assemble(gathered.samples)
-        evidence = with_unseen(evidence, [pasted]) if pasted else evidence
-        seen = headline(evidence, () if pasted else gathered.samples, gathered.captured_at)
         if request.packets is not None and evidence.get(PacketEvidence) is not None:
             raise UsageProblem(f"{request.bundle} has packets, and --pcap or --sniff names others", "judge them apart")
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
-        collected = Collected(judging, evidence, gathered.sources, seen, gathered.problem, saw_nothing)
+        collected = Collected(judging, evidence, gathered.sources, read.headline, gathered.problem, saw_nothing)
         if gathered.has_logs_alone:
             collected = replace(
                 _without_deployment(judging, {**request.beside, LogEvidence: "logs"}), sources=gathered.sources
@@ -82,16 +78,16 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
         if request.window is not None and request.bundle is not None and logs_to_read is None and not request.history:
             raise UsageProblem(f"--since and --until narrow logs, and {request.bundle} has none", "leave them out")
         request = replace(request, logs=logs_to_read)
-        for read in (*_before(request, collected, show), *_beside(request, judging, show, messages)):
-            evidence = collected.evidence.joined(read.evidence, read.gaps)
-            evidence = evidence.without(*read.absent) if read.absent else evidence
-            told = "; ".join(filter(None, [collected.headline, read.headline]))
+        for more in (*_before(request, collected, show), *_beside(request, judging, show, messages)):
+            evidence = collected.evidence.joined(more.evidence, more.gaps)
+            evidence = evidence.without(*more.absent) if more.absent else evidence
+            told = "; ".join(filter(None, [collected.headline, more.headline]))
             collected = replace(
-                collected, evidence=evidence, sources=(*collected.sources, *read.sources), headline=told
+                collected, evidence=evidence, sources=(*collected.sources, *more.sources), headline=told
             )
-            if read.problem is not None and collected.problem is None:
+            if more.problem is not None and collected.problem is None:
                 alone = request.is_only_loki
-                collected = replace(collected, problem=read.problem, saw_nothing=alone)
+                collected = replace(collected, problem=more.problem, saw_nothing=alone)
         if request.manifests:
             from jsdoctor.app.manifest_subjects import with_subject_counts
 
@@ -125,6 +121,7 @@ def _with_logs(
 
             logs = files.enter_context(with_captured_logs(logs, captured, str(request.bundle), request.window))
         if request.loki is not None:
+            from jsdoctor.app.connection import resolve_connection
             from jsdoctor.app.loki.reading import with_loki_logs
 
             settings = resolve_connection(request.connection, judging.config)
@@ -138,6 +135,7 @@ def _with_logs(
 
 def _in_metrics(request: EvidenceRequest, judging: Judging, messages: Messages) -> Collected:
     """The deployment as Prometheus shows it."""
+    from jsdoctor.app.connection import resolve_connection
     from jsdoctor.app.prometheus.reading import read_deployment
 
     given = [name for name in ("ntp", "scan", "host", "samples", "interval_s") if getattr(request, name)]
@@ -150,44 +148,10 @@ def _in_metrics(request: EvidenceRequest, judging: Judging, messages: Messages) 
     return Collected(judging, read.evidence, (read.source,), read.headline)
 
 
-def _gathered(request: EvidenceRequest, judging: Judging, messages: Messages) -> tuple[Gathered, Pasted | None]:
-    """The samples; for pasted evidence, also the fields that the paste does not show."""
-    if not request.pasted:
-        return _gather(request, judging, messages), None
-    if request.bundle is not None:
-        raise UsageProblem(
-            f"{request.bundle} and {request.pasted[0].name} both describe a deployment", "judge them one by one"
-        )
-    _refuse_live_options(request)
-    return gather_pasted(request.pasted)
-
-
-def _gather(request: EvidenceRequest, judging: Judging, messages: Messages) -> Gathered:
-    quiet = judging.request.quiet
-    if request.bundle is not None:
-        _refuse_live_options(request)
-        with messages.progress(quiet) as show:
-            show(f"reading {request.bundle}")
-            return gather_bundle(request.bundle)
-    config = judging.config
-    logins = resolve_logins(request.connection, config)
-    needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
-    paced = pace(request.samples, request.interval_s, config)
-    ntp = request.ntp or config.ntp or ()
-    plan = plan_collection(needed, *paced, logins[0].timeout_s, ntp, host=request.host)
-    plan = plan_scan(plan, needed, request.scan, request.digests)
-    monitor = request.monitor or config.monitor or ()
-    with messages.progress(quiet) as show:
-        if request.kube is None:
-            return gather_live(logins, monitor, plan, show)
-        from jsdoctor.app.kube.reading import gather_through_kube
-
-        return gather_through_kube(request.kube, logins, monitor, plan, show)
-
-
 def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[BesideRead]:
     """Earlier samples of the deployment."""
     if request.prometheus is not None and not request.is_in_metrics:
+        from jsdoctor.app.connection import resolve_connection
         from jsdoctor.app.prometheus.reading import read_history
 
         settings = resolve_connection(request.connection, collected.judging.config)
@@ -215,20 +179,6 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Me
 
         read.append(read_packets(request.packets, show))
     return read
-
-
-def _refuse_live_options(request: EvidenceRequest) -> None:
-    """Refuse options of a connection beside a bundle: they would be ignored."""
-    given = [f.name for f in fields(request.connection) if getattr(request.connection, f.name) not in (None, False)]
-    given += [name for name in ("monitor", "kube", "ntp", "scan", "host", "samples") if getattr(request, name)]
-    given += ["interval"] if request.interval_s is not None else []
-    if given:
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise UsageProblem(
-            f"{'--bundle' if request.bundle else 'a file'} judges what was captured and connects to nothing:"
-            f" {names} cannot be given with it",
-            "leave one of them away",
-        )
 
 
 def _without_deployment(judging: Judging, beside: Mapping[type[Evidence], str]) -> Collected:

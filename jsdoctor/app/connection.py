@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 from jsdoctor.collect.connect.contexts import config_home
-from jsdoctor.collect.connect.settings import ConnectionOptions, ConnectionSettings, resolve
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.connect.settings import ConnectionSettings, resolve
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.configuration import Configuration
 
 _OF_ONE_LOGIN = ("server", "user", "password", "token", "creds", "nkey")
-
-
-def connection_options(given: Mapping[str, Any]) -> ConnectionOptions:
-    """The connection's share of a command's parameters, which have the names of its fields. A flag not set is None."""
-    names = (field.name for field in fields(ConnectionOptions) if field.name in given)
-    values = {name: given[name] for name in names}
-    contexts = values.get("context") or ()
-    values |= {"context": next(iter(contexts), None), "more_contexts": tuple(contexts[1:]) or None}
-    options = ConnectionOptions(**values)
-    return replace(options, tlsfirst=options.tlsfirst or None)
 
 
 def resolve_connection(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:

@@ -16,7 +16,6 @@ from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan
-from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.exchange import Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
@@ -43,22 +42,6 @@ class Gathered:
         """Whether it is a bundle of logs without samples of a deployment."""
         told = any(sample.exchanges or sample.gaps for sample in self.samples)
         return self.bundle is not None and self.bundle.has_logs and not told
-
-
-@dataclass(frozen=True, slots=True)
-class BesideRead:
-    """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it.
-
-    `absent` is a kind of evidence that was requested and of which nothing was read, with the reason. `problem` is the
-    error to report to the user.
-    """
-
-    evidence: Evidence
-    gaps: tuple[Gap, ...]
-    sources: tuple[Source, ...]
-    headline: str
-    absent: tuple[type[Evidence], Gap] | None = None
-    problem: Problem | None = None
 
 
 def gather_live(

@@ -11,7 +11,7 @@ from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.loki.options import LokiRequest
 from jsdoctor.app.packets.options import PacketRequest
 from jsdoctor.app.prometheus.options import PrometheusRequest
-from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests

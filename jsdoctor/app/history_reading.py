@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.beside import BesideRead
 from jsdoctor.collect.bundle.history import Earlier, read_history
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER

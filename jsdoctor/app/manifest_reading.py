@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.beside import BesideRead
 from jsdoctor.collect.manifests.load import load_manifests
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap

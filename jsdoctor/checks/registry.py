@@ -7,11 +7,12 @@ receives the rule's parameters.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import UnionType
-from typing import Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
 from jsdoctor.model.evidence import KINDS, Evidence
 from jsdoctor.model.finding import Finding
@@ -58,7 +59,7 @@ def _inspect(name: str, predicate: Predicate) -> Check:
     required: dict[str, type[Evidence]] = {}
     optional: dict[str, type[Evidence]] = {}
     takes_params = False
-    hints = get_type_hints(predicate)
+    hints: dict[str, Any] = inspect.get_annotations(predicate, eval_str=True)
     hints.pop("return", None)
     for parameter, hint in hints.items():
         if hint is Params:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import CommandInfo
 
 from jsdoctor import __version__
 from jsdoctor.app.logs.engine import Engine
@@ -33,10 +34,6 @@ from jsdoctor.cli.watch.command import WATCH_HELP, watch
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState
-
-_OBJECTS_BETWEEN_GARBAGE = 100_000
-"""Nearly all that a run makes it needs to its end. Looking for garbage at Python's usual pace takes a sixth of the
-time on a large cluster, and saves no memory."""
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -69,12 +66,24 @@ app.add_typer(config_app, name="config")
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    gc.set_threshold(_OBJECTS_BETWEEN_GARBAGE)
     try:
-        app(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
+        _with_one_command(arguments)(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     return 0
+
+
+def _with_one_command(arguments: Sequence[str]) -> typer.Typer:
+    """The command line with the command that is run: typer makes the options of all that it has, on each start."""
+    name = arguments[0] if arguments else ""
+    narrowed = copy(app)
+    narrowed.registered_commands = [one for one in app.registered_commands if _name_of(one) == name]
+    narrowed.registered_groups = [group for group in app.registered_groups if group.name == name]
+    return narrowed if narrowed.registered_commands or narrowed.registered_groups else app
+
+
+def _name_of(command: CommandInfo) -> str:
+    return command.name or (command.callback.__name__ if command.callback else "")
 
 
 def _version(wanted: bool) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import connection_options, resolve_connection, resolve_logins
+from jsdoctor.app.connection import resolve_connection, resolve_logins
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.app.sampling_plan import pace
 from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
+from jsdoctor.collect.connect.options import connection_options
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.severities import severities_of

@@ -12,7 +12,7 @@ from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import Color
 from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import say
-from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary
 from jsdoctor.engine.verdict import ExitCode, NagiosState

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from jsdoctor.cli.console import ascii_only, say
 from jsdoctor.collect.problems import Problem, UsageProblem
-from jsdoctor.demo.server import BinaryNotFoundError, ServerStartError
+from jsdoctor.demo.errors import BinaryNotFoundError, ServerStartError
 from jsdoctor.engine.select import SelectionError
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.parse.configuration import ConfigurationError

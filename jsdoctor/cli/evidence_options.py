@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from jsdoctor.app.comma_lists import split
-from jsdoctor.app.connection import connection_options
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.kube.options import kube_options
 from jsdoctor.app.logs.options import log_options, required_log_options
@@ -14,6 +13,7 @@ from jsdoctor.app.loki.options import loki_options
 from jsdoctor.app.packets.options import packet_options
 from jsdoctor.app.prometheus.options import prometheus_options
 from jsdoctor.app.window import window_of
+from jsdoctor.collect.connect.options import connection_options
 from jsdoctor.collect.problems import UsageProblem
 
 

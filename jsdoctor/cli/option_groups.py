@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -188,13 +189,18 @@ JUDGING = (rules, report, configuration)
 """The groups of every command that judges."""
 
 
+@cache
+def _options_of(group: Callable[..., None]) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(group, eval_str=True).parameters.values())
+
+
 def takes(*groups: Callable[..., None]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command the options of these groups, after its own. Its first parameter receives what was given."""
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         signature = inspect.signature(command, eval_str=True)
         own = list(signature.parameters.values())[1:]
-        shared = [option for group in groups for option in inspect.signature(group, eval_str=True).parameters.values()]
+        shared = [option for group in groups for option in _options_of(group)]
         names = {option.name for option in shared}
 
         def run(**values: Any) -> R:

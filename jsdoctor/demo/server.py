@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from jsdoctor.demo.errors import BinaryNotFoundError, ServerStartError
+
 HOST = "127.0.0.1"
 # Below every system's ephemeral range (Linux from 32768, macOS from 49152), so that no outgoing connection of this
 # machine can take a port between the moment it is chosen here and the moment the server listens on it.
@@ -25,14 +27,6 @@ _READY_LINE = "Server is ready"
 _PORT_TAKEN = "address already in use"
 _LOG_LINES_SHOWN = 15
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-class BinaryNotFoundError(Exception):
-    """No nats-server on this machine; the message names the command that installs one."""
-
-
-class ServerStartError(Exception):
-    """The server did not come up; the message ends with the last lines of its log."""
 
 
 class Ports(NamedTuple):

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import cast
 
 from jsdoctor.model.report import Report
-from jsdoctor.render.github import render_github
-from jsdoctor.render.gitlab import render_gitlab
-from jsdoctor.render.json_v1 import render_json
-from jsdoctor.render.junit import render_junit
-from jsdoctor.render.markdown import render_markdown
-from jsdoctor.render.nagios import render_nagios
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.prometheus import render_prometheus
-from jsdoctor.render.sarif import render_sarif
-from jsdoctor.render.text import render_text
 
 Render = Callable[[Report, RenderOptions], str]
 
 
-def _render_html(report: Report, options: RenderOptions) -> str:
-    """Imported when it is wanted: no other format needs a template engine."""
-    from jsdoctor.render.html.page import render_html  # noqa: PLC0415
+def _imported(module: str, function: str) -> Render:
+    """That function, imported when it is first wanted: a run writes one or two of the formats."""
 
-    return render_html(report, options)
+    def render(report: Report, options: RenderOptions) -> str:
+        found = cast("Render", getattr(import_module(f"jsdoctor.render.{module}"), function))
+        return found(report, options)
+
+    return render
 
 
 FORMATS: Mapping[str, Render] = {
-    "text": render_text,
-    "json": render_json,
-    "sarif": render_sarif,
-    "junit": render_junit,
-    "github": render_github,
-    "gitlab": render_gitlab,
-    "markdown": render_markdown,
-    "nagios": render_nagios,
-    "prometheus": render_prometheus,
-    "html": _render_html,
+    "text": _imported("text", "render_text"),
+    "json": _imported("json_v1", "render_json"),
+    "sarif": _imported("sarif", "render_sarif"),
+    "junit": _imported("junit", "render_junit"),
+    "github": _imported("github", "render_github"),
+    "gitlab": _imported("gitlab", "render_gitlab"),
+    "markdown": _imported("markdown", "render_markdown"),
+    "nagios": _imported("nagios", "render_nagios"),
+    "prometheus": _imported("prometheus", "render_prometheus"),
+    "html": _imported("html.page", "render_html"),
 }
 """Every render function is pure and total: it takes any report and returns what is to be written, newline included."""

@@ -16,12 +16,12 @@ def test_version(tmp_path: Path) -> None:
 
 
 def test_help_page_is_what_typer_prints() -> None:
-    assert HELP_PAGE.read_text("utf-8") == help_of_typer(), "run: make help-page"
+    assert Path(HELP_PAGE).read_text("utf-8") == help_of_typer(), "run: make help-page"
 
 
 def test_help_is_the_page(tmp_path: Path) -> None:
     for arguments in ((), ("--help",), ("-h",)):
-        assert jsdoctor(*arguments, cwd=tmp_path).stdout == HELP_PAGE.read_text("utf-8")
+        assert jsdoctor(*arguments, cwd=tmp_path).stdout == Path(HELP_PAGE).read_text("utf-8")
 
 
 def test_every_command_has_help_with_its_options(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 
 from jsdoctor.collect.connect.connection import Connection, connect
-from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.connect.settings import resolve
 from jsdoctor.collect.problems import ConnectProblem, Problem
 from tests.collect.certificates import Certificates
 from tests.servers import DEFAULT_VERSION, server_binary

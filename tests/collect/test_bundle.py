@@ -24,7 +24,8 @@ from jsdoctor.collect.bundle import container, read
 from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.read import BundleProblem, Captured, read_bundle
 from jsdoctor.collect.bundle.write import write_bundle
-from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.connect.settings import resolve
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER

@@ -9,7 +9,8 @@ import nats
 import nkeys
 
 from jsdoctor.collect.connect.connection import connect
-from jsdoctor.collect.connect.settings import ConnectionOptions, resolve
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.connect.settings import resolve
 from jsdoctor.collect.live.claims import MOST_CLAIMS
 from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan

@@ -14,8 +14,9 @@ import pytest
 
 from jsdoctor.collect.connect.contexts import config_home, known_contexts
 from jsdoctor.collect.connect.credentials import LoginKind
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.server_urls import redact
-from jsdoctor.collect.connect.settings import ConnectionOptions, ConnectionSettings, resolve
+from jsdoctor.collect.connect.settings import ConnectionSettings, resolve
 from jsdoctor.collect.problems import UsageProblem
 from tests.collect.conftest import SECRET
 from tests.collect.operator_mode import Key, Operator, creds

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from jsdoctor.demo import server as launcher
-from jsdoctor.demo.server import BinaryNotFoundError, NatsServer, Ports, ServerStartError, find_binary, free_ports
+from jsdoctor.demo.errors import BinaryNotFoundError, ServerStartError
+from jsdoctor.demo.server import NatsServer, Ports, find_binary, free_ports
 from tests.servers import ROOT, server_binary, wait_until
 
 pytestmark = pytest.mark.real

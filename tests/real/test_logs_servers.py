@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.demo.server import NatsServer, ServerStartError, free_ports
+from jsdoctor.demo.errors import ServerStartError
+from jsdoctor.demo.server import NatsServer, free_ports
 from jsdoctor.model.finding import Outcome
 from tests.collect.operator_mode import Operator, creds
 from tests.deployment import add_stream, api

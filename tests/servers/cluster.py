@@ -10,7 +10,8 @@ from typing import Any, Protocol, Self
 
 import httpx
 
-from jsdoctor.demo.server import NatsServer, Ports, ServerStartError, free_ports
+from jsdoctor.demo.errors import ServerStartError
+from jsdoctor.demo.server import NatsServer, Ports, free_ports
 from tests.servers.binaries import DEFAULT_VERSION, server_binary
 from tests.servers.waiting import wait_until
 

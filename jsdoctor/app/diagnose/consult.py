@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from jsdoctor import __version__
 from jsdoctor.app.diagnose.request import DiagnoseRequest, refuse_contradictions
 from jsdoctor.app.messages import LOGGED, Messages
-from jsdoctor.app.pasted_reading import gaps_of
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
+from jsdoctor.app.unrecognised import gaps_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.recognition import Recogniser, Recognition

@@ -12,7 +12,7 @@ import msgspec
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import PlanFormat
-from jsdoctor.collect.connect.settings import ConnectionOptions
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.plan import SCHEMA, Plan
 from jsdoctor.model.rule import Risk

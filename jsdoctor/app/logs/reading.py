@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.logs.options import LogRequest, Selected
 from jsdoctor.app.logs.scanning import scan_logs
 from jsdoctor.collect.logs.discover import ReadPlan, discover

@@ -12,9 +12,9 @@ from jsdoctor.app.logs.engine import choose_engine
 from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import ReadPlan
-from jsdoctor.collect.logs.local import Scan, run_local, scan_rows
+from jsdoctor.collect.logs.local import run_local
+from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.split import split
-from jsdoctor.collect.logs.state.store import AuditState
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
@@ -23,6 +23,7 @@ from jsdoctor.render.units import quantity
 
 if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
+    from jsdoctor.collect.logs.state.store import AuditState
 
 _LONG_BYTES = 256 * 1024 * 1024
 """Amount of text in bytes from which reading takes so long that a faster way is mentioned."""
@@ -39,7 +40,7 @@ def scan_logs(
 ) -> tuple[LogEvidence, str]:
     """The evidence, and how it was read and why. Raises problems with Spark, and usage problems."""
     with contextlib.ExitStack() as open_:
-        state = open_.enter_context(AuditState(request.state, settings)) if request.state else None
+        state = open_.enter_context(_audit_state(request.state, settings)) if request.state else None
         parts = state.plan(plan.files) if state else split(plan.files)
         text = sum(part.weight for part in parts)
         # A batch goes to Spark whatever its size, but what is new since the last audit is rarely a batch.
@@ -93,6 +94,12 @@ def _with_spark(run: _Run) -> tuple[LogEvidence, str]:
     with open_spark(spark_choice) as spark:
         evidence = run_spark(spark, run.settings, run.parts, run.progress, run.events, scan=run.scan)
         return evidence, f"read with Spark ({spark.place})"
+
+
+def _audit_state(directory: str, settings: ScanSettings) -> AuditState:
+    from jsdoctor.collect.logs.state.store import AuditState
+
+    return AuditState(directory, settings)
 
 
 def _event_store(place: str) -> EventStore:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.packets.headline import packets_headline
 from jsdoctor.app.packets.options import PacketRequest
 from jsdoctor.collect.packets.files import read_captures

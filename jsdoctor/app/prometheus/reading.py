@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.app.api_access import api_access, print_query
-from jsdoctor.app.evidence import BesideRead
+from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.prometheus.options import PrometheusRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.prometheus.client import PrometheusClient

@@ -68,10 +68,10 @@ def rollback(
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """Undo what jsdoctor fix changed according to its journal, last step first."""
-    from jsdoctor.app.connection import connection_options
     from jsdoctor.app.fix.request import RollbackRequest
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.fix.rollback import RollbackOutput, run_rollback
+    from jsdoctor.collect.connect.options import connection_options
 
     def work() -> ExitCode:
         asked = RollbackRequest(

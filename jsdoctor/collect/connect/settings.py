@@ -16,6 +16,7 @@ from jsdoctor.collect.connect.contexts import Context, find_context, selection_f
 from jsdoctor.collect.connect.credentials import Login
 from jsdoctor.collect.connect.identity import choose_login, url_logins
 from jsdoctor.collect.connect.layers import CONTEXT, FLAGS, Layers, ResolvedSetting, gather, key_label
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.secret_refs import expand_path, read_path, scheme_of
 from jsdoctor.collect.connect.server_urls import DEFAULT_URL, parse_servers
 from jsdoctor.collect.problems import UsageProblem
@@ -30,34 +31,6 @@ _FLAGS = (
     *("server", "user", "password", "token", "creds", "nkey", "tlscert", "tlskey", "tlsca"),
     *("js_domain", "js_api_prefix", "inbox_prefix"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
-    """The connection options of the command line. None: not given. `timeout` is in seconds,
-    `budget` in requests per second.
-
-    `more_contexts` are further logins to collect with.
-    """
-
-    server: str | None = field(default=None, repr=False)
-    context: str | None = None
-    user: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    creds: str | None = field(default=None, repr=False)
-    nkey: str | None = field(default=None, repr=False)
-    tlscert: str | None = None
-    tlskey: str | None = None
-    tlsca: str | None = None
-    tlsfirst: bool | None = None
-    js_domain: str | None = None
-    js_api_prefix: str | None = None
-    inbox_prefix: str | None = None
-    timeout: float | None = None
-    budget: int | None = None
-    no_context: bool = False
-    more_contexts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

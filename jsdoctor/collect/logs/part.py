@@ -24,7 +24,7 @@ from jsdoctor.parse.logs.clock import read_clock
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.native_core import have_native
 from jsdoctor.parse.logs.native_scan import NativeScan
-from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, REWRITTEN_BYTES, Rewriter
+from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
 from jsdoctor.parse.logs.scan import BLOCK, CONTEXT, PartScan
 from jsdoctor.parse.logs.stamp import year_of
 from jsdoctor.parse.logs.time_segments import ClockReader
@@ -152,7 +152,7 @@ class Scanner:
         if part.start == 0 and part.end == part.size <= REWRITTEN_BYTES:
             first = _Counted(stream)
             head = first.read_all(HEAD_BYTES)
-            changed = self._rewriter(part).lines(head, lambda: head + first.read_all(part.size - len(head)))
+            changed = self._rewritten(part, head, lambda: head + first.read_all(part.size - len(head)))
             if changed is not None:
                 reader.read_bytes = part.size
                 yield from self._plain_lines(part, changed, part.size)
@@ -203,7 +203,7 @@ class Scanner:
         yield from self._text(part, tape, reader)
 
     def _text(self, part: Part, tape: ForwardReader, reader: _Counted) -> Iterator[Row]:
-        changed = self._rewriter(part).lines(tape.peek(HEAD_BYTES), lambda: tape.peek(REWRITTEN_BYTES + 1))
+        changed = self._rewritten(part, tape.peek(HEAD_BYTES), lambda: tape.peek(REWRITTEN_BYTES + 1))
         if changed is not None and not tape.problem:
             yield from self._plain_lines(part, changed, len(tape.read()))
             return
@@ -215,8 +215,13 @@ class Scanner:
         skipped = _skipped(part, tape, reader) if tape.problem and part.size else 0
         yield from scan.finish(last=True, torn=blocks.torn, problem=tape.problem, skipped=skipped, read=tape.read_bytes)
 
-    def _rewriter(self, part: Part) -> Rewriter:
-        return Rewriter(self._matcher, year_of(part.mtime_us))
+    def _rewritten(self, part: Part, head: bytes, whole: Callable[[], bytes]) -> bytes | None:
+        """The lines as servers wrote them, where the text is no log as it was written."""
+        if not head or is_ordinary(head):
+            return None
+        from jsdoctor.parse.logs.paste.rewrite import Rewriter
+
+        return Rewriter(self._matcher, year_of(part.mtime_us)).lines(head, whole)
 
     def _plain_lines(self, part: Part, text: bytes, size: int) -> Iterator[Row]:
         """The lines of a pasted or exported text. Offsets and numbers of lines are those of the text that was made."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from jsdoctor.collect.logs.local import Scan, scan_rows
+from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.problem import SparkProblem
 from jsdoctor.collect.logs.spark.session import Spark
 from jsdoctor.collect.logs.split import bins

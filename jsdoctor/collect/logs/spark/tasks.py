@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jsdoctor.collect.logs.local import Scan, scan_rows
 from jsdoctor.collect.logs.part import scan_part
+from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.fold import fold
