@@ -6,8 +6,11 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
+from operator import itemgetter
 
 from jsdoctor.model.log import Occurrence
+
+_FIRST, _LAST, _COUNT = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
 def most_within(found: Iterable[Occurrence], window_us: int, group: Callable[[Occurrence], str] | None = None) -> int:
@@ -19,19 +22,19 @@ def most_within(found: Iterable[Occurrence], window_us: int, group: Callable[[Oc
         return _most_of_all([span for one in found for span in one.histogram.spans()], window_us)
     buckets = [(*span, group(one)) for one in found for span in one.histogram.spans()]
     starts = sorted({first for first, _, _, _ in buckets})
-    entering = sorted((first, name, count) for first, _, count, name in buckets if name)
-    leaving = sorted((last, name, count) for _, last, count, name in buckets if name)
+    named = [bucket for bucket in buckets if bucket[3]]
+    entering, leaving = sorted(named, key=_FIRST), sorted(named, key=_LAST)
     counts: dict[str, int] = defaultdict(int)
     most = entered = left = 0
     for start in starts:
         grown = set()
         while entered < len(entering) and entering[entered][0] < start + window_us:
-            _, name, count = entering[entered]
+            _, _, count, name = entering[entered]
             counts[name] += count
             grown.add(name)
             entered += 1
-        while left < len(leaving) and leaving[left][0] < start:
-            _, name, count = leaving[left]
+        while left < len(leaving) and leaving[left][1] < start:
+            _, _, count, name = leaving[left]
             counts[name] -= count
             left += 1
         most = max([most, *(counts[name] for name in grown)])
@@ -40,11 +43,10 @@ def most_within(found: Iterable[Occurrence], window_us: int, group: Callable[[Oc
 
 def _most_of_all(spans: Sequence[tuple[int, int, int]], window_us: int) -> int:
     """What has entered before the end of each window, less what has left before its beginning."""
-    entering = sorted((first, count) for first, _, count in spans)
-    leaving = sorted((last, count) for _, last, count in spans)
-    firsts, lasts = [first for first, _ in entering], [last for last, _ in leaving]
-    entered = list(accumulate((count for _, count in entering), initial=0))
-    left = list(accumulate((count for _, count in leaving), initial=0))
+    entering, leaving = sorted(spans, key=_FIRST), sorted(spans, key=_LAST)
+    firsts, lasts = list(map(_FIRST, entering)), list(map(_LAST, leaving))
+    entered = list(accumulate(map(_COUNT, entering), initial=0))
+    left = list(accumulate(map(_COUNT, leaving), initial=0))
     ends = map(bisect_left, repeat(firsts), [first + window_us for first in firsts])
     begins = map(bisect_left, repeat(lasts), firsts)
     return max((entered[end] - left[begin] for end, begin in zip(ends, begins, strict=True)), default=0)

@@ -11,9 +11,9 @@ from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs import builtin, folded, rows
 from jsdoctor.parse.logs.elections import sightings
 from jsdoctor.parse.logs.folded import ServerSeen
-from jsdoctor.parse.logs.hits import Folded, Most, occurrences
+from jsdoctor.parse.logs.hits import Folded, Most, by_server
 from jsdoctor.parse.logs.restored import falls
-from jsdoctor.parse.logs.rows import HitRow, JumpRow, MarkRow, PartRow, SegmentRow, VoiceRef, read
+from jsdoctor.parse.logs.rows import HitCount, HitRow, JumpRow, MarkRow, PartRow, SegmentRow, VoiceRef, read
 from jsdoctor.parse.logs.runs import finished, gather
 from jsdoctor.parse.logs.series import KNOWN_FROM, NO_TIME, File, Names
 from jsdoctor.parse.logs.time_jumps import jumps_of, longest
@@ -38,7 +38,6 @@ class _Series:
         self._restored: dict[str, list[MarkRow]] = defaultdict(list)
         self._files: dict[str, File] = {}
         self._names = Names(series, [])
-        self._seen_in: dict[str, set[str]] = defaultdict(set)
 
     def fold(self, scanned: Iterable[Row]) -> Iterator[Row]:
         settled = False
@@ -79,7 +78,11 @@ class _Series:
             if most is None or name != signature:
                 yield from self._most(most)
                 most, signature = Most(name), name
-            for found in occurrences(name, [self._folded(read(HitRow, row[5])) for row in group]):
+            values = [row[5] for row in group]
+            if len(values) == 1 and not most.may_keep(count := read(HitCount, values[0]).count):
+                most.leave_out(count)
+                continue
+            for found in by_server([self._folded(read(HitRow, value)) for value in values]):
                 most.add(found)
         yield from self._most(most)
 
@@ -92,7 +95,6 @@ class _Series:
     def _folded(self, hits: HitRow) -> Folded:
         file = self._files[hits.file]
         server = file.part.server or hits.name or self._names.of(file, hits.start, hits.voice, hits.start)[0]
-        self._seen_in[server].add(hits.file)
         return Folded(server, hits, file)
 
     def _story(self) -> Iterator[Row]:

@@ -37,8 +37,25 @@ _SeenIn = tuple[KeptLine, Folded]
 """A line, and the row that has it."""
 
 
-def occurrences(signature: str, rows: Iterable[Folded]) -> Iterator[Occurrence]:
-    """One occurrence for each server, of rows that have the same signature and subject."""
+class OneSubject(NamedTuple):
+    """Rows of one signature, subject and server, which make one occurrence."""
+
+    server: str
+    zoned: bool
+    rows: list[Folded]
+
+    @property
+    def count(self) -> int:
+        """How many lines they are."""
+        return sum(row.hits.count for row in self.rows)
+
+    def occurrence(self, signature: str) -> Occurrence:
+        """What checks get to see of them."""
+        return _occurrence(signature, self.server, self.zoned, self.rows)
+
+
+def by_server(rows: Iterable[Folded]) -> Iterator[OneSubject]:
+    """Rows that have the same signature and subject, by server."""
     groups: dict[tuple[str, bool], list[Folded]] = defaultdict(list)
     undated: list[Folded] = []
     for row in rows:
@@ -49,7 +66,7 @@ def occurrences(signature: str, rows: Iterable[Folded]) -> Iterator[Occurrence]:
     for row in undated:
         groups[row.server, (row.server, True) in groups].append(row)
     for (server, zoned), mine in sorted(groups.items()):
-        yield _occurrence(signature, server, zoned, mine)
+        yield OneSubject(server, zoned, mine)
 
 
 def _occurrence(signature: str, server: str, zoned: bool, rows: list[Folded]) -> Occurrence:
@@ -149,24 +166,43 @@ def merged(same: list[Occurrence]) -> Occurrence:
 
 
 class Most:
-    """The occurrences of one signature with most lines, and the total of all, in bounded memory."""
+    """The occurrences of one signature with most lines, and the total of all, in bounded memory.
+
+    Of subjects with as many lines those that come first are kept. Where every line names a subject of its own, nearly
+    all are left out: occurrences are made of those only that are not.
+    """
 
     def __init__(self, signature: str, kept: int = KEPT) -> None:
         self._signature, self._kept = signature, kept
-        self._chosen: list[Occurrence] = []
+        self._chosen: list[tuple[int, int, Occurrence]] = []
+        self._counts: list[int] = []
         self._count = self._subjects = 0
 
-    def add(self, found: Occurrence) -> None:
-        """One more."""
-        self._count += found.count
+    def may_keep(self, count: int) -> bool:
+        """Whether a subject with so many lines would be one of those with most so far."""
+        return len(self._counts) < self._kept or count > self._counts[0]
+
+    def leave_out(self, count: int) -> None:
+        """One more with so many lines, of which nothing else is known."""
+        self._count += count
         self._subjects += 1
-        self._chosen.append(found)
-        if len(self._chosen) >= 4 * self._kept:
-            self._chosen = heapq.nsmallest(self._kept, self._chosen, key=rank)
+
+    def add(self, found: OneSubject) -> None:
+        """One more."""
+        count = found.count
+        if self.may_keep(count):
+            heapq.heappush(self._counts, count)
+            if len(self._counts) > self._kept:
+                heapq.heappop(self._counts)
+            self._chosen.append((-count, self._subjects, found.occurrence(self._signature)))
+            if len(self._chosen) >= 4 * self._kept:
+                self._chosen = heapq.nsmallest(self._kept, self._chosen)
+        self.leave_out(count)
 
     def result(self) -> tuple[list[Occurrence], SignatureTotal]:
         """Those with most lines, most first, and what was left out."""
-        chosen = heapq.nsmallest(self._kept, self._chosen, key=rank)
+        kept = heapq.nsmallest(self._kept, self._chosen)
+        chosen = sorted((found for _, _, found in kept), key=rank)
         return chosen, SignatureTotal(
             signature=self._signature,
             count=self._count,

@@ -138,6 +138,18 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
     last: KeptLine | None
 
 
+class HitCount(msgspec.Struct, array_like=True, gc=False):
+    """What tells how many lines a `HitRow` has; the rest of it is not read."""
+
+    file: msgspec.Raw
+    start: msgspec.Raw
+    name: msgspec.Raw
+    voice: msgspec.Raw
+    zoned: msgspec.Raw
+    subject: msgspec.Raw
+    count: int
+
+
 _encoder = msgspec.msgpack.Encoder()
 _T = TypeVar("_T")
 
