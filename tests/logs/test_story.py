@@ -256,6 +256,19 @@ def test_subjects_are_bounded_and_counted(tmp_path: Path) -> None:
     assert found.total("t-stream-quorum-lost") == 5000
 
 
+def test_a_subject_with_many_lines_is_kept_although_it_comes_after_thousands_with_one(tmp_path: Path) -> None:
+    single = (f"JetStream cluster stream 'A > S{number:05}' has NO quorum, stalled" for number in range(3000))
+    often = ["JetStream cluster stream 'Z > LAST' has NO quorum, stalled"] * 3
+    log = b"".join(stamped(second, text, level="WRN") for second, text in enumerate([*single, *often]))
+    found = read(tmp_path, n1=log)
+    kept = found.occurrences("t-stream-quorum-lost")
+    assert (dict(kept[0].fields), kept[0].count) == ({"account": "Z", "stream": "LAST"}, 3)
+    assert [dict(one.fields)["stream"] for one in kept[1:4]] == ["S00000", "S00001", "S00002"]
+    (total,) = found.totals
+    assert (total.count, total.subjects, total.omitted_subjects) == (3003, 3001, 3001 - len(kept))
+    assert total.omitted_count == 3003 - 3 - (len(kept) - 1)
+
+
 def test_client_logs(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_bytes(
         b'{"level":"error","ts":1795252318.2,"msg":"publish failed","error":"nats: timeout"}\n'

@@ -45,7 +45,7 @@ class OneSubject(NamedTuple):
     rows: list[Folded]
 
     @property
-    def count(self) -> int:
+    def lines(self) -> int:
         """How many lines they are."""
         return sum(row.hits.count for row in self.rows)
 
@@ -189,7 +189,7 @@ class Most:
 
     def add(self, found: OneSubject) -> None:
         """One more."""
-        count = found.count
+        count = found.lines
         if self.may_keep(count):
             heapq.heappush(self._counts, count)
             if len(self._counts) > self._kept:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol
 
 from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import LineOrigin, Signature
+from jsdoctor.parse.compiled_core import CompiledCore
 from jsdoctor.parse.logs.builtin import BEGINNINGS, FATAL, MARKED, searched
 from jsdoctor.parse.logs.matcher import Matcher
 from jsdoctor.parse.logs.sections import LITERALS, STARTS
-
-_MISSING = "jsdoctor-native is not installed"
-REVISION = 1
-"""What this release knows how to use. A core of another revision is left alone: the reference gives the same rows."""
 
 _Jumps = Sequence[tuple[int, int, int]]
 Segment = tuple[int, int, int, int, int, int, int, int, int, _Jumps, _Jumps]
@@ -91,8 +87,6 @@ class NativeScanner(Protocol):
 
 
 class _Core(Protocol):
-    REVISION: int
-
     def Signatures(  # noqa: N802  # a class
         self,
         signatures: list[Description],
@@ -106,36 +100,24 @@ class _Core(Protocol):
     def Scan(self, signatures: object, zoned: bool, /) -> NativeScanner: ...  # noqa: N802  # a class
 
 
-def _core() -> _Core | None:
-    try:
-        found = import_module("jsdoctor_native")
-    except ImportError:
-        return None
-    return cast("_Core", found) if getattr(found, "REVISION", None) == REVISION else None
-
-
-_found = _core()
+_core = CompiledCore[_Core]("REVISION", 1)
 
 
 def have_native() -> bool:
     """Whether the compiled scan is installed."""
-    return _found is not None
+    return _core.found is not None
 
 
 def native_scanner(matcher: Matcher, zoned: bool) -> NativeScanner:
     """A compiled scan of one part. `zoned`: the zone of its times is known. Only where `have_native`."""
-    if _found is None:
-        raise RuntimeError(_MISSING)
-    return _found.Scan(_signatures(matcher), zoned)
+    return _core.required().Scan(_signatures(matcher), zoned)
 
 
 @lru_cache(maxsize=2)
 def _signatures(matcher: Matcher) -> object:
-    if _found is None:
-        raise RuntimeError(_MISSING)
     lines = [*searched(matcher.literals), *LITERALS]
     described = [_described(signature) for signature in matcher.ordered() if signature.name != FATAL]
-    return _found.Signatures(
+    return _core.required().Signatures(
         described, lines, [*STARTS, *BEGINNINGS], list(matcher.quiet_literals), list(matcher.openings)
     )
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Protocol, TypedDict, cast
+from typing import Protocol, TypedDict
 
 from jsdoctor.model.latency import Latencies
+from jsdoctor.parse.compiled_core import CompiledCore
 from jsdoctor.parse.packets.container import RunsAhead
 from jsdoctor.parse.packets.nats.expectations import PublishExpectation
 from jsdoctor.parse.packets.segment import StreamObserver
 from jsdoctor.parse.packets.tcp.connections import StateTable
-
-_MISSING = "jsdoctor-native is not installed"
-REVISION = 1
-"""What this release knows how to use. A core of another revision is left alone: the reference finds the same."""
 
 DurationRow = tuple[int, int, int, Sequence[tuple[int, int]]]
 """Count, least, largest, bins."""
@@ -253,8 +249,6 @@ class PacketWalk(RunsAhead, StateTable, Protocol):
 class NativeCore(Protocol):
     """The compiled reader of packets."""
 
-    PACKETS_REVISION: int
-
     def PacketWalk(self, observer: StreamObserver | None, compiled: bool, /) -> PacketWalk:  # noqa: N802  # a class
         """For one capture. `compiled`: its observer has a `NatsStream` for each direction."""
         ...
@@ -278,24 +272,14 @@ class NativeCore(Protocol):
         ...
 
 
-def _core() -> NativeCore | None:
-    try:
-        found = import_module("jsdoctor_native")
-    except ImportError:
-        return None
-    return cast("NativeCore", found) if getattr(found, "PACKETS_REVISION", None) == REVISION else None
-
-
-_found = _core()
+_core = CompiledCore[NativeCore]("PACKETS_REVISION", 1)
 
 
 def have_native() -> bool:
     """Whether the compiled reader is installed."""
-    return _found is not None
+    return _core.found is not None
 
 
 def native_core() -> NativeCore:
     """The compiled reader. Only where `have_native`."""
-    if _found is None:
-        raise RuntimeError(_MISSING)
-    return _found
+    return _core.required()
