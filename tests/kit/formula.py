@@ -37,7 +37,6 @@ class Jsdoctor < Formula
   sha256 "{unknown}"
   license "MIT"
 
-  depends_on "rust" => :build # for pydantic-core
   depends_on "libsodium"
   depends_on "libyaml"
   depends_on "python@3.13"
