@@ -139,7 +139,7 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class HitCount(msgspec.Struct, array_like=True, gc=False):
-    """What tells how many lines a `HitRow` has; the rest of it is not read."""
+    """The number of lines of a `HitRow`; the rest of the row is not decoded."""
 
     file: msgspec.Raw
     start: msgspec.Raw

@@ -1,4 +1,4 @@
-"""Tells logs as servers wrote them from texts that were pasted or exported, by their first bytes."""
+"""Distinguishes logs as servers wrote them from pasted or exported texts, by their first bytes."""
 
 from __future__ import annotations
 
