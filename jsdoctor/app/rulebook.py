@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jsdoctor.checks.registry import Check, load_checks
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages
+from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages, vocabulary
 from jsdoctor.engine.loader import load_rules
 from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
@@ -61,4 +61,4 @@ def open_rulebook(directories: Sequence[Path] = (), policies: Sequence[Policy] =
 
 def open_symptoms(rulebook: Rulebook) -> SymptomBook:
     """Load all symptoms. Raises `PageError` with every mistake in a page."""
-    return load_symptoms(symptom_pages(), api_errors(), rulebook.rules)
+    return load_symptoms(symptom_pages(), api_errors(), vocabulary(), rulebook.rules)

@@ -41,6 +41,11 @@ def api_errors() -> bytes:
     return (rules_directory() / "api_errors.json").read_bytes()
 
 
+def vocabulary() -> PageText:
+    """The words in which people complain, as TOML."""
+    return PageText("rules/sentences.toml", "symptoms", (rules_directory() / "sentences.toml").read_text("utf-8"))
+
+
 @cache
 def known_defects() -> KnownDefects:
     """The defects of server versions that jsdoctor ships."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from jsdoctor.engine.sentences import SentenceReader
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
@@ -27,6 +28,7 @@ _SECRETS = re.compile(
 _CODE = re.compile(
     r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error)\W{1,6}(1\d{4})\b  # Go, Python, Rust, JSON
       | [\[(](1\d{4})[\])]                                                           # Java, the nats command
+      | \b(1\d{4})\ (?:api\ )?err(?:or)?[ _]code\b                                     # people
       | ^\s*(1\d{4})\s*$""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
@@ -37,8 +39,14 @@ _VAGUE = 25
 
 A vague code only repeats the words of another error.
 """
+_SENTENCE = 3
+"""What a sentence is about weighs less than any wording that is known."""
+
+_MOST_TOLD = 3
 _TELLING = 24
 """A shorter text of an API error may stand in any log."""
+_EXCEPTION = re.compile(r"\b[A-Za-z]{4,80}(?:Exception|Error)\b|\bErr[A-Z]\w{3,80}|(?<=::)[A-Z]\w{3,80}")
+_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _YEAR = 2000  # for lines of syslog, which have none; times play no part here
 _OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
 _OTHERS = re.compile(
@@ -79,6 +87,7 @@ class Recogniser:
         self._matcher = Matcher([one for rule in rules for one in rule.signatures if self._by_signature[one.name]])
         self._rewriter = Rewriter(self._matcher, _YEAR)
         self._error_texts = [(one, words) for one in book.api_errors if (words := _telling_words(one))]
+        self._sentences = SentenceReader(book.vocabulary)
         self._endings = {name for rule in rules for one in rule.signatures for name in one.resolved_by}
 
     def text(self, text: str) -> Recognition:
@@ -119,13 +128,22 @@ class Recogniser:
             weight = _ENDING if signature.name in self._endings else _KNOWN_LINE
             for symptom in self._by_signature.get(signature.name, ()):
                 yield Recognised(symptom, f"the log signature {signature.name}", weight + len(signature.contains))
+        yield from self._known_texts(text)
+        for told in self._sentences.read(text)[:_MOST_TOLD]:
+            if symptom := self._book.symptom(told.slug):
+                yield Recognised(symptom, f'the words "{told.words}"', round(told.share * _SENTENCE))
+
+    def _known_texts(self, text: str) -> Iterator[Recognised]:
+        """Wordings of the pages, in the text or in the names of its exceptions."""
         words = "\n".join(line[:_LONGEST_LINE] for line in text.splitlines())
+        names = _spelt_out(text)
         for symptom in self._book.symptoms:
             for known in symptom.matching.texts:
-                match = re.search(known.pattern, words, re.IGNORECASE | re.MULTILINE)
-                if match:
+                if match := re.search(known.pattern, words, re.IGNORECASE | re.MULTILINE):
                     shown = _SECRETS.sub("***", match[0])
                     yield Recognised(symptom, f'the words "{shown}" ({known.client})', len(match[0]))
+                elif match := re.search(known.pattern, names, re.IGNORECASE | re.MULTILINE):
+                    yield Recognised(symptom, f'the name of "{match[0]}" ({known.client})', len(match[0]) // 2)
 
     def _quoted_errors(self, text: str) -> Iterator[Recognised]:
         """Errors of the API that a client or an old command shows without their code."""
@@ -142,6 +160,13 @@ class Recogniser:
             for message in dict.fromkeys((read_line(raw, _YEAR).text, raw)):
                 for server in (True, False):
                     yield from (match.signature for match in self._matcher.match(server, "", message))
+
+
+def _spelt_out(text: str) -> str:
+    """The names of exceptions as words, a line for each: people, and programs in other languages, write the words."""
+    if not _OURS.search(text):
+        return ""
+    return "\n".join(_JOINED.sub(" ", name) for name in dict.fromkeys(_EXCEPTION.findall(text)))
 
 
 def _telling_words(error: ApiErrorCode) -> str:

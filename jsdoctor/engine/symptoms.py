@@ -9,17 +9,20 @@ import msgspec
 from jsdoctor.engine.loader import PageText
 from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.rule import Rule, RuleStatus
+from jsdoctor.model.sentence import Vocabulary
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.symptom_page import parse_symptom_page
+from jsdoctor.parse.vocabulary import parse_vocabulary
 
 
 class SymptomBook(msgspec.Struct, frozen=True):
-    """All symptoms by slug, and all errors of the JetStream API by code."""
+    """All symptoms by slug, all errors of the JetStream API by code, and the words of complaints."""
 
     symptoms: tuple[Symptom, ...]
     api_errors: tuple[ApiErrorCode, ...]
+    vocabulary: Vocabulary = Vocabulary()
 
     def symptom(self, slug: str) -> Symptom | None:
         """The symptom with that slug."""
@@ -48,8 +51,10 @@ class SymptomBook(msgspec.Struct, frozen=True):
         return tuple(symptom for symptom in self.symptoms if rule_code in symptom.causes)
 
 
-def load_symptoms(pages: Iterable[PageText], api_errors: bytes, rules: Sequence[Rule]) -> SymptomBook:
-    """All symptoms. Raises `PageError` with the mistakes of all pages together."""
+def load_symptoms(
+    pages: Iterable[PageText], api_errors: bytes, vocabulary: PageText, rules: Sequence[Rule]
+) -> SymptomBook:
+    """All symptoms. Raises `PageError` with the mistakes of all pages, and of the vocabulary, together."""
     problems: list[str] = []
     symptoms: list[Symptom] = []
     for page in pages:
@@ -57,8 +62,14 @@ def load_symptoms(pages: Iterable[PageText], api_errors: bytes, rules: Sequence[
             symptoms.append(parse_symptom_page(page.origin, page.text))
         except PageError as error:
             problems.extend(error.problems)
-    book = SymptomBook(tuple(symptoms), msgspec.json.decode(api_errors, type=tuple[ApiErrorCode, ...]))
+    words = Vocabulary()
+    try:
+        words = parse_vocabulary(vocabulary.origin, vocabulary.text)
+    except PageError as error:
+        problems.extend(error.problems)
+    book = SymptomBook(tuple(symptoms), msgspec.json.decode(api_errors, type=tuple[ApiErrorCode, ...]), words)
     problems.extend(_misfits(book, rules))
+    problems.extend(f"{vocabulary.origin}:1: {problem}" for problem in _unknown_leads(book))
     if problems:
         raise PageError(dict.fromkeys(problems))
     return book
@@ -74,6 +85,13 @@ def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
             if taken.setdefault(key, symptom.origin) != symptom.origin:
                 yield f"{here} {key} is already taken by {taken[key]}"
         yield from (f"{here} {problem}" for problem in _unknown_names(symptom, book, rules))
+
+
+def _unknown_leads(book: SymptomBook) -> Iterator[str]:
+    slugs = {symptom.slug for symptom in book.symptoms}
+    for topic in book.vocabulary.topics:
+        for slug in {slug for leads in topic.leads.values() for slug in leads} - slugs:
+            yield f"topic {topic.name!r}: no symptom is named {slug!r}{did_you_mean(slug, slugs)}"
 
 
 def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:

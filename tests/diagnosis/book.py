@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jsdoctor.collect.rule_pages import api_errors, symptom_pages
+from jsdoctor.collect.rule_pages import api_errors, symptom_pages, vocabulary
 from jsdoctor.engine.recognition import Recogniser
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
 from tests.ruleset import rules
@@ -13,7 +13,7 @@ from tests.ruleset import rules
 @cache
 def book() -> SymptomBook:
     """Every shipped symptom and API error."""
-    return load_symptoms(symptom_pages(), api_errors(), rules())
+    return load_symptoms(symptom_pages(), api_errors(), vocabulary(), rules())
 
 
 @cache

@@ -53,6 +53,8 @@ Wait.
 None.
 """
 
+NO_WORDS = PageText("rules/sentences.toml", "symptoms", "")
+
 
 def problems(old: str, new: str) -> str:
     with pytest.raises(PageError) as caught:
@@ -63,7 +65,7 @@ def problems(old: str, new: str) -> str:
 def misfits(old: str, new: str) -> str:
     page = PageText("rules/symptoms/it-is-slow.md", "symptoms", PAGE.replace(old, new))
     with pytest.raises(PageError) as caught:
-        load_symptoms([page], b'[{"code":10003,"status":400,"name":"X","text":"bad request"}]', rules())
+        load_symptoms([page], b'[{"code":10003,"status":400,"name":"X","text":"bad request"}]', NO_WORDS, rules())
     return str(caught.value)
 
 

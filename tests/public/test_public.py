@@ -69,4 +69,4 @@ def test_a_benign_excerpt_is_silent(excerpt: Excerpt, tmp_path: Path, command: R
 
 def test_every_excerpt_has_its_own_link() -> None:
     links = [one.link for one in ALL]
-    assert len(links) == len(set(links)) >= 215
+    assert len(links) == len(set(links)) >= 395

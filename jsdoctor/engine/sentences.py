@@ -1,0 +1,100 @@
+"""From a sentence of a person to symptoms: what it is about, and what is wrong with that."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from jsdoctor.model.sentence import Topic, Vocabulary
+
+_MAX_LINES = 6
+_MAX_CHARACTERS = 700
+"""A longer text is a log or a page of a command, no sentence."""
+
+_MAX_WORDS_BETWEEN = 18
+"""So many words may stand between a topic and its complaint."""
+
+_MIN_WORDS = 4
+
+_LOGGED = re.compile(
+    r"^\s*(\[\d+\]|\[(INF|WRN|ERR|DBG|TRC|FTL)\]|\d{4}[-/]\d\d[-/]\d\d|\{|at \S+\(|File \"|goroutine \d|[│╭├╰+|]"
+    r")",
+    re.MULTILINE,
+)
+"""How lines begin that programs write. Those are known by their wording, or not at all."""
+
+_PREFIX = re.compile(r"^(nats: (error: )?|[\w.]*(Exception|Error)\b:?)+", re.MULTILINE)
+"""How clients begin an error. What stands behind it may be a sentence, which names something of NATS itself."""
+
+_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+_SENTENCE_END = re.compile(r"[.!?;]\s|\n\s*\n")
+_OF_NATS = re.compile(r"\bnats|\bjet ?stream|\bjsz\b", re.IGNORECASE)
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A symptom that a sentence leads to, and the words that do. `share`: from 0 to 1, against the best of the text."""
+
+    slug: str
+    words: str
+    share: float
+
+
+class SentenceReader:
+    """All topics and complaints, ready to be found."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._topics = [(topic, _whole_words(topic.words)) for topic in vocabulary.topics]
+        self._complaints = {name: _whole_words(words) for name, words in vocabulary.complaints.items()}
+
+    def read(self, text: str) -> list[Told]:
+        """The symptoms that a short text leads to, the likeliest first; none for lines of logs and long texts."""
+        if len(text) > _MAX_CHARACTERS or text.strip().count("\n") >= _MAX_LINES or _LOGGED.search(text):
+            return []
+        text = _PREFIX.sub("", text)
+        if len(text.split()) < _MIN_WORDS:
+            return []
+        plain = _JOINED.sub(" ", text).lower()
+        topics = self._topics_of(plain)
+        if not _OF_NATS.search(text) and all(topic.general for topic, _ in topics):
+            return []
+        best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+        for topic, slug, score, said in self._pairs(plain, topics):
+            best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score, said))
+        scores = {slug: sum(score for score, _ in by_topic.values()) for slug, by_topic in best.items()}
+        ranked = sorted(scores, key=lambda slug: -scores[slug])
+        return [Told(slug, max(best[slug].values())[1], scores[slug] / scores[ranked[0]]) for slug in ranked]
+
+    def _topics_of(self, plain: str) -> list[tuple[Topic, re.Match[str]]]:
+        return [(topic, match) for topic, pattern in self._topics for match in pattern.finditer(plain)]
+
+    def _pairs(
+        self, plain: str, topics: Collection[tuple[Topic, re.Match[str]]]
+    ) -> Iterator[tuple[str, str, float, str]]:
+        """Each topic with a complaint near it: a symptom of both, its score, and both words."""
+        rank = {topic.name: place for place, (topic, _) in enumerate(self._topics)}
+        for topic, about in topics:
+            weight = 2 - rank[topic.name] / len(self._topics)
+            for name, pattern in self._complaints.items():
+                near = [(_words_between(plain, about, match), match) for match in pattern.finditer(plain)]
+                between, complaint = min(near, key=lambda one: one[0], default=(_MAX_WORDS_BETWEEN + 1, about))
+                if between > _MAX_WORDS_BETWEEN:
+                    continue
+                said = " … ".join(one[0] for one in sorted((about, complaint), key=lambda one: one.start()))
+                for place, slug in enumerate(topic.leads.get(name, ())):
+                    yield topic.name, slug, weight / (1 + place) / (4 + between), said
+
+
+def _whole_words(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$.-])(?:{words})(?![\w$])")
+
+
+def _words_between(text: str, one: re.Match[str], other: re.Match[str]) -> int:
+    """How many words stand between two; too many where a sentence ends there, or where both are the same words."""
+    first, second = sorted((one, other), key=lambda match: match.start())
+    if first.end() > second.start():
+        return _MAX_WORDS_BETWEEN + 1
+    between = text[first.end() : second.start()]
+    return _MAX_WORDS_BETWEEN + 1 if _SENTENCE_END.search(between) else len(between.split())
