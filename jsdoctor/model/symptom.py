@@ -57,12 +57,14 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     `causes` are rule codes, the most frequent first; `because` explains for each how it makes this symptom. `next` are
     the slugs of symptoms that tend to follow. `ruled_out_with` names evidence sources (`engine.ways`): at least one of
     them must have been used before a missing finding rules the cause out, because the state at one moment does not show
-    earlier events. `means` explains what the error text means, and what it does not mean.
+    earlier events. `means` explains what the error text means, and what it does not mean. `shown_by` is the one
+    observation that separates the symptom from similar ones.
     """
 
     slug: str
     title: str
     means: str
+    shown_by: str
     matching: Matching
     causes: tuple[str, ...]
     because: Mapping[str, str]

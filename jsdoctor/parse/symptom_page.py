@@ -16,7 +16,7 @@ SECTIONS = ("What it means", FIRST_STEPS, "What runbooks claim", "References")
 
 CLAIMS = "What runbooks claim"
 
-_KEYS = ("slug", "title", "means", "causes", "because", "next", "ruled_out_with", "match")
+_KEYS = ("slug", "title", "means", "shown_by", "causes", "because", "next", "ruled_out_with", "match")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ROW = re.compile(r"(?<!\\)\|")
 
@@ -34,6 +34,7 @@ def parse_symptom_page(origin: str, text: str) -> Symptom:
         slug=slug,
         title=page.text_of(table, "title", "the front matter"),
         means=page.text_of(table, "means", "the front matter"),
+        shown_by=page.text_of(table, "shown_by", "the front matter"),
         matching=_matching(page, table.get("match", {})),
         causes=_words(page, table, "causes"),
         because=_because(page, table),

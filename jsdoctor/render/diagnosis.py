@@ -38,7 +38,7 @@ _WORDS = {
 }
 _ORDER = (Verdict.CONFIRMED, Verdict.EXPLAINED, Verdict.UNDECIDED, Verdict.RULED_OUT)
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
-_EVIDENCE_SHOWN, _REMEDIES_SHOWN, _GAPS_SHOWN = 10, 3, 5
+_EVIDENCE_SHOWN, _REMEDIES_SHOWN, _GAPS_SHOWN, _ALSO_SHOWN = 10, 3, 5, 3
 
 WHAT_IT_WOULD_NEED = (
     "the error text as the client, the nats command or the server wrote it, in full",
@@ -127,8 +127,7 @@ def _write_diagnosis(page: Page, consultation: Consultation, diagnosis: Diagnosi
     if error := consultation.recognition.api_error:
         page.line(f"API error {error.code} ({error.status}): {error.text}", indent=2)
     page.line(symptom.means, indent=2)
-    for other in consultation.recognition.also[:3]:
-        page.line(f"Could also be {other.symptom.slug}, by {other.by}", indent=2)
+    _write_alternatives(page, symptom, consultation.recognition)
     for note in diagnosis.notes:
         page.line(("Note: ", "bold yellow"), note, indent=2)
     for verdict in _ORDER:
@@ -136,6 +135,15 @@ def _write_diagnosis(page: Page, consultation: Consultation, diagnosis: Diagnosi
             _write_cause(page, cause, options, consultation.offline)
     _write_gaps(page, consultation.gaps)
     _write_end(page, consultation, diagnosis)
+
+
+def _write_alternatives(page: Page, symptom: Symptom, recognition: Recognition) -> None:
+    """Other symptoms with the same words, and the observation that separates each from the others."""
+    if not recognition.also:
+        return
+    page.line(f"It is this one if {symptom.shown_by}", indent=2)
+    for other in recognition.also[:_ALSO_SHOWN]:
+        page.line(f"Could also be {other.symptom.slug}, by {other.by}: if {other.symptom.shown_by}", indent=2)
 
 
 def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool) -> None:

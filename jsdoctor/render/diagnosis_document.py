@@ -35,6 +35,7 @@ class OtherSymptomDocument(JsonObject, frozen=True, kw_only=True):
 
     symptom: Slug
     recognised_by: str
+    shown_by: Annotated[str, Meta(description="The observation that separates it from the others")]
 
 
 class CauseDocument(JsonObject, frozen=True, kw_only=True):
@@ -89,6 +90,7 @@ class DiagnosisDocument(JsonObject, frozen=True, kw_only=True, rename={"schema_n
     ]
     title: str
     means: Annotated[str, Meta(description="What the words mean, and what they do not")]
+    shown_by: Annotated[str, Meta(description="The observation that separates it from similar symptoms")]
     recognised_by: Annotated[str, Meta(description="What in the text shows the symptom")]
     api_error: Annotated[
         ApiErrorDocument | None, Meta(description="The error of the JetStream API that the text or --code names")

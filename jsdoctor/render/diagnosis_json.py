@@ -30,10 +30,13 @@ def render_diagnosis_json(consultation: Consultation, options: RenderOptions) ->
         symptom=symptom.slug if symptom else None,
         title=symptom.title if symptom else "",
         means=symptom.means if symptom else "",
+        shown_by=symptom.shown_by if symptom else "",
         recognised_by=diagnosis.question.by if diagnosis else "",
         api_error=_api_error(recognition.api_error),
         also=tuple(
-            documents.OtherSymptomDocument(symptom=other.symptom.slug, recognised_by=other.by)
+            documents.OtherSymptomDocument(
+                symptom=other.symptom.slug, recognised_by=other.by, shown_by=other.symptom.shown_by
+            )
             for other in recognition.also
         ),
         narrowing=diagnosis.question.narrowing if diagnosis else Narrowing(),

@@ -30,6 +30,7 @@ PAGE = """+++
 slug = "it-is-slow"
 title = "It is slow"
 means = "It takes long"
+shown_by = "the reply comes late"
 causes = ["JSD403"]
 next = ["consumer-stalled"]
 [match]
