@@ -2,7 +2,8 @@
 
 - `changes.txt`: what manifests change in the deployment beside them, for each manifest case with a recording;
 - `sources.txt`: what brings the evidence of each rule, and what is collected for it;
-- `relations.txt`: the servers, streams and consumers that findings of the cases are about.
+- `relations.txt`: the servers, streams and consumers that findings of the cases are about;
+- `pictures.txt`: what reports draw of some cases (`tests/engine/pictures.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.rule import Relation
 from jsdoctor.model.stored import ScanTarget
+from tests.engine.pictures import write_pictures
 from tests.evidence import FIXTURES, cases, evidence_of
 from tests.log_cases import log_cases, log_evidence_of
 from tests.manifest_cases import manifest_cases, manifest_evidence_of
@@ -138,3 +140,4 @@ def write_all() -> None:
     """Write all of them."""
     for name in TEXTS:
         (ROOT / f"{name}.txt").write_text(text_of(name), encoding="utf-8")
+    write_pictures()

@@ -8,13 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.engine.picture.charts import ack_latencies, usages
-from jsdoctor.engine.picture.trends import delivered_rates, redeliveries, stored_rates
+from jsdoctor.engine.picture.topology import edges, nodes
+from jsdoctor.engine.picture.trends import delivered_rates, leaders, redeliveries, stored_rates, trends
+from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.picture import Picture
+from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.history import History
+from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
+from jsdoctor.model.picture import AckLatency, ChartSeries, Edge, Picture
+from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.render.html.charts import charts
 from tests.evidence import evidence_of
+from tests.render import reports
 
 BASE = {"base": "three-nodes-2.15.1"}
 
@@ -24,6 +31,34 @@ def recorded() -> ClusterSnapshot:
     trend = evidence_of(BASE).get(Trend)
     assert isinstance(trend, Trend)
     return trend.snapshots[0]
+
+
+def alone(snapshot: ClusterSnapshot, name: str, *consumers: str) -> ClusterSnapshot:
+    """Of that deployment one stream with these consumers."""
+    (stream,) = (one for one in snapshot.streams if one.name == name and one.from_leader)
+    return replace(
+        snapshot,
+        streams=(replace(stream, consumers=tuple(one for one in stream.consumers if one.name in consumers)),),
+    )
+
+
+def waiting(
+    snapshot: ClusterSnapshot, seconds: int, pending: int, limit: int = 0, leader: str = "n1"
+) -> ClusterSnapshot:
+    """The same after that time, with so many messages that wait for each consumer, and another leader."""
+    after = later(snapshot, seconds, 0, 0)
+    return replace(
+        after,
+        streams=tuple(
+            replace(
+                stream,
+                config=replace(stream.config, max_msgs=limit),
+                cluster=replace(stream.cluster, leader=leader) if stream.cluster else None,
+                consumers=tuple(replace(one, num_pending=pending) for one in stream.consumers),
+            )
+            for stream in after.streams
+        ),
+    )
 
 
 def later(snapshot: ClusterSnapshot, seconds: int, stored: int, redelivered: int) -> ClusterSnapshot:
@@ -103,3 +138,167 @@ def test_acknowledgement_times_are_drawn_from_the_median_to_the_99th_percentile(
     [drawn] = charts(Picture(ack_latencies=(measured,))).spreads
     assert 0 < drawn.middle < drawn.high < 100
     assert drawn.label == "100ms · 2s · 2s"
+
+
+def lag(*pending: int, limit: int = 1000) -> ChartSeries:
+    """The lag of one consumer, every ten seconds."""
+    first = alone(recorded(), "ORDERS", "archive")
+    looks = tuple(waiting(first, 10 * number, count, limit) for number, count in enumerate(pending))
+    (series,) = trends(reports.report(), EvidenceSet({History: History(looks)}, {}))
+    return series
+
+
+def test_a_growing_lag_heads_for_the_limit_of_its_stream() -> None:
+    """200 in 20 seconds: 700 more take 70."""
+    series = lag(100, 150, 300)
+    assert (series.name, series.unit) == ("APP > ORDERS > archive", "count")
+    begin = series.points[0][0]
+    assert [((at - begin) / 1e6, value) for at, value in series.points] == [(0, 100), (10, 150), (20, 300)]
+    assert series.limit == 1000
+    assert series.projection == (begin + 90_000_000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("pending", "limit"), [((100, 100, 300), 1100), ((100, 300), 1101), ((300, 100), 400), ((9, 9), 10)]
+)
+def test_a_projection_reaches_four_times_as_far_as_what_was_seen(pending: tuple[int, ...], limit: int) -> None:
+    series = lag(*pending, limit=limit)
+    assert (series.projection is None) == (limit != 1100)
+    assert (series.limit is None) == (limit != 1100)
+
+
+def test_without_a_limit_there_is_no_projection() -> None:
+    assert lag(100, 300, limit=-1).projection is None
+    assert lag(100, 300, limit=300).projection is None
+
+
+def test_consumers_with_findings_are_drawn_first_then_the_longest_lags() -> None:
+    """One that has nothing left to wait for now, and had before, is drawn too."""
+    first = recorded()
+    names = [one.subject.label for _, one in first.led_consumers()]
+    assert len(names) > 6
+    numbers = {label: number for number, label in enumerate(names)}
+
+    def look(seconds: int, factor: int) -> ClusterSnapshot:
+        after = later(first, seconds, 0, 0)
+        streams = tuple(
+            replace(
+                s,
+                consumers=tuple(replace(c, num_pending=factor * numbers.get(c.subject.label, 0)) for c in s.consumers),
+            )
+            for s in after.streams
+        )
+        return replace(after, streams=streams)
+
+    faulty = next(one.subject for _, one in first.led_consumers() if one.subject.label == names[1])
+    report = reports.report([Result(reports.LAG, Finding(subject=faulty, message="it waits"))])
+    series = trends(report, EvidenceSet({Trend: Trend((look(0, 10), look(10, 10)))}, {}))
+    assert [one.name for one in series] == [names[1], *reversed(names[-5:])]
+    gone = trends(reports.report(), EvidenceSet({Trend: Trend((look(0, 10), look(10, 0)))}, {}))
+    assert [one.name for one in gone] == sorted(names[1:])[:6]
+
+
+def test_who_led_from_when_to_when() -> None:
+    first = alone(recorded(), "ORDERS")
+    looks = tuple(waiting(first, 10 * number, 0, leader=name) for number, name in enumerate(("n1", "n2", "n2", "")))
+    spans = leaders(EvidenceSet({History: History(looks)}, {}))
+    begin = spans[0].start_us
+    assert [(one.server, (one.start_us - begin) / 1e6, (one.end_us - begin) / 1e6) for one in spans] == [
+        *(("n1", 0, 10), ("n2", 10, 30), ("no leader", 30, 30))
+    ]
+    assert {one.group for one in spans} == {"APP > ORDERS"}
+    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(looks[:2])}, {}))
+    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(looks[1:3])}, {})) == ()
+    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(looks[:1])}, {})) == ()
+
+
+def test_the_streams_that_stored_most_come_first_six_at_most() -> None:
+    first = recorded()
+    stored = {stream.name: number + 1 for number, stream in enumerate(sorted(first.streams, key=lambda one: one.name))}
+    after = later(first, 10, 0, 0)
+    streams = tuple(
+        replace(one, state=replace(one.state, last_seq=one.state.last_seq + stored[one.name])) for one in after.streams
+    )
+    series = stored_rates(EvidenceSet({Trend: Trend((first, replace(after, streams=streams)))}, {}))
+    led = sorted((stored[one.name] for one in first.led_streams()), reverse=True)
+    assert [one.points[0][1] for one in series] == [number / 10 for number in led[:6]]
+    assert {one.unit for one in series} == {"per_second"}
+
+
+def test_a_counter_that_fell_shows_no_rate() -> None:
+    """A stream that was recreated counts from 1 again."""
+    first = recorded()
+    looks = (first, later(first, 10, 90, 0), later(first, 20, 40, 0))
+    series = stored_rates(EvidenceSet({Trend: Trend(looks)}, {}))
+    assert {tuple(value for _, value in one.points) for one in series} == {(9.0, 0.0)}
+
+
+def test_the_slowest_acknowledgements_come_first() -> None:
+    """By the 99th percentile, whatever the median and the longest."""
+    slow = ConsumerAcks("A", "S", "slow", (1, *([9] * 98), 9))
+    late = ConsumerAcks("A", "S", "late", (*([2] * 99), 50))
+    none = ConsumerAcks("A", "S", "none", ())
+    found = ack_latencies(EvidenceSet({AckTimes: AckTimes((none, late, slow))}, {}))
+    assert found == (
+        AckLatency("A > S > slow", 100, 9, 9, 9),
+        AckLatency("A > S > late", 100, 2, 2, 50),
+    )
+
+
+def test_the_most_redelivered_come_first() -> None:
+    """By the most that was seen, not by what is left."""
+    first = recorded()
+    names = [one.subject.label for _, one in first.led_consumers()]
+
+    def look(seconds: int, counts: dict[str, int]) -> ClusterSnapshot:
+        after = later(first, seconds, 0, 0)
+        streams = tuple(
+            replace(s, consumers=tuple(replace(c, num_redelivered=counts.get(c.subject.label, 0)) for c in s.consumers))
+            for s in after.streams
+        )
+        return replace(after, streams=streams)
+
+    looks = (look(0, {names[0]: 9, names[2]: 1}), look(10, {names[1]: 5, names[2]: 1}))
+    series = redeliveries(EvidenceSet({Trend: Trend(looks)}, {}))
+    assert [one.name for one in series] == [names[0], names[1], names[2]]
+
+
+def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
+    case = {"base": "three-nodes-2.15.1", "edit": [{"server": "n3", "drop": True}]}
+    offline = {"server": "n1", "set": {"meta_cluster.replicas.0.offline": True, "meta_cluster.replicas.0.name": "n3"}}
+    evidence = evidence_of(case | {"edit": [*case["edit"], offline]})
+    assert [(one.name, one.state, one.why) for one in nodes(reports.report(), evidence)] == [
+        *(("n1", "ok", ""), ("n2", "ok", ""), ("n3", "down", "offline in the meta group"))
+    ]
+    known = Result(reports.HEALTH, Finding(subject=reports.server("n3"), message="no response"))
+    report = reports.report([known])
+    assert [one.why for one in nodes(report, evidence)][2] == "JSD801 no response"
+
+
+def test_information_about_a_server_is_no_warning() -> None:
+    evidence = evidence_of({"base": "three-nodes-2.15.1"})
+    information = Result(reports.AUTH, Finding(subject=reports.server("n1"), message="open", severity=Severity.INFO))
+    about_stream = Result(reports.REPLICAS, Finding(subject=reports.stream("n1"), message="R2"))
+    assert {one.state for one in nodes(reports.report([information, about_stream]), evidence)} == {"ok"}
+
+
+def test_each_gateway_and_leaf_node_is_one_edge() -> None:
+    """A gateway is up if one of its servers has a connection to the other cluster."""
+    at = recorded().taken_at
+    links = Links(
+        (
+            ServerLinks(
+                server="b1", cluster="B", at=at, gateways=(Gateway("A", True, False), Gateway("C", True, False))
+            ),
+            ServerLinks(server="a1", cluster="A", at=at, gateways=(Gateway("B", True, True),)),
+            ServerLinks(server="a2", cluster="A", at=at, gateways=(Gateway("B", True, False),)),
+            ServerLinks(server="hub", cluster="", at=at, leafs=(Leaf(name="site"), Leaf(name="up", is_spoke=True))),
+            ServerLinks(server="none", cluster="", at=at),
+        )
+    )
+    assert edges(EvidenceSet({Links: links}, {})) == (
+        Edge("gateway", "A", "B", True),
+        Edge("gateway", "B", "C", False),
+        Edge("leaf node", "hub", "site", True),
+        Edge("leaf node", "up", "hub", True),
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
+from heapq import heappop, heappush
 
 import msgspec
 
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.wording import span
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -47,7 +49,7 @@ class Axis:
 
 
 def _from_logs(evidence: EvidenceSet) -> dict[str, Correction]:
-    """From the server that shares events with most others on, along the surest comparisons."""
+    """From the server that shares events with most others on, along the comparisons with the least sum of bounds."""
     logs = evidence.get(LogEvidence)
     if not isinstance(logs, LogEvidence) or not logs.offsets:
         return {}
@@ -57,17 +59,19 @@ def _from_logs(evidence: EvidenceSet) -> dict[str, Correction]:
         pairs[pair.other].append((pair.uncertainty_us, pair.server, -pair.offset_us))
     zoned = {server.name for server in logs.servers if server.first is not None and server.first.zoned}
     first = min(pairs, key=lambda name: (name not in zoned, -len({other for _, other, _ in pairs[name]}), name))
-    known = {first: Correction(0, 0, "reference clock of the axis")}
-    waiting = deque([first])
+    known: dict[str, Correction] = {}
+    waiting = [(0, first, 0)]
     while waiting:
-        here = waiting.popleft()
-        for bound, other, offset in sorted(pairs[here]):
-            if other not in known:
-                ahead, total = known[here].ahead_us + offset, (known[here].bound_us or 0) + bound
-                known[other] = Correction(ahead, total, _words(ahead, total, first))
-                waiting.append(other)
+        bound, name, ahead = heappop(waiting)
+        if name in known:
+            continue
+        words = _words(ahead, bound, first) if known else "reference clock of the axis"
+        known[name] = Correction(ahead, bound, words)
+        for more, other, offset in pairs[name]:
+            heappush(waiting, (bound + more, other, ahead + offset))
     return known
 
 
 def _words(ahead_us: int, bound_us: int, against: str) -> str:
-    return f"clock {ahead_us / 1e6:+.3f} s ± {bound_us / 1e6:.3f} s against {against}, corrected"
+    sign = "-" if ahead_us < 0 else "+"
+    return f"clock {sign}{span(abs(ahead_us) * 1000)} ± {span(bound_us * 1000)} against {against}, corrected"

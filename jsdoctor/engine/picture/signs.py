@@ -35,8 +35,8 @@ class Signs:
 
 
 def words(signature: str) -> str:
-    """A signature's name as words."""
-    return signature.replace("-", " ")
+    """A signature's name as words; one that belongs to no rule begins with `@`."""
+    return signature.removeprefix("@").replace("-", " ")
 
 
 def lines(exemplars: tuple[Exemplar, ...]) -> tuple[Line, ...]:

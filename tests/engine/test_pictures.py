@@ -1,0 +1,12 @@
+"""What a report draws of logs and deployments, to the value. `make golden` writes the file; its diff is to be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.pictures import PATH, golden, names, text_of
+
+
+@pytest.mark.parametrize("name", names())
+def test_picture_is_that_of_the_golden_file(name: str) -> None:
+    assert text_of(name) == golden().get(name), f"{PATH} differs; `make golden` accepts it"
