@@ -133,6 +133,11 @@ def samples_of(name: str) -> tuple[Sample, ...]:
     return tuple(map(_sample, _base(name)))
 
 
+def read_samples(path: Path) -> tuple[Sample, ...]:
+    """A recording of any directory, as it was collected."""
+    return tuple(map(_sample, msgspec.json.decode(path.read_bytes())["samples"]))
+
+
 def dump_samples(samples: tuple[Sample, ...], about: str) -> str:
     """A recording as it lies in `fixtures/base`."""
     return json.dumps(

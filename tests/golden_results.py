@@ -21,6 +21,7 @@ from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
 from jsdoctor.remedy.offer import with_offers
+from tests import recorded_fields
 from tests.engine.golden import write_all
 from tests.evidence import FIXTURES, cases, evidence_of
 from tests.less_evidence import less_evidence
@@ -195,10 +196,11 @@ def _json(value: object) -> str:
 
 
 def main() -> None:
-    """Write the golden files of all rules, and those of the engine."""
+    """Write the golden files of all rules, those of the engine, and those of changes of fields."""
     for rule in rules():
         path_of(rule.code).write_text(text_of(rule.code), encoding="utf-8", errors="backslashreplace")
     write_all()
+    recorded_fields.write_all()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
@@ -24,11 +26,11 @@ from tests.servers import VERSIONS, Cluster
 PLAN = CollectionPlan(samples=2, interval_s=2.0, timeout_s=5.0)
 
 
-async def record(url: str) -> tuple[Sample, ...]:
-    """What a default run collects from that deployment."""
+async def record(url: str, samples: int = PLAN.samples) -> tuple[Sample, ...]:
+    """What a default run, or one with so many samples, collects from that deployment."""
     settings = resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))
     async with connect(settings) as connection:
-        return await gather(connection, (), PLAN)
+        return await gather(connection, (), replace(PLAN, samples=samples))
 
 
 async def record_all(cluster: Cluster, name: str) -> None:

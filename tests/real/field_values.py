@@ -44,6 +44,7 @@ _TIMES: tuple[Any, ...] = (
     "2026-13-01T00:00:00Z",
     5,
 )
+_LARGEST_LABELS = 128 * 1024
 _LABELS: tuple[Any, ...] = ({"team": "a"}, {}, {"k": "v" * (129 * 1024)}, {"k": 5}, ["a"], "a")
 
 _TRANSFORMS: tuple[Any, ...] = (
@@ -241,3 +242,94 @@ CONSUMER: dict[str, tuple[Any, ...]] = {
     "priority_timeout": (-1, 0, 1, S, 60 * S, *_NOT_NUMBERS),
     "metadata": (*_LABELS, None),
 }
+
+_MORE_FUNCTIONS = (
+    *("{{random(3)}}", "{{Random(3)}}", "{{random()}}", "{{random(1,2)}}", "{{random(2147483647)}}"),
+    *("{{random(2147483648)}}", "{{partition()}}", "{{partition(a)}}", "{{partition(3,2)}}", "{{partition(3,1,1)}}"),
+    *("{{partition(2147483647,1)}}", "{{partition(2147483648,1)}}", "{{right(1,1)}}", "{{left(1)}}", "{{Left(1,1)}}"),
+    *("{{SplitFromRight(1,1)}}", "{{splitfromleft(1)}}", "{{SliceFromRight(1,1)}}", "{{slicefromleft(1,1,1)}}"),
+    *("{{splitFromRight(2,1)}}", "{{sliceFromLeft(2,1)}}", "{{split(1,a b)}}", "{{split(1,.)}}", "{{split(2,-)}}"),
+    *("{{split(a,-)}}", "{{Split(1,-)}}", "{{split(1,-,-)}}", "{{wildcard( 1 )}}", "{{ wildcard(1) }}"),
+    *("{{WildCard(1)}}", "{{Wildcard(1)}}", "{{wildcard(1,1)}}", "{{wildcard(+1)}}", "x{{wildcard(1)}}"),
+    *("{{wildcard(1)}}x", "{{}}", "{{x}}", "{{1}}", "$0", "$-1", "$+1", "$1x", "${1}", "{{wildcard(0)}}"),
+    *("{{partition(3,0)}}", "{{partition(3, 1)}}", "{{left(1,9)}}", "{{left(1,a)}}", "{{PARTITION(3,1)}}"),
+)
+_MORE_TRANSFORMS: tuple[Any, ...] = (
+    *({"src": "{n}.*", "dest": f"moved.{{n}}.{function}"} for function in _MORE_FUNCTIONS),
+    *(
+        {"src": source, "dest": f"moved.{{n}}.{function}{rest}"}
+        for source, rest in (("{n}.a", ""), ("{n}.>", ".>"), ("{n}.*.>", ".>"), ("", ".>"))
+        for function in ("$1", "$2", "{{wildcard(1)}}", "{{random(3)}}", "{{partition(3)}}", "{{partition(3,1)}}")
+    ),
+    {"src": "{n}.*.*", "dest": "moved.{n}.{{partition(3,1,2)}}"},
+    {"src": "{n}.*.*", "dest": "moved.{n}.{{partition(3,1,3)}}"},
+    {"src": "{n}.>.a", "dest": "moved.{n}"},
+    {"src": "{n}.*", "dest": "moved.>.{n}"},
+    {"src": "{n}.*", "dest": ">"},
+    {"src": "{n}.*", "dest": "*"},
+)
+_MORE_COPIES: tuple[Any, ...] = (
+    {"name": "LARGE"},
+    {"name": "x" * 300},
+    {"name": "a b"},
+    {"name": "a.b", "external": {"api": "$JS.hub.API"}},
+    {"name": "", "external": {"api": "$JS.hub.API"}},
+    {"name": "ORIGIN", "external": {"api": "$JS..API"}},
+    {"name": "ORIGIN", "external": {"api": "$JS.>"}},
+    {"name": "ORIGIN", "external": {"api": "$JS.API.>"}},
+    {"name": "ORIGIN", "external": {"api": "$JS.hub.API", "deliver": "deliver..{n}"}},
+    {"name": "ORIGIN", "external": {"api": "$JS.hub.API", "deliver": "deliver.>"}},
+    {"name": "ORIGIN", "external": {"deliver": "deliver.{n}"}},
+    {"name": "ORIGIN", "filter_subject": "elsewhere.>"},
+    {"name": "ORIGIN", "filter_subject": "origin.a", "subject_transforms": []},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "", "dest": "x.{n}.>"}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin.a", "dest": ""}, {"src": "origin.a", "dest": ""}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin.a", "dest": ""}, {"src": "origin.>", "dest": ""}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin.*.b", "dest": ""}, {"src": "origin.a.*", "dest": ""}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin.a", "dest": ""}, {"src": "origin..b", "dest": ""}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin..a", "dest": ""}, {"src": "origin..b", "dest": ""}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin.*", "dest": "x.{{left(1,1)}}"}]},
+    {"name": "ORIGIN", "subject_transforms": [{"src": "origin.*", "dest": "x.{{random(2)}}"}]},
+)
+_MORE_TEXTS = ("x" * 4097, "\u00e9" * 2048, "\u00e9" * 2049)
+_MORE_LABELS = (
+    {"k": "v" * (_LARGEST_LABELS - 17)},
+    {"k": "v" * (_LARGEST_LABELS - 16)},
+    {"k": "v" * (_LARGEST_LABELS - 1)},
+    {"k": "v" * _LARGEST_LABELS},
+    {"k": "\u00e9" * (_LARGEST_LABELS // 2)},
+    {"k": "v" * (_LARGEST_LABELS // 2), "l": "v" * (_LARGEST_LABELS // 2)},
+    {"k" * (_LARGEST_LABELS // 2): "", "l" * (_LARGEST_LABELS // 2): ""},
+    {"k" * (_LARGEST_LABELS // 2): "", "l" * (_LARGEST_LABELS // 2): "v"},
+)
+
+NEW_STREAM: dict[str, tuple[Any, ...]] = {
+    "name": ("N" * 255, "N" * 256, "a/b{n}", "a\\b{n}"),
+    "description": _MORE_TEXTS,
+    "metadata": _MORE_LABELS,
+    "num_replicas": (4,),
+    "mirror": _MORE_COPIES,
+    "sources": (
+        *([one] for one in _MORE_COPIES),
+        [{"name": "ORIGIN", "filter_subject": "origin.a"}, {"name": "ORIGIN", "filter_subject": ""}],
+        [
+            {"name": "ORIGIN", "subject_transforms": [{"src": "origin.a", "dest": "x.a"}]},
+            {"name": "ORIGIN", "subject_transforms": [{"src": "origin.a", "dest": "x.a"}]},
+        ],
+    ),
+    "subject_transform": _MORE_TRANSFORMS,
+    "republish": (*_MORE_TRANSFORMS, {"src": "{n}.a", "dest": "{n}.b"}, {"src": "{n}.*", "dest": "{n}.$1"}),
+}
+"""More values, which only new streams are tried with."""
+
+NEW_CONSUMER: dict[str, tuple[Any, ...]] = {
+    "durable_name": ("r" * 255, "r" * 256, "a/b", "a\\b"),
+    "name": ("other", ""),
+    "description": _MORE_TEXTS,
+    "metadata": _MORE_LABELS,
+    "sample_freq": ("+5", "-0", "-5%", "5%%"),
+    "priority_groups": (["a-b_c/d=e"], ["a", ""], ["A", "b c"], ["\u00e9"]),
+    "deliver_subject": ("to.*.{n}", "to.>.{n}", "{n}.>", ">"),
+    "backoff": ([S, 2 * S, 3 * S, 4 * S, 5 * S, 6 * S],),
+}
+"""More values, which only new consumers are tried with."""

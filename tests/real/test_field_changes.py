@@ -8,25 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.field_changes import FieldChange, consumer_changes, stream_changes
-from tests.real.field_trial import Trial, trials
+from tests.real.field_changes import FieldChange
+from tests.real.field_trial import ROOM, Trial, trials
+from tests.record_fields import changes
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("field-changes")]
-
-ROOM = "max_memory_store: 1G\n  max_file_store: 1T"
-"""Limits of bytes are reserved: so many streams want room that nothing is written to."""
 
 IN_CI = 61
 """In CI one change in so many is tried; the number has no divisor in common with the lists of values."""
 
 LEAST_RIGHT = 0.995
-
-
-def changes(version: str) -> list[FieldChange]:
-    """All that are tried on this version."""
-    major, minor, *_ = (int(part) for part in version.split("."))
-    return [*stream_changes((major, minor)), *consumer_changes((major, minor))]
 
 
 def tried(cluster_factory: ClusterFactory, version: str, some: Iterable[FieldChange], directory: Path) -> list[Trial]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from jsdoctor.checks.declared import negative_numbers
+from jsdoctor.checks.declared import descriptions, negative_numbers
 from jsdoctor.checks.declared.refusal import ServerRefusal
-from jsdoctor.checks.declared.stream_refusals import LARGEST_METADATA, LONGEST_DESCRIPTION
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 from jsdoctor.model.wording import counted
 
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
+_SEPARATORS = frozenset("/\\")
 _LONGEST_NAME = 255
 _SAMPLING = re.compile(r"[-+]?\d+%?", re.ASCII)
 _GROUP = re.compile(r"[a-zA-Z0-9/_=-]{1,16}", re.ASCII)
@@ -46,6 +46,9 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
 def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
     """Fields that a server of this release leaves out without a word or reads as something else."""
     yield from negative_numbers.of_consumer(config)
+    if config.durable_name and config.name not in ("", config.durable_name):
+        says = f"name {config.name!r} is not the durable_name: servers drop it and call the consumer"
+        yield ServerRefusal("name", f"{says} {config.durable_name!r}", 0)
     since = (2, 11)
     if release and release < since:
         for name in ("priority_policy", "priority_groups", "priority_timeout_ns"):
@@ -89,17 +92,12 @@ def of_new_on_work_queue(config: ConsumerConfig) -> Iterator[ServerRefusal]:
 def _name(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     name = config.durable_name or config.name
     if _FORBIDDEN & set(name):
-        yield ServerRefusal(
-            "durable_name", "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'", 0
-        )
+        says = "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'"
+        yield ServerRefusal("durable_name", says, 10127 if _SEPARATORS & set(name) else 0)
     elif len(name) > _LONGEST_NAME:
-        yield ServerRefusal("durable_name", f"a consumer's name has {_LONGEST_NAME} characters at most", 10102)
-    if config.durable_name and config.name != config.durable_name:
-        yield ServerRefusal("name", "name and durable_name are not the same", 10132)
-    if len(config.description.encode()) > LONGEST_DESCRIPTION:
-        yield ServerRefusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes", 10107)
-    if sum(len(key.encode()) + len(value.encode()) for key, value in config.metadata.items()) > LARGEST_METADATA:
-        yield ServerRefusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes", 10135)
+        says = f"a consumer's name has {_LONGEST_NAME} characters at most"
+        yield ServerRefusal("durable_name", says, 10102 if config.durable_name else 0)
+    yield from descriptions.refusals(config.description, config.metadata, 10107, 10135)
 
 
 def _numbers(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from jsdoctor.checks.declared.refusal import ServerRefusal
-from jsdoctor.checks.declared.subject_transform import faults
+from jsdoctor.checks.declared.subject_transform import TransformUse, faults
 from jsdoctor.model.jetstream import SourceConfig, StreamConfig
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 
@@ -15,6 +15,10 @@ KnownStream = Callable[[str], StreamConfig | None]
 
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
 _API = "$JS.API"
+
+
+_WITHOUT_SOURCE = (2, 11)
+"""First release that takes transforms of mirrors and sources without a source."""
 
 
 class _Codes(NamedTuple):
@@ -91,7 +95,12 @@ def _transforms(field: str, origin: SourceConfig, codes: _Codes) -> Iterator[Ser
         if transform.src and not is_subject(transform.src):
             yield ServerRefusal(field, f"the filter {transform.src!r} of {origin.name} is not a subject", codes.filter)
             continue
-        for fault in faults(transform.src, transform.dest):
+        if not transform.src:
+            says = f"a transform of {origin.name} has no source"
+            yield ServerRefusal(field, says, codes.filter, before=_WITHOUT_SOURCE)
+        for fault in faults(
+            transform.src, transform.dest, TransformUse.MIRROR if field == "mirror" else TransformUse.SOURCE
+        ):
             yield ServerRefusal(field, f"{origin.name}: {fault.says}", 0, fault.since, fault.before)
         others = [other.src for at, other in enumerate(transforms) if at != number]
         if field == "mirror":

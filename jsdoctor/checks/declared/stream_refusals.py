@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared import negative_numbers
-from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.checks.declared import descriptions, negative_numbers
+from jsdoctor.checks.declared.refusal import Release, ServerRefusal
 from jsdoctor.checks.declared.stream_origins import KnownStream, of_origins
-from jsdoctor.checks.declared.subject_transform import faults
+from jsdoctor.checks.declared.subject_transform import TransformUse, faults
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 
 MAX_REPLICAS = 5
-LONGEST_DESCRIPTION = 4096
-LARGEST_METADATA = 128 * 1024
+_SEPARATORS = frozenset("/\\")
 _SHORTEST_NS = 100_000_000
 _SECOND_NS = 1_000_000_000
 _LONGEST_NAME = 255
@@ -28,6 +27,9 @@ _SINCE = {
     "allow_batched": (2, 14),
 }
 """First releases of fields that 2.10 does not have."""
+
+_REPUBLISHES_TRANSFORMED = (2, 11)
+"""First release that compares what all messages are republished to with the subjects that a transform gives them."""
 
 STRICT = (2, 12)
 """First release that refuses fields it does not know; older ones drop them."""
@@ -61,18 +63,14 @@ def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[S
 
 def _name(name: str) -> Iterator[ServerRefusal]:
     if not name or _FORBIDDEN & set(name):
-        yield ServerRefusal(
-            "name", "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
-        )
+        says = "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
+        yield ServerRefusal("name", says, 10128 if _SEPARATORS & set(name) else 10052)
     elif len(name) > _LONGEST_NAME:
         yield ServerRefusal("name", f"a stream's name has {_LONGEST_NAME} characters at most")
 
 
 def _texts(config: StreamConfig) -> Iterator[ServerRefusal]:
-    if len(config.description.encode()) > LONGEST_DESCRIPTION:
-        yield ServerRefusal("description", f"the description is longer than {LONGEST_DESCRIPTION:,} bytes")
-    if sum(len(key.encode()) + len(value.encode()) for key, value in config.metadata.items()) > LARGEST_METADATA:
-        yield ServerRefusal("metadata", f"the metadata is larger than {LARGEST_METADATA:,} bytes")
+    yield from descriptions.refusals(config.description, config.metadata, 10052, 10052)
     if config.placement and config.placement.preferred:
         yield ServerRefusal("placement", "a placement must not have a preferred server", since=(2, 11))
 
@@ -185,16 +183,25 @@ def _reserved(subject: str) -> Iterator[ServerRefusal]:
 
 def _transforms(config: StreamConfig) -> Iterator[ServerRefusal]:
     if transform := config.subject_transform:
-        for fault in faults(transform.src, transform.dest):
+        for fault in faults(transform.src, transform.dest, TransformUse.STREAM):
             yield ServerRefusal("subject_transform", fault.says, 0, fault.since, fault.before)
     republish = config.republish
     if republish is None:
         return
     source, dest = republish.src or ">", republish.dest
     if dest == ">" and source == ">" and transform and config.subjects == (transform.src,):
+        yield from _cycles(config, dest, before=_REPUBLISHES_TRANSFORMED)
         source = dest = transform.dest
-    if cycle := next((subject for subject in config.subjects if subjects_overlap(dest, subject)), None):
-        yield ServerRefusal("republish", f"it republishes to {dest!r}, which is its own subject {cycle!r}")
+    if cycles := list(_cycles(config, dest)):
+        yield from cycles
     else:
-        for fault in faults(source, dest, republished=True):
+        for fault in faults(source, dest, TransformUse.REPUBLISH):
             yield ServerRefusal("republish", f"republish: {fault.says}", since=fault.since, before=fault.before)
+
+
+def _cycles(config: StreamConfig, dest: str, before: Release | None = None) -> Iterator[ServerRefusal]:
+    for subject in config.subjects:
+        if subjects_overlap(dest, subject):
+            says = f"it republishes to {dest!r}, which is its own subject {subject!r}"
+            yield ServerRefusal("republish", says, before=before)
+            return

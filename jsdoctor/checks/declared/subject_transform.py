@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import Enum
 from typing import NamedTuple
 
 from jsdoctor.checks.declared.refusal import OLDEST, Release
@@ -19,15 +20,26 @@ _SPELLINGS = re.compile(
     r"|[sS]lice[fF]rom[rR]ight|[lL]eft|[rR]ight|[sS]plit|[rR]andom"
 )
 _OF_TWO_NUMBERS = ("splitfromleft", "splitfromright", "slicefromleft", "slicefromright", "left", "right")
-_ONLY_REPUBLISHED = ("left", "right")
+_SIDES = ("left", "right")
 _SIDES_SINCE: Release = (2, 15)
-"""First release that takes these two functions in streams' own transforms again; from 2.12 on they were refused."""
+"""First release that takes these two in all transforms; where a stream republishes, all releases do."""
 
 _NO_WILDCARD_NEEDED = ("random", "partition")
 _SHORTER: Release = (2, 12)
 """First release with `random(n)`, with `partition(n)`, and with both where the source has no wildcard."""
 
 _LARGEST = (1 << 31) - 1
+_LARGEST_SINCE: Release = (2, 12)
+"""First release that refuses more partitions; older ones take them, and have no `random` in transforms."""
+
+
+class TransformUse(Enum):
+    """What a transform is for: servers do not read all of them alike."""
+
+    STREAM = "stream"
+    MIRROR = "mirror"
+    SOURCE = "source"
+    REPUBLISH = "republish"
 
 
 class TransformFault(NamedTuple):
@@ -38,7 +50,7 @@ class TransformFault(NamedTuple):
     before: Release | None = None
 
 
-def faults(source: str, destination: str, republished: bool = False) -> Iterator[TransformFault]:
+def faults(source: str, destination: str, use: TransformUse) -> Iterator[TransformFault]:
     """What servers refuse; the first that all releases refuse ends the search.
 
     An empty destination is no transform, an empty source stands for all subjects.
@@ -58,13 +70,13 @@ def faults(source: str, destination: str, republished: bool = False) -> Iterator
         yield TransformFault(f"source {source!r} and destination {destination!r} must both end in '>', or neither")
     else:
         for token in tokens:
-            yield from _token(token, wildcards, ">" in source.split("."), republished)
+            yield from _token(token, wildcards, ">" in source.split("."), use)
 
 
-def _token(token: str, wildcards: int, rest: bool, republished: bool) -> Iterator[TransformFault]:
+def _token(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterator[TransformFault]:
     """`rest`: the source ends in `>`."""
-    if place := _PLACE.fullmatch(token):
-        name, positions = "wildcard", [int(place[1])]
+    if number := _PLACE.fullmatch(token):
+        name, positions = "wildcard", [int(number[1])]
     elif len(token) <= 4 or not _BRACED.fullmatch(token):
         return
     else:
@@ -72,13 +84,17 @@ def _token(token: str, wildcards: int, rest: bool, republished: bool) -> Iterato
         if found is None or not _SPELLINGS.fullmatch(found[1]):
             yield TransformFault(f"{token} is no function of subject transforms")
             return
-        name, read = found[1].lower(), _positions(found[1].lower(), re.split(r",\s*", found[2]))
+        name, arguments = found[1].lower(), re.split(r",\s*", found[2])
+        read = _positions(name, arguments)
         if read is None:
             yield TransformFault(f"{token} does not have the arguments that it needs")
             return
         positions = read
-    if name in _ONLY_REPUBLISHED and not republished:
-        yield TransformFault(f"{token} is no function of a stream's transform", since=_SHORTER, before=_SIDES_SINCE)
+        if name in _NO_WILDCARD_NEEDED and int(arguments[0]) > _LARGEST:
+            yield TransformFault(f"{token} has more than {_LARGEST:,} partitions", since=_LARGEST_SINCE)
+    if name in _SIDES and use is not TransformUse.REPUBLISH:
+        since = OLDEST if use is TransformUse.SOURCE else _SHORTER
+        yield TransformFault(f"{token} is no function of a stream's transform", since, _SIDES_SINCE)
     if any(position > wildcards for position in positions) and (wildcards or rest):
         yield TransformFault(f"{token} refers to more wildcards than the source has ({wildcards})")
     elif not wildcards and name not in _NO_WILDCARD_NEEDED:
@@ -101,8 +117,8 @@ def _positions(name: str, arguments: list[str]) -> list[int] | None:
     wanted = {"wildcard": 1, "random": 1} | dict.fromkeys(_OF_TWO_NUMBERS, 2)
     if len(numbers) != wanted.get(name, len(numbers)):
         return None
-    if name in ("partition", "random"):
-        return None if numbers[0] > _LARGEST else numbers[1:]
+    if name in _NO_WILDCARD_NEEDED:
+        return numbers[1:]
     return numbers[:1]
 
 

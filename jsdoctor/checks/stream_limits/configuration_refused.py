@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.declared import stream_changes, stream_refusals
 from jsdoctor.checks.declared.deployed import Deployed, release_for
@@ -19,6 +19,10 @@ from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_defaults import stream_as_checked
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.subjects import subjects_overlap
+from jsdoctor.model.wording import counted
+
+_MAX_SHOWN = 3
+"""Streams with overlapping subjects that are named; more are counted."""
 
 
 @check("stream_limits.configuration_refused_declared")
@@ -96,8 +100,17 @@ def _overlaps(
         for name, taken in deployed.subjects_of(account).near(subjects).items():
             kept = declared.config_of(stream.account, name)
             others.setdefault(name, tuple(one for one in taken if kept is None or one in kept.subjects))
-    for name, taken in sorted(others.items()):
-        pairs = ((s, t) for s in subjects for t in taken if name != stream.name and subjects_overlap(s, t))
-        if pair := next(pairs, None):
-            says = f"its subject {pair[0]!r} overlaps with {pair[1]!r} of stream {name}"
-            yield ServerRefusal("subjects", says, 10065)
+    pairs = [
+        (pair, name)
+        for name, taken in sorted(others.items())
+        if name != stream.name and (pair := _overlapping(subjects, taken))
+    ]
+    for (subject, other), name in pairs[:_MAX_SHOWN]:
+        yield ServerRefusal("subjects", f"its subject {subject!r} overlaps with {other!r} of stream {name}", 10065)
+    if (more := len(pairs) - _MAX_SHOWN) > 0:
+        says = f"its subjects overlap with those of {counted(more, 'more stream')}"
+        yield ServerRefusal("subjects", says, 10065)
+
+
+def _overlapping(subjects: Iterable[str], taken: Iterable[str]) -> tuple[str, str] | None:
+    return next(((s, t) for s in subjects for t in taken if subjects_overlap(s, t)), None)

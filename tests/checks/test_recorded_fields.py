@@ -1,0 +1,21 @@
+"""Changes of every field to every kind of value are judged as real servers of each version judged them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.recorded_fields import PATH, findings, golden, judged, known, starts
+from tests.servers import VERSIONS
+
+
+@pytest.mark.parametrize(("version", "start"), [(version, start) for version in VERSIONS for start in starts(version)])
+def test_servers_decide_as_foreseen(version: str, start: str) -> None:
+    """No refusal is claimed falsely or missed, no wrong code is given, and deletions are counted as they happened. What
+    findings say, and of which field, is in the golden file.
+    """
+    changes = judged(version, start)
+    assert [f"{one.change.about}: {one.mistake}" for one in changes if one.mistake] == []
+    assert [f"{one.change.about}: {one.codes} {one.answer}" for one in changes if one.wrong_code] == []
+    found, due = findings(changes), golden().get(f"{version}, {start}", {})
+    assert [line for line in found if line not in known()] == [], f"{PATH} differs; `make golden` accepts it"
+    assert {line: setting for line, setting in found.items() if line in due} == due
