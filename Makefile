@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, editable
 
@@ -151,7 +151,7 @@ kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/b
 record: setup servers ## record fixtures/base anew from real servers
 	$(BIN)/python -m tests.record
 
-record-fields: setup servers ## record fixtures/fields: what servers answer to every change of a field
+record-fields: setup servers ## record fixtures/fields: the responses of servers to every change of a field
 	$(BIN)/python -m tests.record_fields
 
 golden: setup ## write fixtures/*/results.txt, what every rule says in each of its cases, fixtures/engine and fixtures/fields

@@ -10,7 +10,7 @@ _LONGEST_DESCRIPTION = 4096
 _LARGEST_METADATA = 128 * 1024
 
 _OF_SERVERS = frozenset({"_nats.req.level", "_nats.level", "_nats.ver"})
-"""Labels that servers from 2.11 on set themselves, whatever was asked for."""
+"""Labels that servers from 2.11 on set themselves, whatever a configuration has."""
 
 _LEVEL_BYTES = len("_nats.req.level") + len("0")
 """Size of the one label that they store, and count."""
