@@ -8,8 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.engine.picture.charts import ack_latencies, usages
+from jsdoctor.engine.picture.draw import picture
+from jsdoctor.engine.picture.state_events import state_events
 from jsdoctor.engine.picture.topology import edges, nodes
-from jsdoctor.engine.picture.trends import delivered_rates, leaders, redeliveries, stored_rates, trends
+from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, redeliveries, stored_rates, trends
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
@@ -17,6 +19,7 @@ from jsdoctor.model.history import History
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.picture import AckLatency, ChartSeries, Edge, Picture
 from jsdoctor.model.report import Result
+from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.render.html.charts import charts
@@ -301,4 +304,52 @@ def test_each_gateway_and_leaf_node_is_one_edge() -> None:
         Edge("gateway", "B", "C", False),
         Edge("leaf node", "hub", "site", True),
         Edge("leaf node", "up", "hub", True),
+    )
+
+
+def test_a_report_has_every_part_that_there_is_evidence_for() -> None:
+    first = recorded()
+    looks = (waiting(first, 0, 0), later(waiting(first, 10, 5, leader="n2"), 0, 90, 3))
+    acks = AckTimes((ConsumerAcks("A", "S", "slow", (1, 9)),))
+    drawn = picture(reports.report(), EvidenceSet({Trend: Trend(looks), History: History(looks), AckTimes: acks}, {}))
+    parts = ("trends", "stored_rates", "delivered_rates", "redeliveries", "ack_latencies", "leaders")
+    assert [part for part in parts if not getattr(drawn, part)] == []
+
+
+@pytest.mark.parametrize(("limit", "drawn"), [(-1, False), (0, False), (1, True)])
+def test_a_stream_with_a_limit_has_its_use_drawn(limit: int, drawn: bool) -> None:
+    first = alone(recorded(), "ORDERS")
+    (stream,) = first.streams
+    config = replace(stream.config, max_msgs=limit, max_bytes=limit)
+    limited = replace(first, streams=(replace(stream, config=config),))
+    found = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((limited,))}, {}))
+    assert [one.what for one in found] == (["bytes", "messages"] if drawn else [])
+
+
+@pytest.mark.parametrize(("hours", "seconds", "drawn"), [(24, 0, False), (23, 3599, True)])
+def test_elections_of_the_last_day_are_events(hours: int, seconds: int, drawn: bool) -> None:
+    first = alone(recorded(), "ORDERS")
+    (stream,) = first.streams
+    since = stream.at - timedelta(hours=hours, seconds=seconds)
+    assert stream.cluster is not None
+    elected = replace(stream, cluster=replace(stream.cluster, leader="n2", leader_since=since))
+    snapshots = SnapshotSeries((replace(first, streams=(elected,)),))
+    events = list(state_events(EvidenceSet({SnapshotSeries: snapshots}, {})))
+    assert [(key, event.kind, event.label) for key, event in events] == (
+        [(("stream", "APP > ORDERS"), "leader", "n2 became leader")] if drawn else []
+    )
+    assert {(event.start_us, event.bound_us) for _, event in events} <= {(microseconds(since), None)}
+
+
+@pytest.mark.parametrize(("hours", "seconds", "drawn"), [(24, 0, False), (23, 3599, True)])
+def test_starts_of_the_last_day_are_events(hours: int, seconds: int, drawn: bool) -> None:
+    servers = evidence_of(BASE).get(Servers)
+    assert isinstance(servers, Servers)
+    (server, *_) = servers.servers
+    assert server.varz is not None
+    start = server.at - timedelta(hours=hours, seconds=seconds)
+    started = replace(server, varz=replace(server.varz, start=start))
+    events = list(state_events(EvidenceSet({Servers: replace(servers, servers=(started,))}, {})))
+    assert [(key, event.label, event.start_us) for key, event in events] == (
+        [(("server", "n1"), "n1 started", microseconds(start))] if drawn else []
     )

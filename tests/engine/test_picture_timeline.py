@@ -13,7 +13,7 @@ from jsdoctor.engine.picture.timeline import MOST_EVENTS, MOST_LANES, timeline
 from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.finding import Finding, Severity, Subject
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import LogEvidence, LogServer, Occurrence, ServerOffset
 from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
@@ -260,3 +260,22 @@ def test_lanes_with_severe_events_are_kept_before_those_with_many() -> None:
     many = [seen("stream-lagging", (0, 1, 1), (300, 301, 1), stream=f"S{number}") for number in range(MOST_LANES)]
     report = reports.report([finding(Severity.INFO, "RARE", 0, 1)])
     assert "stream APP > RARE" in lanes(report, logs(*many))
+
+
+def test_lanes_come_in_the_order_of_what_depends_on_what() -> None:
+    kinds = ["file", "account", "flow", "client", "consumer", "stream", "server", "cluster", "zone"]
+    results = [
+        Result(reports.NEAR_LIMIT, Finding(subject=Subject(kind=kind, name="x"), message="full", first_seen=at))
+        for kind in kinds
+        for at in (START, START + timedelta(seconds=9))
+    ]
+    drawn = timeline(reports.report(results), EvidenceSet({}, {}))
+    assert [lane.kind for lane in drawn.lanes] == [*reversed(kinds[:-1]), "zone"]
+
+
+def test_the_most_severe_events_of_a_lane_are_kept() -> None:
+    many = [seen(f"a-{number}", *((300 * at, 300 * at, 1) for at in range(60))) for number in range(110)]
+    report = reports.report([finding(Severity.INFO, "n1", 99_000, 99_001, "server")])
+    (lane,) = timeline(report, logs(*many)).lanes
+    assert [event.kind for event in lane.events if event.kind == "finding"] == ["finding"]
+    assert lane.left_out == 601
