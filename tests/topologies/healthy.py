@@ -15,13 +15,20 @@ from tests.real.outage import Json, requested
 from tests.real.ward import run_check
 from tests.topologies.habits import HABITS, Habit, Place
 from tests.topologies.habits_of_consumers import CONSUMER_HABITS
+from tests.topologies.habits_of_projects import LAST_HABITS, PARTITIONS, PROJECT_HABITS
 from tests.topologies.habits_of_streams import BRIDGES, STREAM_HABITS
 
 LOOKS = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
 """Looks at each state; for the figures of a release, 20."""
 
 _CONNECT_S = 10
-TABLES = {"first": HABITS, "consumers": CONSUMER_HABITS, "streams": STREAM_HABITS}
+TABLES = {
+    "first": HABITS,
+    "consumers": CONSUMER_HABITS,
+    "streams": STREAM_HABITS,
+    "projects": PROJECT_HABITS,
+    "last": LAST_HABITS,
+}
 """All habits, in tables that fit on one deployment each."""
 
 
@@ -46,7 +53,7 @@ def look(url: str, *options: str, times: int = LOOKS) -> list[str]:
 
 def of_habits(*names: str) -> list[Habit]:
     """The habits of those names."""
-    return [one for table in (*TABLES.values(), BRIDGES) for one in table if one.name in names]
+    return [one for table in (*TABLES.values(), BRIDGES, PARTITIONS) for one in table if one.name in names]
 
 
 async def furnish(url: str, replicas: int, habits: list[Habit], **login: Any) -> None:
