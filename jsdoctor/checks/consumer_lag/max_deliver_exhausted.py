@@ -44,11 +44,15 @@ def _given_up(consumer: Consumer) -> int:
     """
     if consumer.num_redelivered > consumer.num_ack_pending:
         return consumer.num_redelivered - consumer.num_ack_pending
-    if consumer.config.max_deliver == _TWICE and (quiet_ns(consumer) or 0) > patience_ns(consumer):
+    quiet, patience = quiet_ns(consumer), patience_ns(consumer)
+    if consumer.config.max_deliver == _TWICE and (quiet or 0) > patience:
         # Twice delivered is as often as allowed, and the time to acknowledge is over.
         return consumer.num_redelivered
+    # While it works, the ack floor of a replicated consumer is a moment older than what is pending: it comes from the
+    # store of the state that its servers agreed on (server: consumer.go infoWithSnapAndReply).
+    rests = quiet is None or quiet > patience
     behind = consumer.ack_floor.consumer_seq < consumer.delivered.consumer_seq
-    return int(consumer.config.max_deliver == _ONCE and consumer.num_ack_pending == 0 and behind)
+    return int(consumer.config.max_deliver == _ONCE and consumer.num_ack_pending == 0 and behind and rests)
 
 
 def _still_there(stream: Stream, consumer: Consumer) -> int:
