@@ -425,6 +425,64 @@ async def single_writer_that_expects_its_last_message(place: Place) -> None:
     await add_consumer(place.client, "LINKED", "reader", ack_policy="explicit", max_waiting=8)
 
 
+async def work_on_one_for_long(place: Place) -> None:
+    """A job takes twenty seconds, and nothing is said meanwhile."""
+    subscription = await place.client.jetstream().pull_subscribe_bind("worker", "SERIAL")
+    while True:
+        with contextlib.suppress(*_TIMEOUTS):
+            (message,) = await subscription.fetch(1, timeout=1)
+            await asyncio.sleep(20)
+            await message.ack()
+
+
+@last("SERIAL", work_on_one_for_long, slowly("serial.x", 15))
+async def one_long_job_after_the_other(place: Place) -> None:
+    """`max_ack_pending: 1`, with a wait that is long enough for a job, and jobs that wait their turn."""
+    await place.stream("SERIAL", retention="workqueue")
+    await add_consumer(place.client, "SERIAL", "worker", max_ack_pending=1, ack_wait=120 * SECOND_NS)
+    await place.publish("serial.x", 5)
+
+
+async def start_over(place: Place) -> None:
+    """A run of tests, or an import that begins again: everything is purged."""
+    await place.publish("wiped.x", 30)
+    await api(place.client, "STREAM.PURGE.WIPED")
+
+
+@last("WIPED", again(start_over, 1), works("WIPED", "reader"))
+async def stream_that_is_purged_while_it_is_read(place: Place) -> None:
+    await place.stream("WIPED")
+    await add_consumer(place.client, "WIPED", "reader")
+
+
+@last("TWICE", stores("twice.paid"), stores("twice.sent"), works("TWICECOPY", "reader"))
+async def two_sources_of_one_stream(place: Place) -> None:
+    """Each with a filter, and a name for what it copies."""
+    await place.stream("TWICE")
+    sources = [
+        {"name": "TWICE", "subject_transforms": [{"src": f"twice.{kind}", "dest": f"twicecopy.{kind}"}]}
+        for kind in ("paid", "sent")
+    ]
+    await place.stream("TWICECOPY", sources=sources)
+    await add_consumer(place.client, "TWICECOPY", "reader")
+
+
+@last("CURRENT", stores("current.x"), works("CURRENT", "display"))
+async def stream_of_one_message(place: Place) -> None:
+    """The current state and nothing else; a display takes what it can get."""
+    await place.stream("CURRENT", max_msgs=1, discard="old", allow_direct=True)
+    await add_consumer(place.client, "CURRENT", "display", deliver_policy="last", ack_policy="none")
+
+
+@last("TRIMMED", stores("trimmed.x"), works("TRIMMED", "late"))
+async def consumer_that_starts_at_what_is_gone(place: Place) -> None:
+    """From the first message, most of which were removed before it was created."""
+    await place.stream("TRIMMED", max_msgs=5000)
+    await place.publish("trimmed.x", 60)
+    await api(place.client, "STREAM.PURGE.TRIMMED", {"keep": 20})
+    await add_consumer(place.client, "TRIMMED", "late", deliver_policy="by_start_sequence", opt_start_seq=1)
+
+
 PARTITIONS = Habits()
 """Needs an account that maps `events.*` to `events.*.PARTITION`."""
 
