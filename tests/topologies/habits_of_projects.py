@@ -134,7 +134,7 @@ async def orders_of_the_documentation(place: Place) -> None:
 async def changes_of_a_database(place: Place) -> None:
     """Changes are kept for minutes, what a new reader starts with for a week, schemas in a bucket.
 
-    Declared first: changes are kept for one minute. JSD206 was right: what is unread when the worker stops is gone then.
+    Declared first: for one minute. JSD206 was right: what is unread when the worker stops is gone a minute later.
     """
     await place.stream("CDC", max_age=600 * SECOND_NS, max_msgs=1_000_000, max_bytes=256 << 20)
     await add_consumer(place.client, "CDC", "sink", deliver_policy="new")
