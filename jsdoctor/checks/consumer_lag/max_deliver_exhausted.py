@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.dead_letters import reader_of_advisories
 from jsdoctor.checks.consumer_lag.progress import patience_ns, quiet_ns
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
@@ -30,7 +31,7 @@ def max_deliver_exhausted(snapshots: SnapshotSeries) -> Iterator[Finding]:
             continue
         given_up = min(_given_up(consumer), _still_there(stream, consumer))
         if given_up > 0:
-            yield _finding(stream, consumer, given_up)
+            yield _finding(stream, consumer, given_up, reader_of_advisories(snapshots.last, stream, consumer))
         elif consumer.config.max_deliver > _ONCE or consumer.delivered.consumer_seq == 0:
             yield passed(consumer.subject)
         else:
@@ -71,15 +72,17 @@ def _took(consumer: Consumer) -> str:
     return f", which takes {span(sum(waits))} of silence, or as many refusals without a delay"
 
 
-def _finding(stream: Stream, consumer: Consumer, given_up: int) -> Finding:
+def _finding(stream: Stream, consumer: Consumer, given_up: int, reader: Consumer | None) -> Finding:
     config = consumer.config
+    kept = f"; {reader.name} reads their advisories from {reader.stream}" if reader else ""
     stays = "stay in the stream and take its room" if stream.config.retention != "limits" else "stay in the stream"
     return Finding(
         subject=consumer.subject,
+        severity=Severity.INFO if reader else None,
         confidence=Confidence.MEDIUM,
         message=(
             f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
-            f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
+            f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again{kept}"
         ),
         measured=given_up,
         threshold=0,
