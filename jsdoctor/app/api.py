@@ -41,6 +41,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.report import Incident, Report, Result
 from jsdoctor.model.stored import ScanTarget
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.scrubbed import scrubbed
@@ -360,7 +361,7 @@ def _texts(paths: Iterable[StrPath]) -> tuple[str, ...]:
 
 
 def _document(text: str) -> dict[str, Any]:
-    return msgspec.json.decode(text, type=dict[str, Any])
+    return decode_as(text, dict[str, Any])
 
 
 def _run(work: Callable[[], _T]) -> _T:

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import msgspec
-
 import jsdoctor
 from jsdoctor.engine.loader import PageText
 from jsdoctor.model.defect import Defect, KnownDefects
+from jsdoctor.model.typed import convert_to
 
 
 def rules_directory() -> Path:
@@ -50,7 +49,7 @@ def vocabulary() -> PageText:
 def known_defects() -> KnownDefects:
     """The defects of server versions that jsdoctor ships."""
     found = tomllib.loads((rules_directory() / "defects.toml").read_text("utf-8"))
-    return KnownDefects(tuple(msgspec.convert(entry, Defect) for entry in found["defect"]))
+    return KnownDefects(tuple(convert_to(entry, Defect) for entry in found["defect"]))
 
 
 def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:

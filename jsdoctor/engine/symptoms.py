@@ -11,6 +11,7 @@ from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.sentence import Vocabulary
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.symptom_page import parse_symptom_page
@@ -67,7 +68,7 @@ def load_symptoms(
         words = parse_vocabulary(vocabulary.origin, vocabulary.text)
     except PageError as error:
         problems.extend(error.problems)
-    book = SymptomBook(tuple(symptoms), msgspec.json.decode(api_errors, type=tuple[ApiErrorCode, ...]), words)
+    book = SymptomBook(tuple(symptoms), decode_as(api_errors, tuple[ApiErrorCode, ...]), words)
     problems.extend(_misfits(book, rules))
     problems.extend(f"{vocabulary.origin}:1: {problem}" for problem in _unknown_leads(book))
     if problems:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.bundle import BundleError
 
 ARCHIVE_MANIFEST = "capture/misc/manifest.json"
@@ -76,7 +77,7 @@ class ArchiveManifest(msgspec.Struct, frozen=True):
 def decode_archive_manifest(raw: bytes, members: Collection[str]) -> ArchiveManifest:
     """The index of the archive that holds `members`. Raises BundleError for what is none, or lists nothing of use."""
     try:
-        listed = msgspec.json.decode(raw, type=dict[str, tuple[_Tag, ...]])
+        listed = decode_as(raw, dict[str, tuple[_Tag, ...]])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BundleError(f"{ARCHIVE_MANIFEST} cannot be read: {error}") from error
     found: list[Artifact] = []

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.model.suppression import BASELINE_SCHEMA, Accepted, Baseline
+from jsdoctor.model.typed import decode_as
 
 
 class BaselineError(ValueError):
@@ -21,7 +22,7 @@ class _File(msgspec.Struct):
 def parse_baseline(origin: str, body: bytes) -> Baseline:
     """Read one. Raises `BaselineError` with what is wrong with it."""
     try:
-        file = msgspec.json.decode(body, type=_File)
+        file = decode_as(body, _File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BaselineError(f"{origin} is no baseline: {error}") from error
     if file.schema != BASELINE_SCHEMA:

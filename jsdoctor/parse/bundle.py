@@ -16,6 +16,7 @@ import msgspec
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.replies import Instant, Shape
 
 MANIFEST = "manifest.json"
@@ -273,6 +274,6 @@ def _gap(member: Member, reason: str, how_to_get: str) -> Gap:
 
 def _decode(raw: bytes, shape: type[Shape]) -> Shape:
     try:
-        return msgspec.json.decode(raw, type=shape)
+        return decode_as(raw, shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BundleError(f"{MANIFEST} cannot be read: {error}") from error

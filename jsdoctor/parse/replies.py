@@ -18,6 +18,7 @@ from jsdoctor.model.jetstream import (
     StreamState,
 )
 from jsdoctor.model.server import JetStreamStats, Tier
+from jsdoctor.model.typed import decode_as
 
 Shape = TypeVar("Shape")
 
@@ -177,7 +178,7 @@ class GreetingReply(msgspec.Struct, frozen=True):
 def decode(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
     """Decode a reply. Raises `ReplyError` with the place of the first mistake."""
     try:
-        return msgspec.json.decode(body, type=shape)
+        return decode_as(body, shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ReplyError(str(error)) from error
 

@@ -10,6 +10,7 @@ import msgspec
 
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Explanation, Impact, Param, RemedyRef, Risk, Rule, RuleStatus, Signature, Unit
+from jsdoctor.model.typed import convert_to
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.front_matter import PageError, PageReader, split, toml
 
@@ -117,7 +118,7 @@ def param_value(unit: Unit, value: object) -> float | int:
 
 def _signatures(page: PageReader, entries: Any) -> tuple[Signature, ...]:
     try:
-        found = msgspec.convert(entries, tuple[Signature, ...])
+        found = convert_to(entries, tuple[Signature, ...])
     except msgspec.ValidationError as error:
         page.problem("signatures", f"'signatures': {error}")
         return ()
@@ -161,7 +162,7 @@ def _remedy(page: PageReader, table: Any) -> RemedyRef | None:
 
 def _explanations(page: PageReader, table: Mapping[str, Any]) -> tuple[Explanation, ...]:
     try:
-        found = msgspec.convert(table.get("explained_by", []), tuple[Explanation, ...])
+        found = convert_to(table.get("explained_by", []), tuple[Explanation, ...])
     except msgspec.ValidationError as error:
         page.problem("explained_by", f"'explained_by' must be a list of {{ code = ..., link = ... }}: {error}")
         return ()

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from jsdoctor.model.report import SCHEMA
 from jsdoctor.model.saved_report import SavedReport
+from jsdoctor.model.typed import decode_as
 
 
 class SavedReportError(ValueError):
@@ -20,10 +21,10 @@ class _Schema(msgspec.Struct):
 def parse_saved_report(origin: str, body: bytes) -> SavedReport:
     """Read one. Raises `SavedReportError` with what is wrong with it."""
     try:
-        schema = msgspec.json.decode(body, type=_Schema).schema
+        schema = decode_as(body, _Schema).schema
         if schema != SCHEMA:
             found = f"its schema is {schema[:60]!r}, not {SCHEMA!r}" if schema else "it names no schema"
             raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {found}")
-        return replace(msgspec.json.decode(body, type=SavedReport), origin=origin)
+        return replace(decode_as(body, SavedReport), origin=origin)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {error}") from error

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.symptom import FIRST_STEPS, Claim, Matching, Symptom, Truth
+from jsdoctor.model.typed import convert_to
 from jsdoctor.parse.front_matter import PageError, PageReader, split, toml
 
 SECTIONS = ("What it means", FIRST_STEPS, "What runbooks claim", "References")
@@ -53,7 +54,7 @@ def parse_symptom_page(origin: str, text: str) -> Symptom:
 
 def _matching(page: PageReader, table: Any) -> Matching:
     try:
-        matching = msgspec.convert(table, Matching)
+        matching = convert_to(table, Matching)
     except msgspec.ValidationError as error:
         page.problem("match", f"'match': {error}")
         return Matching()
@@ -100,7 +101,7 @@ def _because(page: PageReader, table: Mapping[str, Any]) -> dict[str, str]:
 
 def _by_code(page: PageReader, table: Mapping[str, Any], key: str) -> dict[str, tuple[str, ...]]:
     try:
-        return msgspec.convert(table.get(key, {}), dict[str, tuple[str, ...]])
+        return convert_to(table.get(key, {}), dict[str, tuple[str, ...]])
     except msgspec.ValidationError as error:
         page.problem(key, f"[{key}] must be lists of texts, by the code of a cause: {error}")
         return {}

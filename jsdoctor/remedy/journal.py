@@ -19,6 +19,7 @@ from typing import Any, Self
 import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Step
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.withheld import is_withheld, withheld
 from jsdoctor.remedy.operation import JournalNote
@@ -229,7 +230,7 @@ class Journal:
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                self._entries.append(msgspec.json.decode(line, type=JournalEntry))
+                self._entries.append(decode_as(line, JournalEntry))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise JournalError(f"{self.path}:{number}: not a line of a journal: {error}", _FOREIGN) from None
         self._entries = [self._whole(entry, self._private.read()) for entry in self._entries]

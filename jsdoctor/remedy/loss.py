@@ -15,17 +15,18 @@ from jsdoctor.checks.declared.deletions import of_change
 from jsdoctor.model.jetstream import StreamConfig, StreamState
 from jsdoctor.model.plan import Json
 from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.typed import convert_to
 
 
 def would_delete(target: Mapping[str, Any], info: Json) -> str:
     """What setting `target` would delete of a stream now, in words; empty when nothing. `info` is from STREAM.INFO."""
     try:
-        config = msgspec.convert(target, StreamConfig)
+        config = convert_to(target, StreamConfig)
         stream = Stream(
             account="",
             name=config.name,
-            config=msgspec.convert(info["config"], StreamConfig),
-            state=msgspec.convert(info.get("state") or {}, StreamState),
+            config=convert_to(info["config"], StreamConfig),
+            state=convert_to(info.get("state") or {}, StreamState),
             at=msgspec.convert(info["ts"], datetime) if info.get("ts") else datetime.max.replace(tzinfo=UTC),
             consumers_seen=False,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.model.plan import Json
+from jsdoctor.model.typed import decode_as
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -42,7 +43,7 @@ class Private:
         found = []
         for line in content.splitlines():
             try:
-                kept = msgspec.json.decode(line, type=_Line)
+                kept = decode_as(line, _Line)
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 continue
             found.append((kept.step, kept.before))

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
-import msgspec
 from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
 from jsdoctor.model.plan import Json
+from jsdoctor.model.typed import decode_as
 from jsdoctor.remedy.operation import InboxMessage, LostError, NoResponseError
 
 _SLICE_S = 0.1
@@ -76,7 +76,7 @@ class ClientMessages:
             reply = await self.client.request(subject, payload, timeout=self.timeout_s, headers=dict(headers))
         except (errors.Error, TimeoutError) as error:
             raise NoResponseError(f"{subject}: {error}") from None
-        decoded: Json = msgspec.json.decode(reply.data, type=Json)
+        decoded: Json = decode_as(reply.data, Json)
         return decoded
 
     async def inbox(self) -> ClientInbox:

@@ -16,6 +16,7 @@ from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.plan import SCHEMA, Plan
 from jsdoctor.model.rule import Risk
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.remedy.plan import Choice
@@ -123,7 +124,7 @@ def read_plan(path: Path) -> Plan:
         raise UsageProblem(f"cannot read the plan {path}: {error.strerror}", "check its name") from None
     hint = "give the file that jsdoctor fix --format json -o FILE wrote"
     try:
-        plan = msgspec.json.decode(content, type=Plan)
+        plan = decode_as(content, Plan)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{path} is no plan: {error}", hint) from None
     if plan.schema != SCHEMA:

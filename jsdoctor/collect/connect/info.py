@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.model.typed import convert_to
+
 
 class _Info(msgspec.Struct, frozen=True):
     """The fields that nats-py and jsdoctor read (nats-server `server.go` type Info)."""
@@ -38,7 +40,7 @@ def read_info(text: bytes | str) -> dict[str, Any]:
     """All fields of an INFO line's JSON. Raises ValueError for anything that no server sends."""
     try:
         info = msgspec.json.decode(text)
-        msgspec.convert(info, _Info)
+        convert_to(info, _Info)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError("no INFO of a server") from error
     found: dict[str, Any] = info

@@ -19,6 +19,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.problems import ConnectProblem
 from jsdoctor.collect.scan.stream import StreamInfo
 from jsdoctor.model.probe import Probe
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.replies import ErrorReply, ReplyError, decode
 
 TRACING_SINCE = (2, 11)
@@ -123,7 +124,7 @@ async def _traced(connection: Connection, subject: str, headers: Mapping[str, st
         await client.publish(subject, b"", headers=tracing)
         while True:
             message = await inbox.next_msg(timeout=_QUIET_S)
-            trace = msgspec.json.decode(message.data, type=_Trace)
+            trace = decode_as(message.data, _Trace)
             for event in trace.events:
                 if event.type == "js":
                     return event

@@ -21,6 +21,7 @@ from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.http_api import TooLargeError, body_of
 from jsdoctor.collect.live.monitor_url import KUBECTL_HOST
 from jsdoctor.collect.problems import ConnectProblem, UsageProblem
+from jsdoctor.model.typed import decode_as
 
 BASE = f"http://{KUBECTL_HOST}"
 _START_S = 15.0
@@ -86,7 +87,7 @@ class _Status(msgspec.Struct):
 def status_message(body: bytes) -> str:
     """The message of an error reply: that of a `Status` object, or its text."""
     try:
-        return printable(msgspec.json.decode(body, type=_Status).message)
+        return printable(decode_as(body, _Status).message)
     except msgspec.MsgspecError:
         return printable(body[:200].decode(errors="replace").strip())
 

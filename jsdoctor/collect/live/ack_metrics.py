@@ -22,6 +22,7 @@ from jsdoctor.model.ack_times import MOST_ACKS
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.ack_times import Heard, Metric
 
 SUBJECT = "$JS.EVENT.METRIC.CONSUMER.ACK.>"
@@ -67,4 +68,4 @@ class AckListener:
     async def _on_metric(self, message: Msg) -> None:
         if len(self._metrics) < MOST_ACKS:
             with contextlib.suppress(msgspec.DecodeError):
-                self._metrics.append(msgspec.json.decode(message.data, type=Metric))
+                self._metrics.append(decode_as(message.data, Metric))

@@ -9,6 +9,7 @@ import msgspec
 
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.typed import decode_as
 
 MOST_CLAIMS = 64
 """One request each: past this many, collecting would take longer than an operator waits."""
@@ -31,7 +32,7 @@ def claimed_accounts(replies: Iterable[bytes]) -> list[str]:
 def _listed(body: bytes) -> tuple[str, ...]:
     """Nothing of what cannot be read: it becomes a gap where it is parsed."""
     try:
-        found = msgspec.json.decode(body, type=_Envelope).data or msgspec.json.decode(body, type=_Accountz)
+        found = decode_as(body, _Envelope).data or decode_as(body, _Accountz)
     except msgspec.MsgspecError:
         return ()
     return found.accounts or ()

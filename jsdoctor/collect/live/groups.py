@@ -8,6 +8,7 @@ import msgspec
 
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.typed import decode_as
 
 MOST_RAFT_ACCOUNTS = 64
 """One request each: past this many, collecting would take longer than an operator waits."""
@@ -42,7 +43,7 @@ def clustered_accounts(replies: Iterable[bytes]) -> list[str]:
 def _opened(body: bytes) -> _Jsz | None:
     """None for what cannot be read: it becomes a gap where it is parsed."""
     try:
-        return msgspec.json.decode(body, type=_Envelope).data or msgspec.json.decode(body, type=_Jsz)
+        return decode_as(body, _Envelope).data or decode_as(body, _Jsz)
     except msgspec.MsgspecError:
         return None
 

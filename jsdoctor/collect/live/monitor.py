@@ -27,6 +27,7 @@ from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.reports import NO_RAFT_GROUPS
 
 _PATHS = {
@@ -194,7 +195,7 @@ class MonitorSource:
         except (httpx.HTTPError, OSError) as error:
             raise MonitorError(url.base, transport_refusal(error, url.base, self._plan.timeout_s)) from None
         try:
-            reply = msgspec.json.decode(response.content, type=_Reply)
+            reply = decode_as(response.content, _Reply)
         except (msgspec.MsgspecError, RecursionError):
             reply = _Reply()
         if not _is_told(endpoint, response, reply):

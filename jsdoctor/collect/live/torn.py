@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from jsdoctor.collect.live.collection_result import Progress
+from jsdoctor.model.typed import decode_as
 
 MOST_TORN = 64
 """Maximum number of torn assets. More of them indicate an outage, in which another request would not help."""
@@ -117,6 +118,6 @@ def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Collection
 def _opened(body: bytes) -> _Jsz:
     """Empty for what cannot be read: it becomes a gap where it is parsed."""
     try:
-        return msgspec.json.decode(body, type=_Envelope).data or msgspec.json.decode(body, type=_Jsz)
+        return decode_as(body, _Envelope).data or decode_as(body, _Jsz)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _Jsz()

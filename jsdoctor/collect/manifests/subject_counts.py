@@ -16,6 +16,7 @@ from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.model.typed import decode_as
 
 MOST = 500_000
 _STREAMS = 100
@@ -58,7 +59,7 @@ async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
         body: dict[str, Any] = {"subjects_filter": ">", "offset": len(counts)}
         try:
             reply = await asker.one(subject, json.dumps(body).encode())
-            info = msgspec.json.decode(reply.body, type=_Info)
+            info = decode_as(reply.body, _Info)
         except (NoReplyError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         if info.total > MOST:

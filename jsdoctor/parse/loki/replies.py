@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.replies import ReplyError
 
 _HARMLESS = "next-generation Loki query engine"
@@ -90,10 +91,14 @@ class Lifted(NamedTuple):
 NOTHING = Lifted()
 
 
+_STREAMS = cast("type[tuple[_Stream, ...] | None]", tuple[_Stream, ...] | None)
+"""Loki sends null where nothing was found."""
+
+
 def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     """The lines in a reply of `query_range`. Raises ReplyError for anything else, metrics included."""
     try:
-        reply = msgspec.json.decode(body, type=_Reply)
+        reply = decode_as(body, _Reply)
     except _NOT_JSON:
         raise ReplyError("this is no reply of the Loki API") from None
     if reply.status != "success" or reply.data is None:
@@ -101,7 +106,7 @@ def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     if reply.data.kind != "streams":
         raise ReplyError(f"the query gives {reply.data.kind or 'nothing'} and no log lines")
     try:
-        found = msgspec.json.decode(reply.data.result, type=tuple[_Stream, ...] | None) or ()
+        found = decode_as(reply.data.result, _STREAMS) or ()
         numbers: dict[Labels, int] = {}
         entries = list(_entries(found, lifted, numbers))
     except (*_NOT_JSON, ValueError):
@@ -123,7 +128,7 @@ def _entries(found: Iterable[_Stream], lifted: Lifted, numbers: dict[Labels, int
 def series_of_reply(body: bytes) -> tuple[Labels, ...]:
     """The streams in a reply of `series`. Raises ReplyError for anything else."""
     try:
-        reply = msgspec.json.decode(body, type=_Series)
+        reply = decode_as(body, _Series)
     except _NOT_JSON:
         raise ReplyError("this is no reply of the Loki API") from None
     if reply.status != "success":

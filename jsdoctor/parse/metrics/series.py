@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.replies import ReplyError
 
 _LONGEST_LINE = 4_000
@@ -59,7 +60,7 @@ class _Reply(msgspec.Struct, frozen=True):
 def api_answer(body: bytes) -> Answer:
     """The series in a reply of `/api/v1/query` or `/api/v1/query_range`. Raises ReplyError for anything else."""
     try:
-        reply = msgspec.json.decode(body, type=_Reply)
+        reply = decode_as(body, _Reply)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ReplyError(f"it is no reply of the Prometheus API: {error}") from None
     if reply.status != "success" or reply.data is None:

@@ -15,6 +15,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.packets import Capture, PacketEvidence
+from jsdoctor.model.typed import decode_as
 
 _CUT_SHORT = "cut short"
 
@@ -32,7 +33,7 @@ def kept_packets(exchanges: Iterable[Exchange]) -> tuple[PacketEvidence | None, 
         if exchange.endpoint is not Endpoint.PACKETS:
             continue
         try:
-            found = msgspec.json.decode(exchange.body, type=PacketEvidence)
+            found = decode_as(exchange.body, PacketEvidence)
             gaps += capture_gaps(found)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             reason = f"what was found in the packets of {exchange.target} cannot be read: {error}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from jsdoctor.model.typed import decode_as
 from jsdoctor.remedy.backup.problem import BackupProblem
 
 META = "backup.json"
@@ -80,7 +81,7 @@ def read_meta(directory: Path) -> dict[str, Any]:
     """Configuration and state of the stream as its server gave them with the backup. Raises BackupProblem."""
     try:
         content = (directory / META).read_bytes()
-        msgspec.json.decode(content, type=_Meta)
+        decode_as(content, _Meta)
         meta: dict[str, Any] = msgspec.json.decode(content)
         msgspec.json.encode(meta)  # it is sent to the server
     except _UNREADABLE:
@@ -93,7 +94,7 @@ def read_meta(directory: Path) -> dict[str, Any]:
 def read_note(directory: Path) -> VerificationNote | None:
     """What jsdoctor noted when it verified the backup; None where it did not, or the note is damaged."""
     try:
-        return msgspec.json.decode((directory / NOTE).read_bytes(), type=VerificationNote)
+        return decode_as((directory / NOTE).read_bytes(), VerificationNote)
     except _UNREADABLE:
         return None
 

@@ -12,6 +12,7 @@ import msgspec
 import jsdoctor
 from jsdoctor.collect.logs.store import is_uri
 from jsdoctor.model.log_scan import Part, ScanSettings
+from jsdoctor.model.typed import decode_as
 
 INDEX = "index.json"
 FORMAT = "jsdoctor.audit-state/v1"
@@ -92,7 +93,7 @@ def read_index(directory: Path) -> StateIndex | None:
         content = (directory / INDEX).read_bytes()
     except FileNotFoundError:
         return None
-    index = msgspec.json.decode(content, type=StateIndex)
+    index = decode_as(content, StateIndex)
     if index.format != FORMAT:
         raise ValueError(f"its format is {index.format[:60]!r}, not {FORMAT}")
     return index

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from jsdoctor.model.nats_traffic import NatsPeers
+from jsdoctor.model.typed import decode_as
 
 _LONGEST_NAME = 128
 _T = TypeVar("_T")
@@ -65,7 +66,7 @@ def shortened(name: str) -> str:
 
 def _decoded(rest: bytes, kind: type[_T]) -> _T | None:
     try:
-        return msgspec.json.decode(rest, type=kind, strict=False)
+        return decode_as(rest, kind, strict=False)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
