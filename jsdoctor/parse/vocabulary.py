@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.sentence import Topic, Vocabulary
+from jsdoctor.model.typed import convert_to
 from jsdoctor.parse.front_matter import PageError
 
 _ANY = "any"
@@ -37,7 +38,7 @@ def parse_vocabulary(origin: str, text: str) -> Vocabulary:
 def _topic(entry: Mapping[str, Any], complaints: Mapping[str, str]) -> Topic:
     leads = {name: entry.get(name, entry.get(_ANY, ())) for name in complaints}
     given = {"name": entry["name"], "words": _joined(entry["words"]), "general": entry.get("general", False)}
-    return msgspec.convert({**given, "leads": {name: slugs for name, slugs in leads.items() if slugs}}, Topic)
+    return convert_to({**given, "leads": {name: slugs for name, slugs in leads.items() if slugs}}, Topic)
 
 
 def _joined(words: str) -> str:

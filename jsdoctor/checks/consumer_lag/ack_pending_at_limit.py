@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.consumer_lag.progress import (
     histories,
     key,
+    left_alone,
     moved,
     patience_ns,
     quiet_ns,
@@ -39,6 +40,8 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
         used = consumer.num_ack_pending / limit
         if used < warn_at or consumer.num_pending == 0:
             yield passed(consumer.subject)
+            continue
+        if left_alone(consumer):  # JSD405's
             continue
         at_limit = used >= fail_at
         why = _held(consumer, seen.get(key(consumer)), at_limit)

@@ -11,6 +11,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     histories,
     is_full,
     key,
+    left_alone,
     moved,
     patience_ns,
     quiet_ns,
@@ -46,7 +47,8 @@ def unbound(
     limits = Limits(params.integer("absent_for"), params.integer("left_for"))
     seen, usual = histories(trend), rhythms(history)
     for stream, consumer in snapshots.last.led_consumers():
-        if consumer.paused or is_full(consumer) or _comes_and_goes(stream, consumer):
+        full = is_full(consumer) and not left_alone(consumer)
+        if consumer.paused or full or _comes_and_goes(stream, consumer):
             continue
         recent = seen.get(key(consumer))
         if _is_served(consumer, recent):

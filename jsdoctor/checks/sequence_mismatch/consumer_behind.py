@@ -13,6 +13,9 @@ from jsdoctor.model.wording import counted, span
 _SKIPPING = ("last", "last_per_subject")
 """Policies with which a consumer starts in the middle, and leaves messages out by design."""
 
+_CURRENT = 1
+"""With so many messages a stream holds the current state: readers take what is there."""
+
 
 @check("sequence_mismatch.consumer_behind")
 def consumer_behind(trend: Trend) -> Iterator[Finding]:
@@ -41,7 +44,8 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
 def _removes_by_design(stream: Stream) -> bool:
     """Streams that replace messages by newer ones, or whose messages carry their own time to live."""
     config = stream.config
-    return config.max_msgs_per_subject > 0 or config.allow_msg_ttl or stream.is_object_store
+    replaces = config.max_msgs_per_subject > 0 or config.max_msgs == _CURRENT
+    return replaces or config.allow_msg_ttl or stream.is_object_store
 
 
 def _stuck(history: ConsumerHistory) -> bool:
