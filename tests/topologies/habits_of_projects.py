@@ -492,9 +492,14 @@ async def publish_events(place: Place) -> None:
         await place.store(f"events.{number}", b"x")
 
 
-@PARTITIONS.habit("EVENTS", again(publish_events, 0.2), *(works(f"EVENTS{part}", "worker") for part in range(3)))
+@PARTITIONS.habit(
+    "EVENTS", again(publish_events, 0.2), *(acknowledges(f"EVENTS{part}", "worker", batch=1) for part in range(3))
+)
 async def a_stream_for_each_partition(place: Place) -> None:
-    """https://natsbyexample.com/examples/jetstream/partitions/cli, with a bound."""
+    """https://natsbyexample.com/examples/jetstream/partitions/cli, with a bound.
+
+    Declared first: workers that request ten messages at a time. With a limit of one they wait for nine in vain.
+    """
     for part in range(3):
         await place.stream(f"EVENTS{part}", subjects=[f"events.*.{part}"], allow_rollup_hdrs=True)
         await add_consumer(place.client, f"EVENTS{part}", "worker", max_ack_pending=1)

@@ -102,11 +102,15 @@ def store_of_one_kubernetes(land: Landscape) -> Setting:
 
 @last()
 def site_below_a_hub_without_jetstream(land: Landscape) -> Setting:
-    """https://natsbyexample.com/examples/topologies/simple-leafnode/cli, whose leaf node stores messages."""
+    """https://natsbyexample.com/examples/topologies/simple-leafnode/cli, whose leaf node stores messages.
+
+    Declared first: with a link of the system accounts, too. Such a hub refuses what JetStream subscribes to on it, and
+    the link comes and goes once a second: JSD719 was right.
+    """
     plain = ACCOUNTS.replace(", jetstream: enabled", "")
     land.start("h1", server("h1", storage=False, accounts=plain) + leaf_listener(land, "h1"))
-    land.start("site", server("site") + leaf_remotes(land, ["h1"]))
-    land.wait_leafs("site", 2)
+    land.start("site", server("site") + leaf_remotes(land, ["h1"], ("app",)))
+    land.wait_leafs("site", 1)
     logins = [connects(land.url(key, user="sys")) for key in ("site", "h1")]
     return Setting(
         [Applications(land.url("site"))], [*logins, connects(land.url("site")), monitors(land, "site", "h1")]

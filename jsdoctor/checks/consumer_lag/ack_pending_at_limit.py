@@ -57,12 +57,15 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
 _SERIAL = 1
 """Whether the limit means strict order, one message after the other: raising it would break that."""
 
+_DELIVERIES = 2
+"""A message that was delivered again is given as long to be acknowledged as the first time."""
+
 
 def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> str | None:
     """Why the slots stay taken, in words; empty if they do not, None if it is unknown."""
     patience = patience_ns(consumer)
     unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
-    if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > patience:
+    if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > _DELIVERIES * patience:
         return f"all of them were delivered more than once, and none acknowledged for {span(unacknowledged or 0)}"
     if not at_limit or (history and moved(history)):
         return ""
