@@ -2,7 +2,8 @@
 
 When a server accepts a connection and hangs up before it has answered CONNECT, as one that is starting or stopping
 does, nats-py 2.16 replaces the connection without closing it (`Client._attempt_reconnect`). The socket is closed
-when it is collected, with a ResourceWarning in whatever test runs then.
+when it is collected, with a ResourceWarning in whatever test runs then. jsdoctor brings the connection of its client
+itself, so only a reconnect gives one up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _select_next_server = Client._select_next_server
 
 
 async def _close_and_select(self: Client) -> None:
-    if self._transport is not None:
+    if self._transport is not None and self.is_reconnecting:
         self._transport.close()  # type: ignore[no-untyped-call] # nats-py leaves it without annotations
     await _select_next_server(self)
 
