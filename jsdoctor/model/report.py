@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -60,6 +60,11 @@ class Result(msgspec.Struct, frozen=True):
         return fingerprint(self.rule.code, self.finding.subject)
 
 
+def _in_utc(moment: datetime) -> datetime:
+    """A moment without a zone is taken as UTC, as reports do."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 class Consequence(msgspec.Struct, frozen=True):
     """A finding that another one explains. `link` names their relation, `evidence` describes it."""
 
@@ -98,7 +103,8 @@ class Incident(msgspec.Struct, frozen=True):
     @property
     def began(self) -> datetime | None:
         """When the first of its findings was seen first, as far as evidence has times."""
-        return min((r.finding.first_seen for r in self.results if r.finding.first_seen), default=None)
+        moments = (result.finding.first_seen for result in self.results if result.finding.first_seen)
+        return min(moments, key=_in_utc, default=None)
 
 
 class RuleVerdict(msgspec.Struct, frozen=True):
