@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(r"[.!?;]\s|\n\s*\n")
 _OF_NATS = re.compile(r"\bnats|\bjet ?stream|\bjsz\b", re.IGNORECASE)
 
 
-class Told(msgspec.Struct, frozen=True):
+class SentenceMatch(msgspec.Struct, frozen=True):
     """A symptom that a sentence leads to, and the words that do. `share`: from 0 to 1, against the best of the text."""
 
     slug: str
@@ -49,7 +49,7 @@ class SentenceReader:
         self._topics = [(topic, _whole_words(topic.words)) for topic in vocabulary.topics]
         self._complaints = {name: _whole_words(words) for name, words in vocabulary.complaints.items()}
 
-    def read(self, text: str) -> list[Told]:
+    def read(self, text: str) -> list[SentenceMatch]:
         """The symptoms that a short text leads to, the likeliest first; none for lines of logs and long texts."""
         if len(text) > _MAX_CHARACTERS or text.strip().count("\n") >= _MAX_LINES or _LOGGED.search(text):
             return []
@@ -65,7 +65,7 @@ class SentenceReader:
             best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score, said))
         scores = {slug: sum(score for score, _ in by_topic.values()) for slug, by_topic in best.items()}
         ranked = sorted(scores, key=lambda slug: -scores[slug])
-        return [Told(slug, max(best[slug].values())[1], scores[slug] / scores[ranked[0]]) for slug in ranked]
+        return [SentenceMatch(slug, max(best[slug].values())[1], scores[slug] / scores[ranked[0]]) for slug in ranked]
 
     def _topics_of(self, plain: str) -> list[tuple[Topic, re.Match[str]]]:
         return [(topic, match) for topic, pattern in self._topics for match in pattern.finditer(plain)]

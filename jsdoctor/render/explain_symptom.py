@@ -38,6 +38,8 @@ def _symptom(symptom: Symptom, book: SymptomBook, rules: dict[str, Rule], addres
     yield ""
     yield f"Which of them is yours: `jsdoctor diagnose --symptom {symptom.slug}`"
     yield ""
+    if symptom.shown_by:
+        yield from (f"What shows that it is this symptom: {symptom.shown_by}", "")
     yield "## How it is recognised"
     yield ""
     for api_code in symptom.matching.codes:

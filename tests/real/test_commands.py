@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import nats
 import pytest
 
 from tests.deployment import CONSUMERS, add_consumer, api, furnish
+from tests.diagnosis.book import book
 from tests.golden_results import path_of
 from tests.ruleset import rules
 from tests.servers import ClusterFactory
@@ -34,6 +36,8 @@ def printed() -> dict[str, str]:
 PRINTED = printed()
 NATS = sorted(command for command in PRINTED if command.startswith("nats "))
 EDITS = [c for c in NATS if c.split()[1:3] in (["stream", "edit"], ["consumer", "edit"])]
+OBSERVATIONS = sorted({c for one in book().symptoms for c in re.findall(r"`(nats [^`]+)`", one.shown_by)})
+"""The commands by which symptom pages say that a symptom is recognised."""
 # What people run on a host rather than against a server. Anything else that is no `nats` command is a mistake.
 HOST_COMMANDS = {"chronyc", "timedatectl", "systemctl", "df", "cp", "kubectl"}
 
@@ -56,6 +60,14 @@ def test_syntax_is_accepted(nats_cli: Path, command: str) -> None:
     assert "unexpected" not in said, said
     assert "required" not in said, said
     assert "connection refused" in said or "no servers available" in said or done.returncode == 0, said
+
+
+@pytest.mark.parametrize("command", OBSERVATIONS)
+def test_commands_of_symptom_pages_exist(nats_cli: Path, command: str) -> None:
+    """Some lack the arguments that the reader has to add."""
+    done = run(nats_cli, command, "nats://127.0.0.1:1")
+    said = (done.stdout + done.stderr).lower()
+    assert [words for words in ("unknown", "unexpected", "expected command") if words in said] == [], said
 
 
 def test_other_commands_are_host_commands() -> None:

@@ -86,7 +86,7 @@ def lose_copy(cluster: Cluster, name: str) -> None:
     shutil.rmtree(next(cluster.store_dir(name).rglob(f"streams/{STREAM}")))
 
 
-class Told:
+class SentenceMatch:
     """What the logs tell so far. A log that does not go on knows of no end, so the servers that run have to write."""
 
     def __init__(self, cluster: Cluster, directory: Path) -> None:
@@ -116,7 +116,7 @@ def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: 
     """First its leader is too slow, then both others stand still; in the end all is well."""
     cluster = cluster_factory(version, 3)
     leader, copy = with_lost_copy(cluster)
-    stream, told = f"APP/{STREAM}", Told(cluster, tmp_path)
+    stream, told = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
     with in_background(probe, cluster, copy):
         with in_background(crawl, cluster, leader):
             cluster.start(copy, wait=False)
@@ -141,7 +141,7 @@ def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) 
     """2.10 throws its copy away when nobody is there to complete it; what waits for the copy is a backlog meanwhile."""
     cluster = cluster_factory("2.10.26", 3)
     leader, copy = with_lost_copy(cluster)
-    stream, told = f"APP/{STREAM}", Told(cluster, tmp_path)
+    stream, told = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
     with in_background(probe, cluster, copy):
         with in_background(crawl, cluster, leader):
             cluster.start(copy, wait=False)
