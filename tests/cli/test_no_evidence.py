@@ -93,7 +93,7 @@ def test_nobody_is_told_to_get_what_no_selected_rule_asks_for(shared_cluster: Cl
     for rules, missed in (
         ("JSD603", []),
         ("JSD401", ["samples"]),
-        ("JSD8", ["access", "host", "kubernetes", "logs", "manifest"]),
+        ("JSD8", ["access", "history", "host", "kubernetes", "logs", "manifest"]),
     ):
         arguments = ("check", "-s", url, "--select", rules, "--samples", "1", "--format", "json")
         report = json.loads(jsdoctor(*arguments, cwd=tmp_path).stdout)

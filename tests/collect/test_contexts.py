@@ -198,6 +198,7 @@ def test_each_value_comes_from_the_nearest_place(settings: Settings, write: Writ
     assert resolved.origins == {
         "servers": "NATS_URL",
         "timeout_s": "NATS_TIMEOUT",
+        "budget": "default",
         "inbox_prefix": "--inbox-prefix",
         "js_api_prefix": f"key 'jetstream_domain' {context}",
         "tls_first": f"key 'tls_first' {context}",

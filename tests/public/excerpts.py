@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterator
@@ -26,11 +25,6 @@ class Excerpt(NamedTuple):
     link: str
     any_of: tuple[str, ...]
     text: str
-
-    @property
-    def kept_aside(self) -> bool:
-        """Whether it belongs to the half that is scored once and not worked on."""
-        return hashlib.sha256(self.link.encode()).digest()[0] % 2 == 1
 
 
 def excerpts() -> Iterator[Excerpt]:

@@ -8,12 +8,12 @@ from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of, time_to_
 from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.snapshot import Consumer
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
-from jsdoctor.model.wording import span
+from jsdoctor.model.wording import counted, span
 
 
 @check("consumer_lag.lag_high")
@@ -41,6 +41,39 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
             yield passed(last.subject)
         else:
             yield _finding(history, rates, warn_at, fail_at)
+
+
+@check("consumer_lag.lag_in_one_sample")
+def lag_in_one_sample(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+    """Report a large number of pending messages as information where no second sample shows whether it falls."""
+    if trend is not None:
+        return
+    for _, consumer in snapshots.last.led_consumers():
+        warn_at = min(params.integer("warn_pending"), _fail_at(consumer, params))
+        if consumer.num_pending < warn_at:
+            yield passed(consumer.subject)
+        elif not _is_paused(consumer):
+            yield Finding(
+                subject=consumer.subject,
+                severity=Severity.INFO,
+                confidence=Confidence.LOW,
+                message=(
+                    f"{counted(consumer.num_pending, 'message')} wait; "
+                    "one sample does not show whether they become fewer"
+                ),
+                measured=consumer.num_pending,
+                threshold=warn_at,
+                unit="count",
+                evidence=(
+                    consumer.observed("num_pending", consumer.num_pending),
+                    consumer.observed("num_ack_pending", consumer.num_ack_pending),
+                ),
+            )
+
+
+def _is_paused(consumer: Consumer) -> bool:
+    """Whether it is known to be paused: a table of consumers does not show it."""
+    return shown_or(lambda: consumer.paused, False)
 
 
 def _fail_at(consumer: Consumer, params: Params) -> int:
