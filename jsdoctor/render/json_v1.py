@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
+from msgspec.structs import asdict
+
 from jsdoctor.model.change import ManifestChange
 from jsdoctor.model.finding import Observation, Outcome, Subject
 from jsdoctor.model.gap import Gap
@@ -163,14 +165,8 @@ def _reference(result: Result) -> documents.ReferenceDocument:
 
 
 def _consequence(consequence: Consequence) -> documents.ConsequenceDocument:
-    result = consequence.result
     return documents.ConsequenceDocument(
-        code=result.rule.code,
-        slug=result.rule.slug,
-        severity=result.severity,
-        impact=result.impact,
-        subject=_subject(result.finding.subject),
-        fingerprint=result.fingerprint,
+        **asdict(_reference(consequence.result)),
         explained_by=consequence.explained_by.fingerprint,
         link=consequence.link,
         evidence=consequence.evidence,

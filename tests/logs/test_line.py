@@ -137,3 +137,19 @@ def test_stamps_that_are_none() -> None:
     assert find_stamp(b"Feb 30 09:23:30", 2026) is None
     assert epoch_us(12, 2026) is None
     assert epoch_us(True, 2026) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, -(10**400), float("inf"), float("nan"), 10**30, 0, -1],
+    ids=lambda value: f"{float(str(value)[:9]):g}",
+)
+def test_numbers_that_are_no_time(value: float) -> None:
+    assert epoch_us(value, 2026) is None
+
+
+def test_a_line_with_a_number_of_hundreds_of_digits_is_read() -> None:
+    line = read_line(
+        b'{"timestamp": 1' + b"0" * 400 + b', "message": "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"}', 2026
+    )
+    assert line.server

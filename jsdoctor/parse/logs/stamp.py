@@ -99,6 +99,10 @@ def _offset_us(zone: bytes | None) -> int | None:
     return (-minutes if zone.startswith(b"-") else minutes) * 60_000_000
 
 
+_TOO_LARGE = 1e20
+"""More than any of these units has until 2286; an integer of hundreds of digits does not fit into a float."""
+
+
 def epoch_us(value: object, year: int) -> Stamp | None:
     """A time as JSON logs write it: RFC 3339 text, or seconds, milli-, micro- or nanoseconds since 1970."""
     if isinstance(value, str):
@@ -111,6 +115,8 @@ def epoch_us(value: object, year: int) -> Stamp | None:
 
 
 def _number_us(value: float) -> Stamp | None:
+    if not 0 < value < _TOO_LARGE:
+        return None
     for scale in (1_000_000, 1_000, 1, 0.001):  # seconds, milliseconds, microseconds, nanoseconds
         if 2e14 < value * scale < 1e16:  # 1976 to 2286
             return Stamp(int(value * scale), zoned=True)
