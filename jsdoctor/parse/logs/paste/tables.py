@@ -82,7 +82,7 @@ def _is_row(line: str) -> bool:
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in re.split(r"\s*[|│]\s*", line.strip().strip("|│"))]
+    return [cell.strip() for cell in re.split(r"[|│]", line.strip().strip("|│"))]
 
 
 def _row(names: Sequence[str], cells: Sequence[str]) -> str:

@@ -1,0 +1,23 @@
+"""Tables of log viewers become one object for each row."""
+
+from __future__ import annotations
+
+import json
+
+from jsdoctor.parse.logs.paste.tables import table_lines
+
+LINE = "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"
+
+
+def test_cells_lose_the_space_around_them() -> None:
+    rows = table_lines(f"| time  |  message |\n|---|---|\n| 10:00 |   {LINE}   |\n")
+    assert rows is not None
+    assert [json.loads(row) for row in rows] == [{"time": "10:00", "message": LINE}]
+
+
+def test_a_long_run_of_spaces_in_a_cell_is_read() -> None:
+    """With a search for the space before a bar this takes a quarter of an hour."""
+    space = " " * 1_000_000
+    rows = table_lines(f"│ time │ message │\n│ 10:00 │ {LINE}{space}x │\n")
+    assert rows is not None
+    assert json.loads(rows[0])["message"] == f"{LINE}{space}x"
