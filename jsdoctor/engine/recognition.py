@@ -29,7 +29,7 @@ _CODE = re.compile(
     r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error)\W{1,6}(1\d{4})\b  # Go, Python, Rust, JSON
       | [\[(](1\d{4})[\])]                                                           # Java, the nats command
       | \b(1\d{4})\ (?:api\ )?err(?:or)?[ _]code\b                                     # people
-      | ^\s*(1\d{4})\s*$""",
+      | ^[ \t]*(1\d{4})[ \t]*$""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 _NUMBERS = re.compile(r"wrong last sequence: (?P<actual>\d+)")

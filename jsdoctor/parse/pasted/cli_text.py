@@ -19,8 +19,8 @@ _STREAM = re.compile(r"(?:Information|State) for Stream (\S+)(?: created|$)")
 _CONSUMER = re.compile(r"(?:Information|State) for Consumer (\S+) > (\S+)")
 _BUCKET = re.compile(r"Information for (Key-Value|Object) Store Bucket (\S+)")
 _BACKED_BY = {"Key-Value": "KV_", "Object": "OBJ_"}
-_LABEL = re.compile(r"^[\s>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S.*?)\s*$")
-_HEADING = re.compile(r"^[\s>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
+_LABEL = re.compile(r"^[ \t>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S.*?)\s*$")
+_HEADING = re.compile(r"^[ \t>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
 _REPLICA = re.compile(r"^(\S.{0,200}?),\s*(current|outdated)(.*)$", re.IGNORECASE)
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")
 _SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
@@ -43,7 +43,7 @@ _STREAM_SECTIONS = (
     frozenset({"messages", "bytes", "first sequence", "last sequence", "active consumers"}),
     frozenset({"messages", "bytes", "firstseq", "lastseq", "active consumers"}),
 )
-_CLUSTER_SECTION = re.compile(r"^[\s>|*-]*Cluster Information:\s*$", re.MULTILINE)
+_CLUSTER_SECTION = re.compile(r"^[ \t>|*-]*Cluster Information:\s*$", re.MULTILINE)
 
 Reader = Callable[[str], Any]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from jsdoctor.parse.pasted.found import Refused
 
-_CHART = re.compile(r"^[\s>]*(CPU|Memory) Usage\s*$\n(?:\s*\n)?^[\s>]*\S{1,200}: [█-▏]+ \(", re.MULTILINE)
+_CHART = re.compile(r"^[ \t>]*(CPU|Memory) Usage\s*$\n(?:\s*\n)?^[\s>]*\S{1,200}: [█-▏]+ \(", re.MULTILINE)
 _RTT = re.compile(
-    r"^[\s>]*(?:[\d:]{8} )?Failed to compute rtt for \S"
+    r"^[ \t>]*(?:[\d:]{8} )?Failed to compute rtt for \S"
     r"|^(nats|tls|ws|wss)://\S{1,200}:\s*$\n(?:\s*\n)?^ +\1://\S{1,200}: ",
     re.MULTILINE,
 )
-_STACKS = re.compile(r"^[\s>]*goroutine \d{1,12} \[[^\]\n]{1,80}\]:$", re.MULTILINE)
+_STACKS = re.compile(r"^[ \t>]*goroutine \d{1,12} \[[^\]\n]{1,80}\]:$", re.MULTILINE)
 _CRASH = re.compile(r"\bpanic: |\bfatal error: |\[signal |\[(?:ERR|FTL)\]")
 _SYSTEM = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
 

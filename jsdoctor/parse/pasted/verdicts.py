@@ -14,8 +14,8 @@ from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
 from jsdoctor.parse.pasted.kubernetes_pods import pods_of_rows
 from jsdoctor.parse.pasted.tables import Table
 
-_CHECK = re.compile(r"^[\s>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
-_AUDIT = re.compile(r"^[\s>]*\[(\w[\w ]{1,20})\] \[([A-Z]{2,12}_\d{3})\] ", re.MULTILINE)
+_CHECK = re.compile(r"^[ \t>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
+_AUDIT = re.compile(r"^[ \t>]*\[(\w[\w ]{1,20})\] \[([A-Z]{2,12}_\d{3})\] ", re.MULTILINE)
 _PASSED = frozenset({"PASS", "PASSED", "OK", "SKIP", "SKIPPED"})
 _READY = re.compile(r"(\d+)/(\d+)")
 _DONE = frozenset({"Completed", "Succeeded"})
