@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from jsdoctor.engine.sentences import SentenceReader
+from jsdoctor.engine.sentences import WORD_BOUNDARY, SentenceReader
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
@@ -46,7 +46,6 @@ _MOST_TOLD = 3
 _TELLING = 24
 """A shorter text of an API error may stand in any log."""
 _EXCEPTION = re.compile(r"\b[A-Za-z]{4,80}(?:Exception|Error)\b|\bErr[A-Z]\w{3,80}|(?<=::)[A-Z]\w{3,80}")
-_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _YEAR = 2000  # for lines of syslog, which have none; times play no part here
 _OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
 _OTHERS = re.compile(
@@ -166,7 +165,7 @@ def _spelt_out(text: str) -> str:
     """The names of exceptions as words, a line for each: people, and programs in other languages, write the words."""
     if not _OURS.search(text):
         return ""
-    return "\n".join(_JOINED.sub(" ", name) for name in dict.fromkeys(_EXCEPTION.findall(text)))
+    return "\n".join(re.sub(WORD_BOUNDARY, " ", name) for name in dict.fromkeys(_EXCEPTION.findall(text)))
 
 
 def _telling_words(error: ApiErrorCode) -> str:

@@ -29,7 +29,10 @@ _LOGGED = re.compile(
 _PREFIX = re.compile(r"^(nats: (error: )?|[\w.]*(Exception|Error)\b:?)+", re.MULTILINE)
 """How clients begin an error. What stands behind it may be a sentence, which names something of NATS itself."""
 
-_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+WORD_BOUNDARY = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+"""Where a name in camel case has a new word."""
+
+_JOINED = re.compile(f"{WORD_BOUNDARY}|_")
 _SENTENCE_END = re.compile(r"[.!?;]\s|\n\s*\n")
 _OF_NATS = re.compile(r"\bnats|\bjet ?stream|\bjsz\b", re.IGNORECASE)
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from jsdoctor.model.change import ChangeAction, FieldChange
 from jsdoctor.model.finding import Confidence, Outcome, Severity
-from jsdoctor.model.rule import Impact, Relation
+from jsdoctor.model.rule import Impact, Relation, Risk
 from jsdoctor.model.topology import Domain
 from jsdoctor.model.traffic_summary import NamedCount, TrafficSummary
 
@@ -74,7 +74,7 @@ class RemedyDocument(JsonObject, frozen=True, kw_only=True):
     """The remedy that is offered for a finding."""
 
     action: Annotated[str, Meta(min_length=1)]
-    risk: Annotated[str, _one_of("safe", "disruptive", "destructive", "manual")]
+    risk: Annotated[str, _one_of(*Risk)]
     commands: tuple[str, ...]
 
 

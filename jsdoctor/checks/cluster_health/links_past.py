@@ -7,6 +7,7 @@ from datetime import datetime
 
 import msgspec
 
+from jsdoctor.checks.server_health.health import started_at
 from jsdoctor.model.links import ServerLinks
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server
@@ -51,8 +52,7 @@ def before_fall(counts: Sequence[int], now: int) -> list[int]:
 
 def _configured_at(server: Server) -> datetime | None:
     """When a server took its configuration: at its start, or at its last reload. None: not shown."""
-    start = shown_or(lambda: server.varz.start if server.varz else None, None)
-    return shown_or(lambda: server.varz.config_load_time if server.varz else None, None) or start
+    return shown_or(lambda: server.varz.config_load_time if server.varz else None, None) or started_at(server)
 
 
 def _is_same(time: datetime | None, other: datetime | None) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import HealthError, Server
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -18,6 +19,11 @@ _LASTING = ("write error", "assignment error")
 """Marks of reasons that stay until somebody acts (server: jetstream_cluster.go isStreamHealthy)."""
 
 _SHOWN = 3
+
+
+def started_at(server: Server) -> datetime | None:
+    """When the server started; None if its variables were not read, or do not show it."""
+    return shown_or(lambda: server.varz.start if server.varz else None, None)
 
 
 def uptime_ns(server: Server) -> int | None:

@@ -15,11 +15,10 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import uptime_ns
+from jsdoctor.checks.server_health.health import started_at, uptime_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
-from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import ServerPast
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
@@ -67,7 +66,7 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
     """The starts that metrics show over hours. One of each server is a roll-out; many of one: it does not stay up."""
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
     for server in (server for look in past.samples for server in look.servers):
-        if started := _started(server):
+        if started := started_at(server):
             starts[server.name][round(started.timestamp())] = started
     for server in past.samples[-1].servers:
         found = sorted(starts[server.name].values())
@@ -88,10 +87,6 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
             unit="count",
             evidence=tuple(server.observed("start", start) for start in found),
         )
-
-
-def _started(server: Server) -> datetime | None:
-    return shown_or(lambda: server.varz.start if server.varz else None, None)
 
 
 @check("server_health.restarted_lately")
