@@ -57,7 +57,9 @@ def prepare() -> str:
         processors=len(os.sched_getaffinity(0)),
         settings=tuple(sorted(settings)),
     )
-    (here / "state.json").write_bytes(msgspec.json.format(msgspec.json.encode(state)))
+    noted = here / f"state.{os.getpid()}.part"  # renamed when whole: slices that start side by side read it
+    noted.write_bytes(msgspec.json.format(msgspec.json.encode(state)))
+    noted.rename(here / "state.json")
     if not collected_path(digest).exists():
         listed = here / "collected.part"
         listed.unlink(missing_ok=True)

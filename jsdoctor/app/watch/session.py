@@ -43,6 +43,11 @@ class Session:
         return changes
 
     @property
+    def has_begun(self) -> bool:
+        """Whether a check was completed, with a report or with a problem of the deployment."""
+        return self.report is not None or bool(self.problem)
+
+    @property
     def deployment(self) -> str:
         """The deployment by the addresses of its login."""
         sources = self.report.sources if self.report else ()

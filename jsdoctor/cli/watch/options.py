@@ -31,7 +31,11 @@ Every = Annotated[
 For = Annotated[
     float | None,
     typer.Option(
-        "--for", parser=positive_seconds, metavar="DURATION", help="End after this time. [default: until stopped]"
+        "--for",
+        parser=positive_seconds,
+        metavar="DURATION",
+        help="End after this time and at least one check. [default: until stopped]",
+        show_default=False,
     ),
 ]
 OnceHealthy = Annotated[

@@ -85,7 +85,9 @@ class _Loop:
                 self._due = now + self._request.every_s
                 self._background.start()
             self._take()
-            if self._request.for_s is not None and now - self._began >= self._request.for_s:
+            # A slow deployment must not end a short watch without a result: the timeouts of the check bound the wait.
+            is_answered = self._session.has_begun or self._paused
+            if self._request.for_s is not None and now - self._began >= self._request.for_s and is_answered:
                 self._over = True
             self._display.show(self._view())
             for key in self._keys.read(_TICK_S):
