@@ -25,7 +25,7 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
 from jsdoctor.parse.bundle import MANIFEST
-from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from jsdoctor.parse.pasted.kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 

@@ -68,7 +68,7 @@ def server_name(text: str | Named) -> Named:
 def timezone(text: str | Named) -> Named:
     """The same for a time zone."""
     named = server_name(text)
-    from jsdoctor.parse.logs.stamp import Zone
+    from jsdoctor.parse.logs.lines.stamp import Zone
 
     try:
         Zone(named.value)

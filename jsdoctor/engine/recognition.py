@@ -11,8 +11,8 @@ from jsdoctor.engine.sentences import WORD_BOUNDARY, SentenceReader
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
-from jsdoctor.parse.logs.line import read_line
-from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 
 LONGEST_TEXT = 64 * 1024

@@ -27,7 +27,7 @@ from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import Instant, ReplyError, decode
 from jsdoctor.parse.stored_columns import HasId, MessageBlock, Rows, unpack
-from jsdoctor.parse.stored_repeats import RepeatFold
+from jsdoctor.parse.stored_repeats import RepeatAggregate
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 MOST_BLOCKS = 1_000
@@ -65,7 +65,7 @@ def stored_messages(exchanges: Iterable[Exchange], account: str) -> tuple[Stored
             continue
         try:
             reply = decode(exchange.body, StoredReply)
-            streams[reply.stream] = _folded(reply, account)
+            streams[reply.stream] = _stored_stream(reply, account)
         except ReplyError as error:
             gaps.append(unreadable(exchange, error))
     return (StoredMessages(tuple(streams.values())) if streams else None), gaps
@@ -76,10 +76,10 @@ def scan_gap(stream: str, account: str, reason: str, how_to_get: str) -> Gap:
     return Gap("scan", Subject(kind="stream", name=stream, account=account), reason, how_to_get)
 
 
-def _folded(reply: StoredReply, account: str) -> StoredStream:
+def _stored_stream(reply: StoredReply, account: str) -> StoredStream:
     at_ns = nanoseconds(reply.at)
     created_ns = nanoseconds(reply.created) if reply.created else 0
-    found, repeats = _Fold(at_ns, created_ns, at_ns - reply.duplicate_window), RepeatFold()
+    found, repeats = _Aggregate(at_ns, created_ns, at_ns - reply.duplicate_window), RepeatAggregate()
     for block in reply.blocks:
         rows = unpack(block)
         found.add(rows)
@@ -107,7 +107,7 @@ def _folded(reply: StoredReply, account: str) -> StoredStream:
     )
 
 
-class _Fold:
+class _Aggregate:
     """One pass over the messages of a stream, in order."""
 
     def __init__(self, now_ns: int, created_ns: int, window_from_ns: int) -> None:

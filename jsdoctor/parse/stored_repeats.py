@@ -11,7 +11,7 @@ from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.stored_columns import Rows, digests_of
 
 
-class RepeatFold:
+class RepeatAggregate:
     """Takes the blocks of a scan in order. Thirty bytes of memory for each message whose id came more than once."""
 
     def __init__(self) -> None:

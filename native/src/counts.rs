@@ -159,7 +159,7 @@ impl Count {
         });
     }
 
-    /// The time of the first line, and the row: `HitRow` of `jsdoctor.parse.logs.rows`.
+    /// The time of the first line, and the row: `HitRow` of `jsdoctor.parse.logs.scan.rows`.
     pub fn pack(mut self, signature: &Signature, head: &[u8], source: &[u8], zoned: bool) -> (i64, Vec<u8>) {
         self.join_minutes();
         let mut out = vec![];

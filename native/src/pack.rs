@@ -1,4 +1,4 @@
-//! MessagePack, as `jsdoctor.parse.logs.rows` reads it.
+//! MessagePack, as `jsdoctor.parse.logs.scan.rows` reads it.
 #![forbid(unsafe_code)]
 
 pub fn text(out: &mut Vec<u8>, value: &str) {

@@ -30,7 +30,7 @@ from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.configuration import ConfigurationError, parse_configuration
 from jsdoctor.parse.duration import format_duration, parse_duration
 from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.packets.analysis import Analysis

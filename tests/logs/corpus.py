@@ -12,11 +12,11 @@ from jsdoctor.collect.logs.split import PART_BYTES, split
 from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import Row, ScanSettings
 from jsdoctor.model.rule import LineOrigin, Signature
-from jsdoctor.parse.logs import clock_plain
-from jsdoctor.parse.logs.evidence import assemble
-from jsdoctor.parse.logs.fold import fold
-from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.scan import BLOCK
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate
+from jsdoctor.parse.logs.aggregate.evidence import assemble
+from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.parse.logs.scan import clock_plain
+from jsdoctor.parse.logs.scan.part import BLOCK
 
 REAL = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 """Logs of real servers, by version."""
@@ -89,7 +89,7 @@ def evidence(
     rows: list[Row] = []
     for part in split(discover([str(path) for path in inputs], zones, servers).files, size):
         rows.extend(scanner.rows(part))
-    return assemble(settings, fold(sorted(rows)))
+    return assemble(settings, aggregate(sorted(rows)))
 
 
 def same(one: LogEvidence, other: LogEvidence) -> bool:

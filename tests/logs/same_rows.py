@@ -12,11 +12,11 @@ from jsdoctor.collect.logs.split import PART_BYTES, split
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs import clock_plain
-from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.rows import HIT, HitRow, KeptLine, read
-from jsdoctor.parse.logs.scan import BLOCK
-from jsdoctor.parse.logs.signature_counter import EXEMPLARS
+from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.parse.logs.scan import clock_plain
+from jsdoctor.parse.logs.scan.part import BLOCK
+from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, read
+from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
 
 _UNDATED = 1 << 62
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.parse.logs import clock_numpy, clock_plain, repeats, repeats_numpy
-from jsdoctor.parse.logs.time_segments import FoundLines, ProcessKeys
+from jsdoctor.parse.logs.scan import clock_numpy, clock_plain, repeats, repeats_numpy
+from jsdoctor.parse.logs.scan.time_segments import FoundLines, ProcessKeys
 from tests.logs.corpus import REAL
 
 LOGS = sorted(path for path in REAL.rglob("*") if path.is_file())

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.rule import LineOrigin, Signature
-from jsdoctor.parse.logs.builtin import BUILTIN
-from jsdoctor.parse.logs.engine import Pattern
-from jsdoctor.parse.logs.line import read_line
-from jsdoctor.parse.logs.matcher import wants
-from jsdoctor.parse.logs.signatures import signature_problems
+from jsdoctor.parse.logs.lines.builtin import BUILTIN
+from jsdoctor.parse.logs.lines.engine import Pattern
+from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.parse.logs.lines.matcher import wants
+from jsdoctor.parse.logs.lines.signatures import signature_problems
 from tests.ruleset import rules
 
 HERE = Path(__file__).resolve().parent

@@ -20,8 +20,8 @@ import zstandard
 from jsdoctor.collect.logs.discover import discover, series_of
 from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.model.log import LogEvidence, LogFile
-from jsdoctor.parse.logs.rows import PART, PartRow
-from jsdoctor.parse.logs.rows import read as decoded
+from jsdoctor.parse.logs.scan.rows import PART, PartRow
+from jsdoctor.parse.logs.scan.rows import read as decoded
 from tests.logs.corpus import REAL, SETTINGS, evidence, found
 
 LOG = (REAL / "2.15.1" / "c2-n1.log").read_bytes()

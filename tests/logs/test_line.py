@@ -2,10 +2,10 @@
 
 import pytest
 
-from jsdoctor.parse.logs.line import LogLine, read_line
-from jsdoctor.parse.logs.sections import section_name
-from jsdoctor.parse.logs.stamp import Zone, epoch_us, find_stamp
-from jsdoctor.parse.logs.wrapping import is_partial
+from jsdoctor.parse.logs.lines.line import LogLine, read_line
+from jsdoctor.parse.logs.lines.sections import section_name
+from jsdoctor.parse.logs.lines.stamp import Zone, epoch_us, find_stamp
+from jsdoctor.parse.logs.lines.wrapping import is_partial
 from tests.logs.corpus import WRAPPINGS
 
 NATIVE = b"[7] 2026/11/21 09:23:30.349568 [WRN] JetStream cluster stream 'APP > O' has NO quorum, stalled"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.parse.logs.matcher import Matcher, measured
-from jsdoctor.parse.logs.native_core import have_native
-from jsdoctor.parse.logs.scan import BLOCK
+from jsdoctor.parse.logs.lines.matcher import Matcher, measured
+from jsdoctor.parse.logs.scan.native_core import have_native
+from jsdoctor.parse.logs.scan.part import BLOCK
 from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
 from tests.logs.same_rows import differences, parts_of, reference
 from tests.logs.test_fuzz import RUN, mutated

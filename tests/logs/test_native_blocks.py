@@ -9,11 +9,11 @@ import pytest
 
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs import clock_plain
-from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.native_core import have_native
-from jsdoctor.parse.logs.native_scan import NativeScan
-from jsdoctor.parse.logs.scan import PartScan
+from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.parse.logs.scan import clock_plain
+from jsdoctor.parse.logs.scan.native_core import have_native
+from jsdoctor.parse.logs.scan.native_scan import NativeScan
+from jsdoctor.parse.logs.scan.part import PartScan
 from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
 from tests.logs.same_rows import joined
 from tests.logs.test_native import HEADERS

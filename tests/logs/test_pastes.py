@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from tests.log_cases import settings as signatures

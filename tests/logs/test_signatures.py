@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from jsdoctor.model.rule import Signature
-from jsdoctor.parse.logs.builtin import BUILTIN
-from jsdoctor.parse.logs.engine import have_re2, literal_search, portable
-from jsdoctor.parse.logs.matcher import Matcher, measured
-from jsdoctor.parse.logs.signatures import signature_problems
+from jsdoctor.parse.logs.lines.builtin import BUILTIN
+from jsdoctor.parse.logs.lines.engine import have_re2, literal_search, portable
+from jsdoctor.parse.logs.lines.matcher import Matcher, measured
+from jsdoctor.parse.logs.lines.signatures import signature_problems
 from tests.logs.corpus import REAL, SIGNATURES
 from tests.ruleset import rules
 

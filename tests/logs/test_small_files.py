@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.model.log_scan import Part
-from jsdoctor.parse.logs import sniff_lines
-from jsdoctor.parse.logs.rows import PartRow
+from jsdoctor.parse.logs.scan import sniff_lines
+from jsdoctor.parse.logs.scan.rows import PartRow
 from jsdoctor.parse.secret_forms import has_no_secret
 from tests.logs.corpus import REAL, SETTINGS, evidence, same
 from tests.logs.same_rows import parts_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from tests.log_cases import evidence_of_files, healthy_logs, settings
 from tests.logs.shapes import UNDATED
 from tests.rule_case import label

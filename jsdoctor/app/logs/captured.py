@@ -25,7 +25,7 @@ from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.rule import Signature
 from jsdoctor.model.window import Window
 from jsdoctor.parse.bundle import CapturedLog, LogNote, LogServiceNote, captured_log
-from jsdoctor.parse.logs.selection import signature_identity
+from jsdoctor.parse.logs.scan.selection import signature_identity
 from jsdoctor.parse.redact import scrub_line
 
 _NS_PER_US = 1000

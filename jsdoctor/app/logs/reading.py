@@ -21,7 +21,7 @@ from jsdoctor.model.report import Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.logs.selection import unsearched
+from jsdoctor.parse.logs.scan.selection import unsearched
 from jsdoctor.render.units import quantity
 from jsdoctor.render.wording import listed
 

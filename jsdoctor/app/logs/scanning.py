@@ -18,7 +18,7 @@ from jsdoctor.collect.logs.split import split
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
-from jsdoctor.parse.logs.native_core import have_native
+from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.render.units import quantity
 
 if TYPE_CHECKING:

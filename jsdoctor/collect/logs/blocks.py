@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jsdoctor.parse.logs.scan import BLOCK
+from jsdoctor.parse.logs.scan.part import BLOCK
 
 LINE_KEPT = 64 * 1024
 """Bytes kept of a line that does not fit into a block; the scan reads fewer."""

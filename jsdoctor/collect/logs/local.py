@@ -6,10 +6,10 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from jsdoctor.collect.logs.series import Progress, Scan, by_series, folded, scan_rows
+from jsdoctor.collect.logs.series import Progress, Scan, aggregated, by_series, scan_rows
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
-from jsdoctor.parse.logs.evidence import assemble
+from jsdoctor.parse.logs.aggregate.evidence import assemble
 
 
 def run_local(
@@ -25,7 +25,7 @@ def run_local(
             from jsdoctor.collect.logs.processes import run_in_processes
 
             return run_in_processes(settings, parts, processes, progress=progress, scan=scan)
-        rows = (row for _, mine in by_series(parts) for row in folded(settings, mine, progress, scan))
+        rows = (row for _, mine in by_series(parts) for row in aggregated(settings, mine, progress, scan))
         return assemble(settings, rows)
 
 

@@ -20,14 +20,14 @@ from jsdoctor.collect.logs.discover import series_of
 from jsdoctor.collect.logs.forward_reader import ForwardReader
 from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
-from jsdoctor.parse.logs.clock import read_clock
-from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.native_core import have_native
-from jsdoctor.parse.logs.native_scan import NativeScan
+from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.parse.logs.lines.stamp import year_of
 from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
-from jsdoctor.parse.logs.scan import BLOCK, CONTEXT, PartScan
-from jsdoctor.parse.logs.stamp import year_of
-from jsdoctor.parse.logs.time_segments import ClockReader
+from jsdoctor.parse.logs.scan.clock import read_clock
+from jsdoctor.parse.logs.scan.native_core import have_native
+from jsdoctor.parse.logs.scan.native_scan import NativeScan
+from jsdoctor.parse.logs.scan.part import BLOCK, CONTEXT, PartScan
+from jsdoctor.parse.logs.scan.time_segments import ClockReader
 
 Sink = Callable[[list[LogEvent]], None]
 Progress = Callable[[int], None]

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 
-from jsdoctor.collect.logs.series import Progress, Scan, by_series, folded, scan_rows
+from jsdoctor.collect.logs.series import Progress, Scan, aggregated, by_series, scan_rows
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
-from jsdoctor.parse.logs.evidence import assemble
-from jsdoctor.parse.logs.fold import fold
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate
+from jsdoctor.parse.logs.aggregate.evidence import assemble
 
 _TASK_BYTES = 4 << 20
 """Small series are sent to another process together, up to this many bytes: the call costs more than a small file."""
@@ -49,7 +49,7 @@ def run_in_processes(
                     progress(sum(part.end - part.start for part in mine))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        return assemble(settings, chain(rows_of_series, fold(sorter.rows())))
+        return assemble(settings, chain(rows_of_series, aggregate(sorter.rows())))
 
 
 def _tasks(parts: Sequence[Part], share: int) -> list[_Task]:
@@ -89,5 +89,5 @@ def _begin(settings: ScanSettings, scan: Scan) -> None:
 
 def _work(whole: bool, parts: list[Part]) -> list[Row]:
     if whole:
-        return list(folded(_settings, parts, None, _scan_part))
+        return list(aggregated(_settings, parts, None, _scan_part))
     return sorted(row for part in parts for row in _scan_part(_settings, part, None))

@@ -9,10 +9,10 @@ import msgspec
 from jsdoctor.collect.logs.discover import ReadPlan
 from jsdoctor.collect.logs.part import Scanner
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
-from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.scan import PartScan
-from jsdoctor.parse.logs.selection import MAX_KEPT_IN_ALL_BYTES, LineSelection
-from jsdoctor.parse.logs.stamp import year_of
+from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.parse.logs.lines.stamp import year_of
+from jsdoctor.parse.logs.scan.part import PartScan
+from jsdoctor.parse.logs.scan.selection import MAX_KEPT_IN_ALL_BYTES, LineSelection
 
 
 class SelectedLog(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from itertools import groupby
 from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
-from jsdoctor.parse.logs.fold import fold
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 
 Progress = Callable[[int], None]
 Scan = Callable[[ScanSettings, Part, Progress | None], Iterator[Row]]
@@ -26,9 +26,9 @@ def by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
     return [(series, list(mine)) for series, mine in groupby(ordered, key=lambda part: part.series)]
 
 
-def folded(settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan) -> Iterator[Row]:
+def aggregated(settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan) -> Iterator[Row]:
     """Whole series, scanned and aggregated. An archive among them may hold several."""
     with RowSorter() as sorter:
         for part in parts:
             sorter.add(scan(settings, part, progress))
-        yield from fold(sorter.rows())
+        yield from aggregate(sorter.rows())

@@ -15,8 +15,8 @@ from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.model.log_scan import Part
 from jsdoctor.model.window import Window
-from jsdoctor.parse.logs.line import read_line
-from jsdoctor.parse.logs.stamp import Zone, year_of
+from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.parse.logs.lines.stamp import Zone, year_of
 
 _PROBE = 64 * 1024
 """So much text is searched for a dated line before a place in a file counts as undated."""

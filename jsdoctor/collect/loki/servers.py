@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from jsdoctor.collect.logs.discover import series_of
-from jsdoctor.parse.logs.series import is_generic
+from jsdoctor.parse.logs.aggregate.series import is_generic
 from jsdoctor.parse.loki.query import LEVELS
 from jsdoctor.parse.loki.replies import Labels, Lifted
 

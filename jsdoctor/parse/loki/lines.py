@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 
 from jsdoctor.model.log_line import DATED_US
-from jsdoctor.parse.logs.line import read_line
+from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.loki.replies import Entry
 
 _LOOKED_AT = 1_000

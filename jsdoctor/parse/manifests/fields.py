@@ -56,16 +56,16 @@ _API_NAMES = {
 
 
 def read_fields(
-    tree: Tree, table: Mapping[str, Field], ignored: Collection[str], what: str, folded: bool = False
+    tree: Tree, table: Mapping[str, Field], ignored: Collection[str], what: str, ignore_case: bool = False
 ) -> Fields:
     """Read one mapping. Unknown keys are mistakes of the kind that is dropped without a word.
 
-    `folded`: keys are compared as Go's JSON decoder does, whatever their case.
+    `ignore_case`: keys are compared as Go's JSON decoder does, whatever their case.
     """
     fields = Fields()
     known = {*table, *ignored}
     for key, child in tree.entries():
-        name = key.lower() if folded else key
+        name = key.lower() if ignore_case else key
         if child.value is None:
             continue
         if name in table:

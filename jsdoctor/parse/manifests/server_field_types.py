@@ -123,8 +123,8 @@ def _boolean(node: Tree) -> bool:
     return isinstance(node.value, bool)
 
 
-def _word(*words: str, fold: bool = True) -> Callable[[Tree], bool]:
-    return lambda node: isinstance(node.value, str) and (node.value.lower() if fold else node.value) in words
+def _word(*words: str, ignore_case: bool = True) -> Callable[[Tree], bool]:
+    return lambda node: isinstance(node.value, str) and (node.value.lower() if ignore_case else node.value) in words
 
 
 def _words(words: frozenset[str]) -> Callable[[Tree], bool]:
@@ -231,7 +231,7 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     kinds.TIMEOUT: (_timeout, "a number of seconds or a duration such as 2s is expected"),
     kinds.TEXT_LIST: (_text_list, "a list of texts is expected"),
     kinds.URLS: (_texts, "a URL or a list of URLs is expected"),
-    kinds.WRITE_POLICY: (_word("default", "close", "retry", fold=False), "default, close or retry is expected"),
+    kinds.WRITE_POLICY: (_word("default", "close", "retry", ignore_case=False), "default, close or retry is expected"),
     kinds.COMPRESSION: (_block_or(lambda node: _text(node) or _boolean(node)), "a mode such as s2_auto is expected"),
     kinds.CIPHER: (_word("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
     kinds.FILE: (_text, "the path of a file is expected"),

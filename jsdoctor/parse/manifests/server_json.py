@@ -44,28 +44,28 @@ _REPUBLISH = _TRANSFORM | {"headers_only": Field("headers_only", "headers_only",
 
 def transform(tree: Tree) -> SubjectTransform:
     """A rewriting of subjects."""
-    return SubjectTransform(**_inner(tree, read_fields(tree, _TRANSFORM, (), "a subject transform", folded=True)))
+    return SubjectTransform(**_inner(tree, read_fields(tree, _TRANSFORM, (), "a subject transform", ignore_case=True)))
 
 
 def source(tree: Tree) -> SourceConfig:
     """A mirror or source."""
-    return SourceConfig(**_inner(tree, read_fields(tree, _SOURCE, ("consumer",), "a source", folded=True)))
+    return SourceConfig(**_inner(tree, read_fields(tree, _SOURCE, ("consumer",), "a source", ignore_case=True)))
 
 
 def _external(tree: Tree) -> ExternalStream:
-    return ExternalStream(**_inner(tree, read_fields(tree, _EXTERNAL, (), "an external stream", folded=True)))
+    return ExternalStream(**_inner(tree, read_fields(tree, _EXTERNAL, (), "an external stream", ignore_case=True)))
 
 
 def _placement(tree: Tree) -> Placement:
-    return Placement(**_inner(tree, read_fields(tree, _PLACEMENT, (), "a placement", folded=True)))
+    return Placement(**_inner(tree, read_fields(tree, _PLACEMENT, (), "a placement", ignore_case=True)))
 
 
 def _republish(tree: Tree) -> Republish:
-    return Republish(**_inner(tree, read_fields(tree, _REPUBLISH, (), "a republish", folded=True)))
+    return Republish(**_inner(tree, read_fields(tree, _REPUBLISH, (), "a republish", ignore_case=True)))
 
 
 def _limits(tree: Tree) -> ConsumerLimits:
-    return ConsumerLimits(**_inner(tree, read_fields(tree, _LIMITS, (), "consumer_limits", folded=True)))
+    return ConsumerLimits(**_inner(tree, read_fields(tree, _LIMITS, (), "consumer_limits", ignore_case=True)))
 
 
 def _inner(tree: Tree, fields: Fields) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _elements(value: object) -> list[Tree]:
 
 def declared_stream(tree: Tree) -> DeclaredStream:
     """A stream. What is left out is sent as zero, and the server makes its default of it."""
-    fields = read_fields(tree, _STREAM, _STREAM_UNJUDGED, "a stream", folded=True)
+    fields = read_fields(tree, _STREAM, _STREAM_UNJUDGED, "a stream", ignore_case=True)
     return DeclaredStream(
         tool=Tool.NATS_CLI,
         what="stream configuration",
@@ -222,7 +222,7 @@ def declared_stream(tree: Tree) -> DeclaredStream:
 
 def declared_consumer(tree: Tree, stream: str) -> DeclaredConsumer:
     """A consumer. Without an acknowledgement policy it gets `none`, which is zero to the server."""
-    fields = read_fields(tree, _CONSUMER, _CONSUMER_UNJUDGED, "a consumer", folded=True)
+    fields = read_fields(tree, _CONSUMER, _CONSUMER_UNJUDGED, "a consumer", ignore_case=True)
     values = {"ack_policy": "none"} | fields.values
     values.pop("stream_name", None)
     mistakes = list(fields.mistakes)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 
-from jsdoctor.parse.logs.line import read_line
+from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.metrics.replies import replies_in
 from jsdoctor.parse.metrics.series import exposition_series, is_exposition
 from jsdoctor.parse.packets.pcap import MAGICS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jsdoctor.collect.logs.spark.tasks import BinScan, folded
+from jsdoctor.collect.logs.spark.tasks import BinScan, aggregated
 from jsdoctor.model.log_scan import Row
 
 _COLUMNS = Row._fields
@@ -23,14 +23,14 @@ _ARROW = pa.schema(
 _ROWS_IN_BATCH = 4096
 
 
-def run_arrow_job(session: Any, scan: BinScan, bins: int, folds: int) -> Iterator[Row]:
+def run_arrow_job(session: Any, scan: BinScan, bins: int, buckets: int) -> Iterator[Row]:
     """Scan `bins` bins, sort by series, and aggregate. Only aggregated rows are returned."""
     table = (
         session.range(0, bins, 1, bins or 1)
         .mapInArrow(_ScanToArrow(scan), _SCHEMA)
-        .repartition(folds, "series")
+        .repartition(buckets, "series")
         .sortWithinPartitions(*_COLUMNS)
-        .mapInArrow(_fold_sorted, _SCHEMA)
+        .mapInArrow(_aggregate_sorted, _SCHEMA)
         .toArrow()
     )
     return _rows_of(table)
@@ -46,8 +46,8 @@ class _ScanToArrow:
             yield from _packed(self._scan.rows(batch.column(0).to_pylist()))
 
 
-def _fold_sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from _packed(folded(row for batch in batches for row in _rows_of(batch)))
+def _aggregate_sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from _packed(aggregated(row for batch in batches for row in _rows_of(batch)))
 
 
 def _rows_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:

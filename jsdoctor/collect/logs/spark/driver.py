@@ -16,7 +16,7 @@ from jsdoctor.collect.logs.split import bins
 from jsdoctor.collect.logs.store import is_uri
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
-from jsdoctor.parse.logs.evidence import assemble
+from jsdoctor.parse.logs.aggregate.evidence import assemble
 
 if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
@@ -25,7 +25,7 @@ _BIN_BYTES = 256 * 1024 * 1024
 """Bytes that one task reads on a cluster. A task costs some 50 to 100 ms, so one task per file would be too slow."""
 
 _BINS_FOR_EACH_CORE = 2
-_FOLDS_WHERE_NOBODY_SAYS = 16
+_DEFAULT_BUCKETS = 16
 """Number of aggregating tasks on a Connect server, which does not report its number of cores."""
 
 
@@ -50,7 +50,7 @@ def run_spark(
     total = sum(part.size for part in parts)
     packed = bins(list(map(_absolute, parts)), bin_count(spark.cores, len(parts), total))
     tally = ProgressFile(spark.work / "tally") if spark.work and progress else None
-    folds = min(spark.cores or _FOLDS_WHERE_NOBODY_SAYS, max(len(packed), 1))
+    buckets = min(spark.cores or _DEFAULT_BUCKETS, max(len(packed), 1))
     bin_scan = BinScan(settings, packed, tally, events.staging if events else None, scan)
 
     def collect() -> Any:
@@ -58,10 +58,10 @@ def run_spark(
             if spark.remote is not None:
                 from jsdoctor.collect.logs.spark.arrow_job import run_arrow_job
 
-                return run_arrow_job(spark.remote, bin_scan, len(packed), folds)
+                return run_arrow_job(spark.remote, bin_scan, len(packed), buckets)
             from jsdoctor.collect.logs.spark.rdd_job import run_rdd_job
 
-            return run_rdd_job(spark.context, bin_scan, len(packed), folds)
+            return run_rdd_job(spark.context, bin_scan, len(packed), buckets)
 
     try:
         scanned = spark.in_thread(collect)
@@ -89,7 +89,7 @@ def _absolute(part: Part) -> Part:
 
 def bin_count(cores: int | None, parts: int, total: int) -> int:
     """How many tasks scan: two for each core, more where that would make them large, never more than parts."""
-    wanted = max((cores or _FOLDS_WHERE_NOBODY_SAYS) * _BINS_FOR_EACH_CORE, -(-total // _BIN_BYTES))
+    wanted = max((cores or _DEFAULT_BUCKETS) * _BINS_FOR_EACH_CORE, -(-total // _BIN_BYTES))
     return max(1, min(wanted, parts))
 
 

@@ -14,7 +14,7 @@ from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
-from jsdoctor.parse.logs.fold import fold
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 
 if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStaging
@@ -71,7 +71,7 @@ def without_event_files(rows: Iterable[Row]) -> tuple[list[Row], list[tuple[str,
     return others, files
 
 
-def folded(rows: Iterable[Row]) -> Iterator[Row]:
+def aggregated(rows: Iterable[Row]) -> Iterator[Row]:
     """Aggregate rows that are sorted, each series in one piece. Rows that name files of events pass unchanged."""
     files: list[Row] = []
 
@@ -82,5 +82,5 @@ def folded(rows: Iterable[Row]) -> Iterator[Row]:
             else:
                 yield row
 
-    yield from fold(logs())
+    yield from aggregate(logs())
     yield from files

@@ -13,8 +13,8 @@ from jsdoctor.collect.logs.split import PART_BYTES
 from jsdoctor.collect.logs.state.index import SAMPLE_BYTES, SavedFile, SavedRange, inode_of, read_exactly, sample
 from jsdoctor.collect.logs.store import STDIN, open_stored
 from jsdoctor.model.log_scan import Part
+from jsdoctor.parse.logs.lines.stamp import year_of
 from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
-from jsdoctor.parse.logs.stamp import year_of
 
 MAX_RANGES = 16
 """Maximum number of ranges in one slot; above it, the slot is scanned again, so that files of rows do not pile up."""

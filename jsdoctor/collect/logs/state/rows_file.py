@@ -11,7 +11,7 @@ import msgspec
 
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.rows import HIT, PART, HitRow, PartRow, read
+from jsdoctor.parse.logs.scan.rows import HIT, PART, HitRow, PartRow, read
 
 _DIGEST_BYTES = 16
 _encoder = msgspec.msgpack.Encoder()

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import islice
 
 from jsdoctor.model.log_line import DATED_US
-from jsdoctor.parse.logs.line import LINE_CAP, LogLine, read_line
-from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines, one_record_a_line
 from jsdoctor.parse.logs.paste.dressing import begins_with_time, plain, undressed
 from jsdoctor.parse.logs.paste.order import oldest_first

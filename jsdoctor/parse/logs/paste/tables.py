@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from jsdoctor.parse.logs.header import STAMPED, UNSTAMPED
+from jsdoctor.parse.logs.lines.header import STAMPED, UNSTAMPED
 
 _COLUMNS = re.compile(
     r"(?i)(@?timestamp|_?time|date|datetime|timegenerated.*|@?message|_raw|line|log|logentry|textpayload|body|content"

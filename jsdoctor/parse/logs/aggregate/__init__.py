@@ -1,0 +1,1 @@
+"""The rows of all parts, aggregated to occurrences, process runs and gaps of servers, and assembled as evidence."""

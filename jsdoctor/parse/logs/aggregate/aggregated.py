@@ -1,0 +1,49 @@
+"""Contents of the rows between aggregation and assembly."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from jsdoctor.model.log import Exemplar, LogTime
+from jsdoctor.model.log_scan import Row
+
+FILE, SERVER, RUN, STEP, GAP = "file", "server", "run", "step", "gap"
+FALL, RESTORED, ELECTION, OCCURRENCE, TOTAL = "fall", "restored", "election", "occurrence", "total"
+OMITTED = "omitted"
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """A server's line that names a new meta leader."""
+
+    server: str
+    leader: str
+    at: LogTime
+    exemplar: Exemplar
+
+
+class ServerSeen(msgspec.Struct, frozen=True):
+    """The facts of one series about a server."""
+
+    name: str
+    known_from: str
+    cluster: str
+    versions: tuple[str, ...]
+    files: tuple[str, ...]
+    first: LogTime | None
+    last: LogTime | None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_T = TypeVar("_T")
+
+
+def aggregated_row(series: str, analysis: str, key: str, value: object) -> Row:
+    """An aggregated row."""
+    return Row(series, analysis, key, 0, 0, _encoder.encode(value))
+
+
+def read_aggregated(kind: type[_T], row: Row) -> _T:
+    """The content of an aggregated row."""
+    return msgspec.msgpack.decode(row.value, type=kind)

@@ -1,0 +1,231 @@
+"""Assembles one `LogEvidence` from the aggregated rows of all series."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from jsdoctor.model.log import (
+    CrashLoop,
+    LogClockStep,
+    LogEvidence,
+    LogFile,
+    LogGap,
+    LogServer,
+    LogTime,
+    Occurrence,
+    ProcessRun,
+    RestoredFall,
+    SignatureTotal,
+)
+from jsdoctor.model.log_scan import Row, ScanSettings
+from jsdoctor.parse.logs.aggregate import aggregated
+from jsdoctor.parse.logs.aggregate.aggregated import ServerSeen, Sighting, read_aggregated
+from jsdoctor.parse.logs.aggregate.elections import leaderships, meta_leadership
+from jsdoctor.parse.logs.aggregate.hits import merged, rank
+from jsdoctor.parse.logs.aggregate.offsets import CommonTime, offsets
+from jsdoctor.parse.logs.aggregate.outage_intervals import spells
+from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM
+from jsdoctor.parse.logs.aggregate.time_jumps import longest
+from jsdoctor.parse.logs.lines.builtin import BUILTIN
+
+FOUND_KEPT = 200
+"""Occurrences of each signature that checks get to see, those with most lines first."""
+
+LEADERSHIPS_KEPT = 500
+STEPS_KEPT = 500
+_KINDS: dict[str, Any] = {
+    aggregated.FILE: LogFile,
+    aggregated.SERVER: ServerSeen,
+    aggregated.RUN: ProcessRun,
+    aggregated.STEP: LogClockStep,
+    aggregated.GAP: LogGap,
+    aggregated.FALL: RestoredFall,
+    aggregated.RESTORED: list[tuple[str, str]],
+    aggregated.ELECTION: Sighting,
+    aggregated.OCCURRENCE: Occurrence,
+    aggregated.TOTAL: SignatureTotal,
+    aggregated.OMITTED: tuple[str, int],
+}
+
+LOOP_US = 600_000_000
+"""Three starts within so long are a crash loop."""
+
+
+def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
+    """The evidence of an audit, from aggregated rows in any order."""
+    told: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
+        told[row[1]].append(read_aggregated(_KINDS[row[1]], Row(*row)))
+    files: list[LogFile] = told[aggregated.FILE]
+    servers = _servers(told[aggregated.SERVER])
+    runs = _runs(told[aggregated.RUN])
+    seen: list[Sighting] = told[aggregated.ELECTION]
+    seen.sort(key=lambda one: (one.at.us, one.server, one.leader, one.exemplar.file, one.exemplar.offset))
+    found = _merged(told.pop(aggregated.OCCURRENCE, []))
+    pairs = offsets(seen)
+    time = CommonTime(pairs)
+    totals = _totals(told[aggregated.TOTAL])
+    ends = _ends(servers, found)
+    cut = {total.signature: total.omitted_subjects for total in totals}
+    known_spells, untold = spells((*BUILTIN, *settings.signatures), found, time, ends, cut)
+    groups = leaderships(found)
+    meta = meta_leadership(seen, time.shift_us)
+    kept, totals = _kept(found, totals)
+    steps: list[LogClockStep] = sorted(told[aggregated.STEP], key=_step_order)
+    falls: list[RestoredFall] = told[aggregated.FALL]
+    compared = {pair for series in told[aggregated.RESTORED] for pair in series}
+    omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
+    omitted["leaderships"] = max(0, len(groups) - LEADERSHIPS_KEPT)
+    for name, count in told[aggregated.OMITTED]:
+        omitted[name] += count
+    return LogEvidence(
+        files=tuple(sorted(files, key=lambda file: (file.path, file.size, file.problem))),
+        servers=tuple(servers),
+        totals=tuple(totals),
+        found=tuple(kept),
+        runs=tuple(runs),
+        crash_loops=tuple(_loops(runs)),
+        gaps=tuple(longest(told[aggregated.GAP])),
+        clock_steps=tuple(steps[:STEPS_KEPT]),
+        restored_falls=tuple(sorted(falls, key=lambda fall: (fall.after - fall.before, _fall_order(fall)))),
+        restored_streams=len(compared),
+        leaderships=tuple(([meta] if meta else []) + groups[:LEADERSHIPS_KEPT]),
+        offsets=tuple(pairs),
+        spells=tuple(known_spells),
+        omitted=tuple(sorted((name, count) for name, count in omitted.items() if count)),
+    )
+
+
+def _servers(seen: Sequence[ServerSeen]) -> list[LogServer]:
+    groups: dict[str, list[ServerSeen]] = defaultdict(list)
+    for one in sorted(seen, key=lambda one: (one.name, one.files, one.known_from)):
+        groups[one.name].append(one)
+    found = []
+    for name, mine in sorted(groups.items()):
+        zoned = any(one.last is not None and one.last.zoned for one in mine)
+        firsts = [one.first for one in mine if one.first is not None and one.first.zoned == zoned]
+        lasts = [one.last for one in mine if one.last is not None and one.last.zoned == zoned]
+        found.append(
+            LogServer(
+                name=name,
+                known_from=min((one.known_from for one in mine), key=KNOWN_FROM.index),
+                cluster=next((one.cluster for one in mine if one.cluster), ""),
+                versions=tuple(sorted({version for one in mine for version in one.versions})),
+                files=len({file for one in mine for file in one.files}),
+                first=min(firsts, default=None),
+                last=max(lasts, default=None),
+            )
+        )
+    return found
+
+
+def _runs(runs: Sequence[ProcessRun]) -> list[ProcessRun]:
+    return sorted(runs, key=lambda run: (run.server, *_run_time(run)))
+
+
+def _run_time(run: ProcessRun) -> tuple[int, str, int]:
+    time = run.started or run.last
+    line = run.exemplar
+    return (time.us if time else 0, line.file if line else "", line.offset if line else 0)
+
+
+def _loops(runs: Sequence[ProcessRun]) -> list[CrashLoop]:
+    by_server: dict[tuple[str, bool], list[ProcessRun]] = defaultdict(list)
+    for run in runs:
+        if run.started is not None and run.started.timed:
+            by_server[run.server, run.started.zoned].append(run)
+    found = []
+    for (server, _), mine in sorted(by_server.items()):
+        for chain in _chains(mine):
+            if any(_start(later) - _start(run) <= LOOP_US for run, later in zip(chain, chain[2:], strict=False)):
+                unclean = sum(run.end in {"unclean", "failed", "interrupted"} for run in chain)
+                times = [run.started for run in chain if run.started is not None]
+                found.append(
+                    CrashLoop(server=server, starts=len(chain), unclean=unclean, began=times[0], ended=times[-1])
+                )
+    return found
+
+
+def _chains(runs: Sequence[ProcessRun]) -> list[list[ProcessRun]]:
+    """Runs that each began less than a crash loop's time after the one before."""
+    chains: list[list[ProcessRun]] = []
+    for run in runs:
+        if chains and _start(run) - _start(chains[-1][-1]) <= LOOP_US:
+            chains[-1].append(run)
+        else:
+            chains.append([run])
+    return chains
+
+
+def _start(run: ProcessRun) -> int:
+    return run.started.us if run.started is not None else 0
+
+
+def _merged(found: Sequence[Occurrence]) -> list[Occurrence]:
+    groups: dict[tuple[str, str, tuple[tuple[str, str], ...], bool], list[Occurrence]] = defaultdict(list)
+    for occurrence in found:
+        groups[occurrence.signature, occurrence.logged_by, occurrence.fields, occurrence.zoned].append(occurrence)
+    return sorted((merged(same) for same in groups.values()), key=lambda one: (one.signature, *rank(one)))
+
+
+def _totals(totals: Sequence[SignatureTotal]) -> list[SignatureTotal]:
+    groups: dict[str, list[SignatureTotal]] = defaultdict(list)
+    for total in totals:
+        groups[total.signature].append(total)
+    return [
+        SignatureTotal(
+            signature=name,
+            count=sum(total.count for total in same),
+            subjects=sum(total.subjects for total in same),
+            omitted_subjects=sum(total.omitted_subjects for total in same),
+            omitted_count=sum(total.omitted_count for total in same),
+        )
+        for name, same in sorted(groups.items())
+    ]
+
+
+def _kept(
+    found: Sequence[Occurrence], totals: Sequence[SignatureTotal]
+) -> tuple[list[Occurrence], list[SignatureTotal]]:
+    """What checks get to see: nothing built in, and of each signature not more than they can use."""
+    by_name: dict[str, list[Occurrence]] = defaultdict(list)
+    for occurrence in found:
+        if not occurrence.signature.startswith("@"):
+            by_name[occurrence.signature].append(occurrence)
+    kept, counted = [], []
+    for total in totals:
+        chosen = by_name.get(total.signature, [])[:FOUND_KEPT]
+        if total.signature.startswith("@"):
+            continue
+        kept.extend(chosen)
+        counted.append(
+            SignatureTotal(
+                signature=total.signature,
+                count=total.count,
+                subjects=total.subjects,
+                omitted_subjects=total.subjects - len(chosen),
+                omitted_count=total.count - sum(occurrence.count for occurrence in chosen),
+            )
+        )
+    return kept, counted
+
+
+def _ends(servers: Sequence[LogServer], found: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:
+    ends = {(server.name, server.last.zoned): server.last.us for server in servers if server.last is not None}
+    for occurrence in found:
+        last: LogTime | None = occurrence.last
+        if last is not None:
+            key = (occurrence.logged_by, occurrence.zoned)
+            ends[key] = max(ends.get(key, last.us), last.us)
+    return ends
+
+
+def _step_order(step: LogClockStep) -> tuple[str, int, str, int]:
+    return (step.server, step.before.us, step.exemplar.file, step.exemplar.offset)
+
+
+def _fall_order(fall: RestoredFall) -> tuple[str, str, str, str, int]:
+    line = fall.after_line
+    return (fall.server, fall.account, fall.stream, line.file, line.offset)

@@ -1,0 +1,137 @@
+"""How far the clocks of two servers are apart, from events that both logged."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+from jsdoctor.model.log import ServerOffset
+from jsdoctor.parse.logs.aggregate.aggregated import Sighting
+from jsdoctor.parse.logs.scan.sniff_lines import QUARTER_HOUR_US
+
+SPREAD_US = 3_000_000
+"""Two servers learn of one election within so long of each other: three heartbeats of a raft group."""
+
+SERVERS_COMPARED = 50
+_MOST_EVENTS = 400
+_EXEMPLARS = 2
+
+
+def offsets(seen: Sequence[Sighting]) -> list[ServerOffset]:
+    """Every pair of servers, both ways round, that logged the same elections, as far as these tell."""
+    by_server: dict[str, list[Sighting]] = defaultdict(list)
+    for one in seen:
+        if one.at.dated:
+            by_server[one.server].append(one)
+    found: list[ServerOffset] = []
+    for server, other in combinations(sorted(by_server)[:SERVERS_COMPARED], 2):
+        pair = _pair(server, other, by_server[server], by_server[other])
+        if pair is not None:
+            found.extend((pair, _turned(pair)))
+    return sorted(found, key=lambda pair: (pair.server, pair.other))
+
+
+def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting]) -> ServerOffset | None:
+    mine, theirs = mine[-_MOST_EVENTS:], theirs[-_MOST_EVENTS:]
+    both_zoned = all(one.at.zoned for one in (*mine, *theirs))
+    none_zoned = not any(one.at.zoned for one in (*mine, *theirs))
+    if not both_zoned and not none_zoned:
+        return None
+    leaders: dict[str, list[Sighting]] = defaultdict(list)
+    for one in theirs:
+        leaders[one.leader].append(one)
+    differences = sorted(
+        ((theirs_one.at.us - one.at.us, one, theirs_one) for one in mine for theirs_one in leaders[one.leader]),
+        key=lambda found: (found[0], found[1].at.us, found[1].exemplar.file, found[1].exemplar.offset),
+    )
+    if not differences:
+        return None
+    values = [difference for difference, _, _ in differences]
+    supports = [_support(differences, values, first) for first in range(len(values))]
+    best = _best(values, supports)
+    support = supports[best]
+    if support < 2 and not _certain(mine, theirs):
+        return None
+    chosen = differences[best : bisect_right(values, values[best] + SPREAD_US)]
+    agreed = [difference for difference, _, _ in chosen]
+    middle = agreed[len(agreed) // 2]
+    spread = agreed[len(agreed) * 3 // 4] - agreed[len(agreed) // 4]
+    zone = round(middle / QUARTER_HOUR_US) * QUARTER_HOUR_US
+    return ServerOffset(
+        server=server,
+        other=other,
+        offset_us=middle,
+        zone_us=zone,
+        skew_us=middle - zone,
+        uncertainty_us=max(spread, SPREAD_US if support < 2 else SPREAD_US // 3),
+        events=support,
+        exemplars=tuple(line.exemplar for _, one, two in chosen[:_EXEMPLARS] for line in (one, two)),
+    )
+
+
+def _best(values: Sequence[int], supports: Sequence[int]) -> int:
+    """Where the differences that agree begin. Elections at regular times agree on many offsets: the smallest counts."""
+    enough = max(supports) * 0.7
+    rough = min((abs(value), value) for value, support in zip(values, supports, strict=True) if support >= enough)[1]
+    near = [i for i, value in enumerate(values) if abs(value - rough) <= SPREAD_US]
+    return max(near, key=lambda i: (supports[i], -abs(values[i]), -values[i]))
+
+
+def _support(differences: Sequence[tuple[int, Sighting, Sighting]], values: list[int], first: int) -> int:
+    """How many events agree on an offset from `values[first]` to a spread above: distinct lines on both sides."""
+    last = bisect_right(values, values[first] + SPREAD_US)
+    agreeing = differences[first:last]
+    ones = {(one.exemplar.file, one.exemplar.offset) for _, one, _ in agreeing}
+    twos = {(two.exemplar.file, two.exemplar.offset) for _, _, two in agreeing}
+    return min(len(ones), len(twos))
+
+
+def _certain(mine: Sequence[Sighting], theirs: Sequence[Sighting]) -> bool:
+    """One common event is enough when it is the only one that either server ever logged."""
+    return len(mine) == len(theirs) == 1
+
+
+def _turned(pair: ServerOffset) -> ServerOffset:
+    return ServerOffset(
+        server=pair.other,
+        other=pair.server,
+        offset_us=-pair.offset_us,
+        zone_us=-pair.zone_us,
+        skew_us=-pair.skew_us,
+        uncertainty_us=pair.uncertainty_us,
+        events=pair.events,
+        exemplars=pair.exemplars,
+    )
+
+
+class CommonTime:
+    """Brings times of different servers to one clock, where that is possible."""
+
+    def __init__(self, pairs: Sequence[ServerOffset]) -> None:
+        self.shift_us: dict[str, int] = {}
+        self._group = self._reach(pairs)
+
+    def _reach(self, pairs: Sequence[ServerOffset]) -> dict[str, str]:
+        """For each server without a zone the one it is measured against, directly or through others."""
+        near: dict[str, list[ServerOffset]] = defaultdict(list)
+        for pair in pairs:
+            near[pair.server].append(pair)
+        roots: dict[str, str] = {}
+        for root in sorted(near):
+            if root in roots:
+                continue
+            roots[root], self.shift_us[root] = root, 0
+            queue = [root]
+            for server in queue:
+                for pair in near[server]:
+                    if pair.other not in roots:
+                        roots[pair.other] = root
+                        self.shift_us[pair.other] = self.shift_us[server] - pair.offset_us
+                        queue.append(pair.other)
+        return roots
+
+    def clock(self, server: str, zoned: bool) -> tuple[tuple[bool, str], int]:
+        """The clock that times of a server can be compared on, and what to add to a time to be on it."""
+        return ((True, ""), 0) if zoned else ((False, self._group.get(server, server)), self.shift_us.get(server, 0))

@@ -1,0 +1,199 @@
+"""Outage intervals: how long a problem lasted, and whether a log line ended it."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from jsdoctor.model.log import SUBJECT_FIELDS, Histogram, LogTime, Occurrence, Spell
+from jsdoctor.model.rule import Signature
+from jsdoctor.parse.logs.aggregate.offsets import CommonTime
+
+PAUSE_US = 300_000_000
+"""A problem that is not logged for this time, in microseconds, is over; the next line begins another interval."""
+
+SPELLS_KEPT = 200
+"""Of each signature: the unresolved ones first, then the longest."""
+
+
+class _Line(NamedTuple):
+    us: int
+    signature: str
+
+
+_Key = tuple[str, tuple[str, ...], tuple[bool, str]]
+"""A signature, what it has in common with the trouble, and the clock it is on."""
+
+
+class _Endings:
+    """Lines of one signature, of all servers on one clock, that may end a trouble: buckets by both their times."""
+
+    def __init__(self, signature: str) -> None:
+        self.signature = signature
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        self._sorted = True
+
+    def add(self, buckets: Histogram, shift: int) -> None:
+        """`shift`: what to add to be on the common clock."""
+        for first, last, _ in buckets.spans():
+            self._firsts.append(first + shift)
+            self._lasts.append(last + shift)
+        self._sorted = False
+
+    def after(self, us: int) -> int | None:
+        """The first known time at or after `us`: that of a first line, or of the last one of a bucket around `us`."""
+        if not self._sorted:
+            self._firsts.sort()
+            self._lasts.sort()
+            self._sorted = True
+        times = [
+            times[index] for times in (self._firsts, self._lasts) if (index := bisect_left(times, us)) < len(times)
+        ]
+        return min(times, default=None)
+
+
+class _Resolvers:
+    """Lines that end one trouble, by what they and the trouble have in common: subjects, else who logged them.
+
+    They are joined by the clock they are on, so that a subject that thousands of servers name costs no more than its
+    lines.
+    """
+
+    def __init__(
+        self,
+        trouble: Signature,
+        common: Mapping[str, tuple[str, ...]],
+        found: Iterable[Occurrence],
+        time: CommonTime,
+    ) -> None:
+        self._common, self._time = common, time
+        self._names = trouble.resolved_by
+        self._endings: dict[_Key, _Endings] = {}
+        for one in found:
+            if one.signature in common:
+                key, shift = self._key(one.signature, one)
+                self._endings.setdefault(key, _Endings(one.signature)).add(one.histogram, shift)
+
+    def _key(self, name: str, one: Occurrence) -> tuple[_Key, int]:
+        clock, shift = self._time.clock(one.logged_by, one.zoned)
+        fields = self._common.get(name, ())
+        return (name, tuple(map(one.value, fields)) or (one.logged_by,), clock), shift
+
+    def of(self, trouble: Occurrence) -> tuple[list[_Endings], int]:
+        """What may end this trouble, and what to add to its times to be on their clock."""
+        keys = [self._key(name, trouble) for name in self._names]
+        found = [self._endings[key] for key, _ in keys if key in self._endings]
+        return found, keys[0][1] if keys else 0
+
+
+def _after(endings: Sequence[_Endings], us: int, shift: int) -> _Line | None:
+    """The first line at or after `us` (of the trouble's clock) that ends it."""
+    best: _Line | None = None
+    for one in endings:
+        at = one.after(us + shift)
+        if at is not None and (best is None or at - shift < best.us):
+            best = _Line(at - shift, one.signature)
+    return best
+
+
+def spells(
+    signatures: Sequence[Signature],
+    found: Sequence[Occurrence],
+    time: CommonTime,
+    ends: Mapping[tuple[str, bool], int],
+    cut: Mapping[str, int],
+) -> tuple[list[Spell], int]:
+    """All outage intervals of signatures with `resolved_by`, and how many were left out.
+
+    `ends` are the last times of servers by whether these are zoned. `cut` has the signatures with subjects that were
+    not kept: intervals that those may have ended cannot be called unresolved, and are left out.
+    """
+    fields = {signature.name: set(signature.fields) for signature in signatures}
+    kept: list[Spell] = []
+    omitted = 0
+    by_name: dict[str, list[Occurrence]] = defaultdict(list)
+    for occurrence in found:
+        by_name[occurrence.signature].append(occurrence)
+    for signature in signatures:
+        if not signature.resolved_by or signature.name not in by_name:
+            continue
+        common = {name: _common(signature, fields.get(name, set())) for name in signature.resolved_by}
+        resolvers = _Resolvers(signature, common, (one for name in common for one in by_name.get(name, ())), time)
+        doubtful = any(cut.get(name) for name in signature.resolved_by)
+        mine = _Chosen(doubtful)
+        for occurrence in by_name[signature.name]:
+            end_us = ends.get((occurrence.logged_by, occurrence.zoned))
+            mine.add(_of(occurrence, *resolvers.of(occurrence), end_us))
+        chosen = mine.most_important()
+        omitted += mine.count - len(chosen)
+        kept.extend(chosen)
+    return sorted(kept, key=_order), omitted
+
+
+class _Chosen:
+    """The most important intervals of one signature, in bounded memory. `doubtful`: unresolved ones are left out."""
+
+    def __init__(self, doubtful: bool) -> None:
+        self.count = 0
+        self._doubtful = doubtful
+        self._spells: list[Spell] = []
+
+    def add(self, spells: Iterable[Spell]) -> None:
+        """Those of one more subject."""
+        for spell in spells:
+            self.count += 1
+            if spell.resolved is not None or not self._doubtful:
+                self._spells.append(spell)
+        if len(self._spells) > 10 * SPELLS_KEPT:
+            self._spells = self.most_important()
+
+    def most_important(self) -> list[Spell]:
+        """The unresolved ones first, then the longest."""
+        return heapq.nsmallest(SPELLS_KEPT, self._spells, key=_importance)
+
+
+def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
+    return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
+
+
+def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int, end_us: int | None) -> Iterator[Spell]:
+    """Its intervals: after a pause, or an end between two of its lines, the later line begins another one."""
+    began = last = count = 0
+    for first_us, last_us, lines in occurrence.histogram.spans():
+        if count:
+            ended = _after(endings, last, shift)
+            if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
+                yield _spell(occurrence, (began, last, count), ended, end_us)
+                count = 0
+        began = began if count else first_us
+        last, count = max(last, last_us) if count else last_us, count + lines
+    if count:
+        yield _spell(occurrence, (began, last, count), _after(endings, last, shift), end_us)
+
+
+def _spell(occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | None, end_us: int | None) -> Spell:
+    began, last, count = lines
+    zoned = occurrence.zoned
+    return Spell(
+        signature=occurrence.signature,
+        logged_by=occurrence.logged_by,
+        fields=occurrence.fields,
+        began=LogTime(began, zoned),
+        last=LogTime(last, zoned),
+        count=count,
+        resolved=None if ended is None else LogTime(ended.us, zoned),
+        resolved_by="" if ended is None else ended.signature,
+        log_end=None if end_us is None else LogTime(end_us, zoned),
+    )
+
+
+def _importance(spell: Spell) -> tuple[bool, int, int, str, tuple[tuple[str, str], ...]]:
+    return (spell.resolved is not None, -spell.duration_ns, spell.began.us, spell.logged_by, spell.fields)
+
+
+def _order(spell: Spell) -> tuple[str, int, str, tuple[tuple[str, str], ...], bool]:
+    return (spell.signature, spell.began.us, spell.logged_by, spell.fields, spell.began.zoned)

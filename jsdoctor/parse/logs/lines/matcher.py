@@ -1,0 +1,216 @@
+"""Which signatures a message has, and what they capture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from jsdoctor.model.log import SUBJECT_FIELDS
+from jsdoctor.model.rule import LineOrigin, Signature
+from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.logs.lines.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, searched
+from jsdoctor.parse.logs.lines.engine import Finder, Pattern, literal_search, single_search
+from jsdoctor.parse.logs.lines.sections import LITERALS
+
+TEXT_CAP = 2048
+"""Patterns see so much of a message, in bytes."""
+
+VALUE_CAP = 256
+_MEMO_BYTES = 8 << 20
+_SUBJECT = frozenset(SUBJECT_FIELDS)
+_LOUD = ("INF", "WRN", "ERR", "FTL")
+_QUIET = frozenset(("DBG", "TRC"))
+_LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
+_BEGINS = re.compile(r"\^([A-Za-z ]{7})[A-Za-z ]")  # a quantifier may follow the last one
+_TELLING = 16
+_CONNECTION = re.compile(rb"[\w.:\[\]-]+ - (?:cid|rid|gid|lid|wid|mid|jid):\S+ - ")
+_NUMBERS = re.compile(r"\d+")
+_WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.ASCII)
+_SCALE = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+Fields = tuple[tuple[str, str], ...]
+
+
+class Match(NamedTuple):
+    """One signature found in a message: the fields that identify its subject, all others, and numbers.
+
+    `number` is the same for the same signature and subject, as long as the matcher remembers them. `marked` lines go to
+    aggregation one by one, `counted` ones by their number.
+    """
+
+    number: int
+    signature: Signature
+    marked: bool
+    counted: bool
+    subject: Fields
+    others: Fields
+    measures: tuple[tuple[str, int], ...]
+
+
+class LineMatch(NamedTuple):
+    """What a server's line contains: its level and the signatures it has."""
+
+    level: str
+    matches: tuple[Match, ...]
+
+
+class Matcher:
+    """All signatures of an audit, ready to search. The same message always gives the same result."""
+
+    def __init__(self, signatures: Iterable[Signature], use_re2: bool | None = None) -> None:
+        self.signatures = (*BUILTIN, *signatures)
+        literals = list(dict.fromkeys(signature.contains for signature in self.signatures))
+        self._by_literal: dict[int, list[tuple[Signature, Pattern]]] = {number: [] for number in range(len(literals))}
+        numbers = {literal: number for number, literal in enumerate(literals)}
+        for signature in self.signatures:
+            self._by_literal[numbers[signature.contains]].append((signature, Pattern(signature.pattern, use_re2)))
+        self._fatal = [pair for pair in self._by_literal[numbers["[FTL]"]] if pair[0].name == FATAL]
+        self.literals = tuple(literal.encode() for literal in literals)
+        self._search = literal_search(self.literals, use_re2)
+        self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
+        told = [one for one in self.signatures if _QUIET & {*one.levels}]
+        self.quiet_literals = tuple(dict.fromkeys(one.contains.encode() for one in told if not _opening(one)))
+        self.quiet = tuple(single_search(literal, use_re2) for literal in self.quiet_literals)
+        """Searches for literals that count in a server's DBG and TRC. No other does: those quote what clients send."""
+        self.openings = tuple(dict.fromkeys(filter(None, map(_opening, told))))
+        """How messages of other signatures of these levels begin: the space before them and seven bytes."""
+        self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
+        self._memo_bytes = 0
+        self.known: dict[bytes, LineMatch] = {}
+        """What `match_native` found, for those who look before they ask."""
+        self._subjects: dict[tuple[str, Fields], int] = {}
+        self._numbers = count()
+
+    def ordered(self) -> list[Signature]:
+        """All signatures in the order in which a message gets them."""
+        return [signature for pairs in self._by_literal.values() for signature, _ in pairs]
+
+    def finder(self, block: bytes) -> Finder:
+        """Finds literals of signatures and section headers in a block."""
+        return self._lines.finder(block)
+
+    def match_native(self, text: bytes) -> LineMatch | None:
+        """Every signature in a server's line, from its level on (`INF] text`); None when that is no level."""
+        level = _LEVEL.match(text)
+        if level is None:
+            return None
+        message = text[level.end() :][:TEXT_CAP].rstrip(b"\r")
+        name = level[1].decode()
+        told = LineMatch(name, tuple(self._matches(True, name, message)))
+        self._remember(len(text))
+        self.known[text] = told
+        return told
+
+    def match(self, server: bool, level: str, text: bytes) -> tuple[Match, ...]:
+        """Every signature in a message. `server`: a nats-server logged it; `level` as it wrote it, or empty."""
+        text = text[:TEXT_CAP]
+        key = (server, level, text)
+        known = self._memo.get(key)
+        if known is None:
+            known = tuple(self._matches(server, level, text))
+            self._remember(len(text))
+            self._memo[key] = known
+        return known
+
+    def holds_literal(self, text: bytes) -> bool:
+        """Whether the words of any signature stand anywhere in a text. Without them, nothing matches it."""
+        return bool(self._search.present(text))
+
+    def opening(self, text: bytes) -> bool:
+        """Whether a message begins as one of a server's does, so that it needs no header to be known as one."""
+        text = text[:TEXT_CAP]
+        of = _CONNECTION.match(text)
+        # A pattern may begin with the connection, within it, or behind it.
+        texts = ((text, of.end()), (text[of.end() :], 0)) if of else ((text, 0),)
+        return any(
+            signature.source is LineOrigin.SERVER
+            and signature.name != FATAL
+            and any(pattern.begins(one, within) for one, within in texts)
+            for number in self._search.present(text)
+            for signature, pattern in self._by_literal[number]
+        )
+
+    def quoted(self, text: bytes) -> bool:
+        """Whether words that only a server writes stand anywhere in a text."""
+        return any(
+            signature.source is LineOrigin.SERVER
+            and len(signature.contains) >= _TELLING
+            and signature.name not in MARKED
+            for number in self._search.present(text[:TEXT_CAP])
+            for signature, _ in self._by_literal[number]
+        )
+
+    def _remember(self, size: int) -> None:
+        """Make room for one more text: repeated lines are the rule, so the last few thousand are kept."""
+        self._memo_bytes += size + 400
+        if self._memo_bytes > _MEMO_BYTES:
+            self._memo.clear()
+            self.known.clear()
+            self._subjects.clear()
+            self._memo_bytes = size + 400
+
+    def _matches(self, server: bool, level: str, text: bytes) -> Iterator[Match]:
+        pairs = [pair for number in self._search.present(text) for pair in self._by_literal[number]]
+        pairs = [pair for pair in pairs if pair[0].name != FATAL]
+        if level == "FTL":
+            pairs.extend(self._fatal)
+        for signature, pattern in pairs:
+            groups = pattern.groups(text) if wants(signature, server, level) else None
+            if groups is not None:
+                values = [(group or b"")[:VALUE_CAP].decode(errors="replace") for group in groups]
+                subject, others, measures = captured(signature, values)
+                known = (signature.name, subject)
+                number = self._subjects.get(known)
+                if number is None:
+                    number = self._subjects[known] = next(self._numbers)
+                name = signature.name
+                counted = name not in MARKED or name in AGGREGATED
+                yield Match(number, signature, name in MARKED, counted, subject, others, measures)
+
+
+def _opening(signature: Signature) -> bytes:
+    """How each line of a signature begins, in eight bytes with the space before it; empty when that is not fixed."""
+    found = _BEGINS.match(signature.pattern)
+    return b" " + found[1].encode() if found else b""
+
+
+def wants(signature: Signature, server: bool, level: str) -> bool:
+    """Whether a line of this origin and level may carry the signature."""
+    if signature.source is LineOrigin.SERVER and not server:
+        return False
+    if signature.source is LineOrigin.CLIENT and server:
+        return False
+    return not server or not level or level in (signature.levels or _LOUD)
+
+
+def captured(signature: Signature, values: Sequence[str]) -> tuple[Fields, Fields, tuple[tuple[str, int], ...]]:
+    """What a signature's groups mean: subject fields, the others, and their numbers."""
+    subject, others, measures = [], [], []
+    for field, value in zip(signature.fields, values, strict=False):
+        if field in _SUBJECT:
+            subject.append((field, _NUMBERS.sub("N", value) if field == "reason" else value))
+        if field not in _SUBJECT or field == "reason":
+            others.append((field, value))
+        number = None if field in _SUBJECT else measured(value)
+        if number is not None:
+            measures.append((field, number))
+    return tuple(subject), tuple(others), tuple(measures)
+
+
+def measured(value: str) -> int | None:
+    """A whole number, a duration in nanoseconds or a size in bytes; None for anything else."""
+    if not value[:1].isdigit() and value[:1] != "-":
+        return None
+    if _WHOLE.fullmatch(value):
+        return int(value.replace(",", ""))
+    size = _SIZE.fullmatch(value)
+    if size:
+        return round(float(size[1]) * float(1024 ** _SCALE[size[2][0]]))
+    try:
+        duration = parse_duration(value)
+    except ValueError:
+        return None
+    return duration if duration < 2**62 else None

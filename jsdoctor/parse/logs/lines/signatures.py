@@ -1,0 +1,43 @@
+"""Whether a signature does what it says: its pattern is portable, and finds its own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.model.rule import Signature
+from jsdoctor.parse.logs.lines.engine import Pattern, group_count, have_re2, portable
+from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.parse.logs.lines.matcher import TEXT_CAP, wants
+
+_YEAR = 2026  # for examples of syslog lines, which have none
+
+
+def signature_problems(signature: Signature) -> Iterator[str]:
+    """Everything wrong with a signature that only running it can tell."""
+    refused = portable(signature.pattern)
+    if refused is not None:
+        yield f"signature {signature.name!r}: its pattern is not portable: {refused}"
+        return
+    groups = group_count(signature.pattern)
+    if groups != len(signature.fields):
+        yield f"signature {signature.name!r} has {groups} groups and {len(signature.fields)} fields"
+    for example in signature.examples:
+        problem = _example_problem(signature, example.encode())
+        if problem:
+            yield f"signature {signature.name!r}: {problem}: {example[:100]}"
+
+
+def _example_problem(signature: Signature, example: bytes) -> str:
+    line = read_line(example, _YEAR)
+    text = line.text[:TEXT_CAP]
+    if not wants(signature, line.server, line.level):
+        who = "a server's" if line.server else "not a server's"
+        return f"its source and levels leave out this example, which is {who} line of level {line.level or 'none'}"
+    if signature.contains.encode() not in text:
+        return f"this example does not contain {signature.contains!r}"
+    found = Pattern(signature.pattern, use_re2=False).groups(text)
+    if found is None:
+        return "its pattern does not match this example"
+    if have_re2() and Pattern(signature.pattern, use_re2=True, short=0).groups(text) != found:
+        return "Python's re and RE2 read this example differently"
+    return ""

@@ -1,0 +1,114 @@
+"""Joins the stretches of a part's blocks to the processes that logged them: segments, steps and gaps."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from jsdoctor.model.log_scan import Part, Row
+from jsdoctor.parse.logs.scan.rows import GAP, SEGMENT, STEP, JumpRow, KeptLine, SegmentRow, VoiceRef, row
+from jsdoctor.parse.logs.scan.time_segments import GAP_US, STEP_US, Jump, TimeSegment
+
+STEPS_KEPT = 200
+"""A file whose time goes back more often mixes indistinguishable servers; its steps are not reported."""
+
+GAPS_KEPT = 20
+"""Of each process of a part."""
+
+
+class Cut(NamedTuple):
+    """A line where a process begins (`voice` is who) or a section (`section` is its name)."""
+
+    at: int
+    voice: VoiceRef | None
+    section: str | None
+
+
+class Processes:
+    """The processes of one part so far. `see` gives the line at an offset of the block."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._open: dict[VoiceRef, SegmentRow] = {}
+        self._done: list[SegmentRow] = []
+        self._gaps: dict[VoiceRef, list[tuple[int, int, JumpRow]]] = {}
+        self._kept_steps: list[JumpRow] = []
+        self._begun: VoiceRef | None = None
+        """The process that began in an earlier block with a line that has no time, while no dated line followed it."""
+        self.steps = 0
+
+    def join(
+        self,
+        stretches: Sequence[TimeSegment],
+        cuts: Sequence[Cut],
+        section: str | None,
+        see: Callable[[int], KeptLine],
+    ) -> None:
+        """Add a block's stretches. `section` is the one that its first line stands in."""
+        sections = [section]
+        for cut in cuts:
+            sections.append(sections[-1] if cut.section is None else cut.section)
+        begun = [self._begun, *(cut.voice for cut in cuts)]
+        for stretch in stretches:
+            voice = VoiceRef(sections[stretch.cut], *stretch.voice)
+            started = begun[stretch.cut] == voice
+            self._add(voice, stretch, started, see)
+            if started:
+                begun[stretch.cut] = None
+        self._begun = begun[-1]
+
+    def _add(self, voice: VoiceRef, stretch: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
+        known = self._open.get(voice)
+        if known is None or started:
+            if known is not None:
+                self._done.append(known)
+            first = see(stretch.first_at)
+            known = SegmentRow(
+                voice,
+                self._part.start,
+                started,
+                stretch.first_us,
+                first,
+                stretch.first_us,
+                first.offset,
+                0,
+                stretch.highest_us,
+            )
+            self._open[voice] = known
+        else:
+            self._jump(voice, Jump(stretch.first_at, known.last_us, stretch.first_us), see)
+        known.last_us, known.last_at = stretch.last_us, see(stretch.last_at).offset
+        known.lines += stretch.lines
+        known.highest_us = max(known.highest_us, stretch.highest_us)
+        for jump in (*stretch.steps, *stretch.gaps):
+            self._jump(voice, jump, see)
+
+    def _jump(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> None:
+        moved = jump.after_us - jump.before_us
+        if moved <= -STEP_US:
+            self.steps += 1
+            if len(self._kept_steps) <= STEPS_KEPT:
+                self._kept_steps.append(self._row(voice, jump, see))
+        elif moved >= GAP_US:
+            gaps = self._gaps.setdefault(voice, [])
+            if len(gaps) < GAPS_KEPT:
+                found = self._row(voice, jump, see)
+                heapq.heappush(gaps, (moved, -found.seen.offset, found))
+            elif moved > gaps[0][0]:
+                found = self._row(voice, jump, see)
+                heapq.heapreplace(gaps, (moved, -found.seen.offset, found))
+
+    def _row(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> JumpRow:
+        return JumpRow(voice, self._part.start, jump.before_us, jump.after_us, see(jump.offset))
+
+    def rows(self) -> Iterator[Row]:
+        """Everything, at the end of the part."""
+        part = self._part
+        for segment in (*self._done, *self._open.values()):
+            yield row(part, SEGMENT, part.name, (segment.first_us, segment.first.offset), segment)
+        for step in self._kept_steps:
+            yield row(part, STEP, part.name, (step.after_us, step.seen.offset), step)
+        for gaps in self._gaps.values():
+            for _, _, gap in gaps:
+                yield row(part, GAP, part.name, (gap.after_us, gap.seen.offset), gap)
