@@ -56,8 +56,8 @@ def alike(block: bytes) -> None:
     assert [end for _, end in found.runs[:-1]] == [begin for begin, _ in found.runs[1:]]
     skip = [found.begins[0]] if found.begins else []
     for left_out in ([], skip):
-        assert list(fast.stretches([], left_out, ProcessKeys(2026))) == list(
-            plain.stretches([], left_out, ProcessKeys(2026))
+        assert list(fast.segments([], left_out, ProcessKeys(2026))) == list(
+            plain.segments([], left_out, ProcessKeys(2026))
         )
 
 

@@ -23,10 +23,11 @@ from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.lines.stamp import year_of
 from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
+from jsdoctor.parse.logs.scan.block import CONTEXT
 from jsdoctor.parse.logs.scan.clock import read_clock
 from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.parse.logs.scan.native_scan import NativeScan
-from jsdoctor.parse.logs.scan.part import BLOCK, CONTEXT, PartScan
+from jsdoctor.parse.logs.scan.part import BLOCK, PartReader, PartScan
 from jsdoctor.parse.logs.scan.time_segments import ClockReader
 
 Sink = Callable[[list[LogEvent]], None]
@@ -138,7 +139,7 @@ class Scanner:
             if stream is not None:
                 stream.close()
 
-    def _scan(self, part: Part, context: bytes = b"") -> PartScan:
+    def _scan(self, part: Part, context: bytes = b"") -> PartReader:
         if self._native:
             return NativeScan(part, self._matcher, context)
         return PartScan(part, self._matcher, self._clock, context, self._sink)

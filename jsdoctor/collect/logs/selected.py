@@ -11,7 +11,7 @@ from jsdoctor.collect.logs.part import Scanner
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.lines.stamp import year_of
-from jsdoctor.parse.logs.scan.part import PartScan
+from jsdoctor.parse.logs.scan.part import PartReader
 from jsdoctor.parse.logs.scan.selection import MAX_KEPT_IN_ALL_BYTES, LineSelection
 
 
@@ -43,10 +43,10 @@ class _Selecting(Scanner):
         super().__init__(matcher, native=False)
         self.logs: list[SelectedLog] = []
 
-    def _scan(self, part: Part, context: bytes = b"") -> PartScan:
+    def _scan(self, part: Part, context: bytes = b"") -> PartReader:
         del context  # only the scan needs what stands before a part
         room = MAX_KEPT_IN_ALL_BYTES - sum(len(log.text) for log in self.logs)
-        return _Selection(part, LineSelection(self._matcher, room, year_of(part.mtime_us)), self.logs)  # type: ignore[return-value]  # it takes the same calls
+        return _Selection(part, LineSelection(self._matcher, room, year_of(part.mtime_us)), self.logs)
 
 
 class _Selection:
@@ -55,7 +55,7 @@ class _Selection:
     def __init__(self, part: Part, selection: LineSelection, logs: list[SelectedLog]) -> None:
         self._part, self._logs, self._selection = part, logs, selection
 
-    def feed(self, block: bytes, _base: int) -> Iterator[Row]:
+    def feed(self, block: bytes, _base: int, /) -> Iterator[Row]:
         """Take a block."""
         self._selection.feed(block)
         return iter(())

@@ -113,7 +113,7 @@ class NumpyClock:
     def _changes(self) -> list[int]:
         return _prefix_changes(self._raw, self._words, self._at, self._stamps) if len(self._at) else []
 
-    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: ProcessKeys) -> Sequence[TimeSegment]:
+    def segments(self, cuts: Sequence[int], skip: Sequence[int], keys: ProcessKeys) -> Sequence[TimeSegment]:
         """See `BlockClock`."""
         at, stamps, us, words = self._at, self._stamps, self._us, self._words
         if skip:
@@ -122,9 +122,9 @@ class NumpyClock:
         if not len(at):
             return []
         changes = _prefix_changes(self._raw, words, at, stamps) if skip else self._changes
-        names, numbers = _voices(self._block, changes, at, stamps, voices)
+        names, numbers = _process_keys(self._block, changes, at, stamps, keys)
         cut = np.searchsorted(np.asarray(cuts, np.int64), at, side="right") if cuts else np.zeros(len(at), np.int64)
-        return _stretches(names, numbers, cut, us, at)
+        return _segments(names, numbers, cut, us, at)
 
 
 def _line_ends(raw: NDArray[np.uint8]) -> Ints:
@@ -220,15 +220,15 @@ def _by_slashes(block: bytes, raw: NDArray[np.uint8], starts: Ints) -> tuple[Int
     return starts[lines[near]], found[near], words.of(near)
 
 
-def _voices(
-    block: bytes, changes: list[int], at: Ints, stamps: Ints, voices: ProcessKeys
+def _process_keys(
+    block: bytes, changes: list[int], at: Ints, stamps: Ints, keys: ProcessKeys
 ) -> tuple[list[ProcessKey | None], Ints]:
     """Distinct process keys, and for each line the number of its own."""
     numbers = np.empty(len(at), np.int64)
     names: dict[ProcessKey | None, int] = {}
     for begin, end in pairwise([*changes, len(at)]):
-        voice = voices.of(block[at[begin] : stamps[begin]])
-        numbers[begin:end] = names.setdefault(voice, len(names))
+        key = keys.of(block[at[begin] : stamps[begin]])
+        numbers[begin:end] = names.setdefault(key, len(names))
     return list(names), numbers
 
 
@@ -258,7 +258,7 @@ def _last_bytes(words: Words, widths: Ints) -> Words:
     return np.where(unused == 64, np.uint64(0), words >> np.minimum(unused, np.uint64(63)))
 
 
-def _stretches(names: list[ProcessKey | None], numbers: Ints, cut: Ints, us: Ints, at: Ints) -> list[TimeSegment]:
+def _segments(names: list[ProcessKey | None], numbers: Ints, cut: Ints, us: Ints, at: Ints) -> list[TimeSegment]:
     group = numbers * (int(cut.max()) + 1) + cut
     if (group == group[0]).all():
         voice = names[0]
@@ -270,7 +270,7 @@ def _stretches(names: list[ProcessKey | None], numbers: Ints, cut: Ints, us: Int
         voice = names[int(numbers[chosen[0]])]
         if voice is not None:
             found.append(_stretch(voice, int(cut[chosen[0]]), us[chosen], at[chosen]))
-    return sorted(found, key=lambda stretch: stretch.first_at)
+    return sorted(found, key=lambda segment: segment.first_at)
 
 
 def _stretch(voice: ProcessKey, cut: int, us: Ints, at: Ints) -> TimeSegment:

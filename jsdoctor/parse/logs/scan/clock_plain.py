@@ -72,14 +72,14 @@ class PlainClock:
         begin, _, stamp, us = line
         return None if us is None else self._block[begin:stamp]
 
-    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: ProcessKeys) -> Sequence[TimeSegment]:
+    def segments(self, cuts: Sequence[int], skip: Sequence[int], keys: ProcessKeys) -> Sequence[TimeSegment]:
         """See `BlockClock`."""
         tracker, left_out = Tracker(), frozenset(skip)
         for begin, _, stamp, us in self._found:
-            voice = voices.of(self._block[begin:stamp]) if us is not None and begin not in left_out else None
-            if us is not None and voice is not None:
-                tracker.add(voice, bisect_right(cuts, begin), us, begin)
-        return tracker.stretches()
+            key = keys.of(self._block[begin:stamp]) if us is not None and begin not in left_out else None
+            if us is not None and key is not None:
+                tracker.add(key, bisect_right(cuts, begin), us, begin)
+        return tracker.segments()
 
 
 def _read(block: bytes, begin: int, end: int) -> _Line:

@@ -9,47 +9,47 @@ from jsdoctor.parse.logs.lines.matcher import Match
 from jsdoctor.parse.logs.scan.rows import HIT, HitRow, VoiceRef, row
 from jsdoctor.parse.logs.scan.signature_counter import Known, Place, SignatureCounter
 
-TALLIES = 20_000
+MAX_COUNTERS = 20_000
 """Where a part has more counts than this, it lets go of them as rows."""
 
-_HEARD_BYTES = 8 << 20
-_HEARD_AROUND = 400  # what Python takes for a text and what was found in it, roughly
+_MAX_KNOWN_BYTES = 8 << 20
+_BYTES_PER_TEXT = 400  # what Python takes for a text and what was found in it, roughly
 
 
 class LogSource:
     """A process, the name that it has from here on, and its counts by whether lines have a zone, or a time.
 
-    `heard` has texts with exactly one signature, of lines with the server's own stamp: their numbers in
+    `known_texts` has texts with exactly one signature, of lines with the server's own stamp: their numbers in
     `LogSources.known`.
     """
 
-    __slots__ = ("heard", "name", "tallies", "voice")
+    __slots__ = ("counters", "known_texts", "name", "voice")
 
     def __init__(self, voice: VoiceRef, name: str) -> None:
         self.voice, self.name = voice, name
-        self.tallies: dict[bool | None, dict[int, SignatureCounter]] = {False: {}, True: {}, None: {}}
-        self.heard: dict[bytes, int] = {}
+        self.counters: dict[bool | None, dict[int, SignatureCounter]] = {False: {}, True: {}, None: {}}
+        self.known_texts: dict[bytes, int] = {}
 
 
 class LogSources:
     """All processes that write in a part.
 
     `touched` are the counters that may have lines of the present block to keep, `known` the counter and match of each
-    text in `heard`.
+    text in `known_texts`.
     """
 
     def __init__(self, part: Part) -> None:
         self._part = part
         self._now: dict[VoiceRef, LogSource] = {}
         self._all: list[LogSource] = []
-        self._tallied = self._heard_bytes = 0
+        self._counted = self._known_bytes = 0
         self.touched: dict[SignatureCounter, None] = {}
         self.known: list[Known] = []
 
     @property
     def full(self) -> bool:
         """Whether it is time to let go of what was counted."""
-        return self._tallied > TALLIES
+        return self._counted > MAX_COUNTERS
 
     def of(self, voice: VoiceRef) -> LogSource:
         """The source that this process has now."""
@@ -57,64 +57,64 @@ class LogSources:
 
     def named(self, voice: VoiceRef, name: str) -> LogSource:
         """From here on, this process is the server of that name."""
-        speaker = self._now[voice] = LogSource(voice, name)
-        self._all.append(speaker)
-        return speaker
+        source = self._now[voice] = LogSource(voice, name)
+        self._all.append(source)
+        return source
 
-    def count(self, speaker: LogSource, match: Match, at: Place) -> SignatureCounter:
+    def count(self, source: LogSource, match: Match, at: Place) -> SignatureCounter:
         """Count a line."""
         offset, us, zoned = at
-        tallies = speaker.tallies[None if us is None else zoned]
-        tally = tallies.get(match.number)
-        if tally is None:
-            tally = tallies[match.number] = SignatureCounter(match, zoned)
-            self._tallied += 1
-        tally.add(us, offset, match)
-        self.touched[tally] = None
-        return tally
+        counters = source.counters[None if us is None else zoned]
+        counter = counters.get(match.number)
+        if counter is None:
+            counter = counters[match.number] = SignatureCounter(match, zoned)
+            self._counted += 1
+        counter.add(us, offset, match)
+        self.touched[counter] = None
+        return counter
 
-    def hear(self, speaker: LogSource, text: bytes, tally: SignatureCounter, match: Match) -> None:
+    def remember(self, source: LogSource, text: bytes, counter: SignatureCounter, match: Match) -> None:
         """Remember a text: repeated lines are the rule."""
-        if self._heard_bytes <= _HEARD_BYTES:
-            self._heard_bytes += len(text) + _HEARD_AROUND
-            speaker.heard[text] = len(self.known)
-            self.known.append((tally, match))
+        if self._known_bytes <= _MAX_KNOWN_BYTES:
+            self._known_bytes += len(text) + _BYTES_PER_TEXT
+            source.known_texts[text] = len(self.known)
+            self.known.append((counter, match))
 
     def settled(self) -> None:
         """The lines of a block are counted and kept. Where too many texts are known, others get their turn."""
         self.touched.clear()
-        if self._heard_bytes > _HEARD_BYTES:
+        if self._known_bytes > _MAX_KNOWN_BYTES:
             self._forget()
 
     def _forget(self) -> None:
-        for speaker in self._all:
-            speaker.heard.clear()
+        for source in self._all:
+            source.known_texts.clear()
         self.known.clear()
-        self._heard_bytes = 0
+        self._known_bytes = 0
 
     def rows(self) -> Iterator[Row]:
         """Everything counted so far; resets the counters."""
-        for speaker in self._all:
-            for zoned, tallies in speaker.tallies.items():
-                for tally in tallies.values():
-                    yield self._row(speaker, zoned, tally)
-                tallies.clear()
-        self._tallied = 0
+        for source in self._all:
+            for zoned, counters in source.counters.items():
+                for counter in counters.values():
+                    yield self._row(source, zoned, counter)
+                counters.clear()
+        self._counted = 0
         self._forget()
 
-    def _row(self, speaker: LogSource, zoned: bool | None, tally: SignatureCounter) -> Row:
-        part, match = self._part, tally.match
+    def _row(self, source: LogSource, zoned: bool | None, counter: SignatureCounter) -> Row:
+        part, match = self._part, counter.match
         hits = HitRow(
             part.name,
             part.start,
-            speaker.name,
-            speaker.voice,
+            source.name,
+            source.voice,
             zoned,
             match.subject,
-            tally.count,
-            tally.minutes(),
-            [(field, known[0], known[1], known[2]) for field, known in sorted(tally.measures.items())],
-            *tally.kept(),
+            counter.count,
+            counter.minutes(),
+            [(field, known[0], known[1], known[2]) for field, known in sorted(counter.measures.items())],
+            *counter.kept(),
         )
         key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
         first = hits.minutes[0].first_us if hits.minutes else 0

@@ -23,24 +23,24 @@ Description = tuple[str, str, str, list[tuple[str, bool, bool]], list[str], bool
 class ScanHost(Protocol):
     """The calls of the compiled scan while it reads a block."""
 
-    def source_of(self, prefix: bytes) -> int:
+    def source_of(self, prefix: bytes, /) -> int:
         """The number of the process that writes with this prefix: nothing, or a process id."""
         ...
 
-    def voice_of(self, prefix: bytes) -> int:
+    def voice_of(self, prefix: bytes, /) -> int:
         """The number, from 1, of the process that writes with any prefix; 0 if it cannot be identified."""
         ...
 
-    def offset_us(self, quarter: int) -> int:
+    def offset_us(self, quarter: int, /) -> int:
         """How far local time is ahead of UTC in this quarter of an hour, counted from 1970."""
         ...
 
-    def measured(self, value: str) -> int | None:
+    def measured(self, value: str, /) -> int | None:
         """The number that a captured value is."""
         ...
 
     def odd(  # noqa: PLR0917  # a call from Rust
-        self, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
+        self, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int], /
     ) -> tuple[bool, bool, int]:
         """Process a line of the block whose turn in the order has come.
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.lines.line import LINE_CAP
 from jsdoctor.parse.logs.lines.matcher import Matcher, measured
 from jsdoctor.parse.logs.lines.stamp import STAMP_BYTES
 from jsdoctor.parse.logs.scan import clock_plain, repeats
-from jsdoctor.parse.logs.scan.log_sources import TALLIES, LogSource
+from jsdoctor.parse.logs.scan.block import Block
+from jsdoctor.parse.logs.scan.log_sources import MAX_COUNTERS, LogSource
 from jsdoctor.parse.logs.scan.native_core import NativeScanner, Segment, native_scanner
 from jsdoctor.parse.logs.scan.part import TEXT_END, PartScan
 from jsdoctor.parse.logs.scan.rows import HIT
@@ -25,19 +27,19 @@ class _NativeLines:
 
     grouped = staticmethod(repeats.grouped)
 
-    def __init__(self, scan: NativeScanner, voices: Sequence[ProcessKey]) -> None:
-        self._scan, self._voices = scan, voices
+    def __init__(self, scan: NativeScanner, keys: Sequence[ProcessKey]) -> None:
+        self._scan, self._keys = scan, keys
         self.lines, self.long_lines = scan.lines, scan.long_lines
 
     def numbers(self, starts: Sequence[int]) -> list[int]:
         """See `BlockLines`."""
         return self._scan.numbers(starts)
 
-    def stretches(
+    def segments(
         self,
         cuts: Sequence[int],  # noqa: ARG002  # the scan already knows both
         skip: Sequence[int],  # noqa: ARG002
-        voices: ProcessKeys,  # noqa: ARG002
+        keys: ProcessKeys,  # noqa: ARG002
     ) -> list[TimeSegment]:
         """See `BlockLines`."""
         return [self._segment(segment) for segment in self._scan.segments()]
@@ -45,29 +47,40 @@ class _NativeLines:
     def _segment(self, segment: Segment) -> TimeSegment:
         voice, *numbers, steps, gaps = segment
         jumps = (tuple(map(Jump._make, steps)), tuple(map(Jump._make, gaps)))
-        return TimeSegment._make((self._voices[voice - 1], *numbers, *jumps))
+        return TimeSegment._make((self._keys[voice - 1], *numbers, *jumps))
+
+
+class _Host(NamedTuple):
+    """See `ScanHost`: the calls for one block."""
+
+    source_of: Callable[[bytes], int]
+    voice_of: Callable[[bytes], int]
+    offset_us: Callable[[int], int]
+    measured: Callable[[str], int | None]
+    odd: Callable[[int, int, int, int, int, tuple[int, int, int]], tuple[bool, bool, int]]
 
 
 class NativeScan(PartScan):
-    """The scan of one part; see `PartScan`, whose rows it gives, and `ScanHost`."""
+    """The scan of one part; see `PartScan`, whose rows it gives."""
 
     def __init__(self, part: Part, matcher: Matcher, context: bytes = b"") -> None:
         super().__init__(part, matcher, clock_plain.read_clock, context)
-        self._native = native_scanner(matcher, zoned=self._zone is not None)
-        self._sources: list[LogSource] = []
+        self._native = native_scanner(matcher, zoned=self._times.zoned)
+        self._numbered: list[LogSource] = []
         self._source_numbers: dict[LogSource, int] = {}
         self._keys: list[ProcessKey] = []
         self._key_numbers: dict[ProcessKey, int] = {}
 
-    def _read_block(self, block: bytes) -> BlockLines:
-        self._native.block(block, self._base, self._row.lines, self)
+    def _read_block(self, block: Block) -> BlockLines:
+        host = _Host(self.source_of, self.voice_of, self.offset_us, measured, partial(self._odd, block))
+        self._native.block(block.text, block.base, self._row.lines, host)
         return _NativeLines(self._native, self._keys)
 
     def _counts(self, at_end: bool) -> Iterator[Row]:
         yield from super()._counts(at_end)
-        if at_end or self._native.counted > TALLIES:
+        if at_end or self._native.counted > MAX_COUNTERS:
             part = self._part
-            sources = [(source.name, msgspec.msgpack.encode(source.voice)) for source in self._sources]
+            sources = [(source.name, msgspec.msgpack.encode(source.voice)) for source in self._numbered]
             for key, first_us, value in self._native.rows(part.name, part.start, sources):
                 yield Row(part.series, HIT, key, first_us, part.start, value)
 
@@ -76,14 +89,14 @@ class NativeScan(PartScan):
         source = self._by_prefix.get(prefix) or self._of_prefix(prefix)
         if source is None:
             return -1
-        number = self._source_numbers.setdefault(source, len(self._sources))
-        if number == len(self._sources):
-            self._sources.append(source)
+        number = self._source_numbers.setdefault(source, len(self._numbered))
+        if number == len(self._numbered):
+            self._numbered.append(source)
         return number
 
     def voice_of(self, prefix: bytes) -> int:
         """See `ScanHost`."""
-        key = self._voices.of(prefix)
+        key = self._process_keys.of(prefix)
         if key is None:
             return 0
         number = self._key_numbers.setdefault(key, len(self._keys))
@@ -94,32 +107,26 @@ class NativeScan(PartScan):
     def offset_us(self, quarter: int) -> int:
         """See `ScanHost`."""
         local_us = quarter * _QUARTER_US
-        return 0 if self._zone is None else local_us - self._zone.utc_us(local_us)
+        return local_us - self._times.utc_us(local_us)
 
-    @staticmethod
-    def measured(value: str) -> int | None:
-        """See `ScanHost`."""
-        return measured(value)
-
-    def odd(  # noqa: PLR0917  # a call from Rust
-        self, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
+    def _odd(  # noqa: PLR0917  # a call from Rust
+        self, block: Block, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
     ) -> tuple[bool, bool, int]:
-        """See `ScanHost`."""
         offset, last_us, last_source = last
         if last_source >= 0:
-            self._spoke(offset, self._utc([last_us])[0], self._sources[last_source])
-        skipped = len(self._skip)
-        if source < 0 or not self._look_plain(begin, end, stamp, us, self._sources[source]):
-            self._take_raw(self._block[begin : min(end, begin + LINE_CAP)], begin)
-        return not self._by_prefix, len(self._skip) > skipped, len(self._cuts)
+            self._times.note(offset, self._times.utc_us(last_us), self._numbered[last_source].voice)
+        skipped = len(block.skip)
+        if source < 0 or not self._read_plain(block, begin, end, stamp, us, self._numbered[source]):
+            self._read_line(block, begin, end)
+        return not self._by_prefix, len(block.skip) > skipped, len(block.cuts)
 
-    def _look_plain(self, begin: int, end: int, stamp: int, us: int, source: LogSource) -> bool:
+    def _read_plain(self, block: Block, begin: int, end: int, stamp: int, us: int, source: LogSource) -> bool:  # noqa: PLR0917
         """A line with nothing but a process id before the stamp; False when no level follows that."""
-        text = self._block[stamp + STAMP_BYTES : min(end, stamp + TEXT_END)]
-        known = source.heard.get(text)
-        if known is None:
-            return self._look(text, source, begin, us)
-        at_us = self._utc([us])[0]
-        self._repeats.add([known], [at_us], [self._base + begin])
-        self._spoke(self._base + begin, at_us, source)
+        text = block.text[stamp + STAMP_BYTES : min(end, stamp + TEXT_END)]
+        number = source.known_texts.get(text)
+        if number is None:
+            return self._read_message(block, text, source, begin, us)
+        at_us, offset = self._times.utc_us(us), block.base + begin
+        self._repeats.add([number], [at_us], [offset])
+        self._times.note(offset, at_us, source.voice)
         return True

@@ -1,4 +1,4 @@
-"""Joins the stretches of a part's blocks to the processes that logged them: segments, steps and gaps."""
+"""Joins the segments of a part's blocks to the processes that logged them: segments, steps and gaps."""
 
 from __future__ import annotations
 
@@ -40,48 +40,48 @@ class Processes:
 
     def join(
         self,
-        stretches: Sequence[TimeSegment],
+        segments: Sequence[TimeSegment],
         cuts: Sequence[Cut],
         section: str | None,
         see: Callable[[int], KeptLine],
     ) -> None:
-        """Add a block's stretches. `section` is the one that its first line stands in."""
+        """Add a block's segments. `section` is the one that its first line stands in."""
         sections = [section]
         for cut in cuts:
             sections.append(sections[-1] if cut.section is None else cut.section)
         begun = [self._begun, *(cut.voice for cut in cuts)]
-        for stretch in stretches:
-            voice = VoiceRef(sections[stretch.cut], *stretch.voice)
-            started = begun[stretch.cut] == voice
-            self._add(voice, stretch, started, see)
+        for segment in segments:
+            voice = VoiceRef(sections[segment.cut], *segment.voice)
+            started = begun[segment.cut] == voice
+            self._add(voice, segment, started, see)
             if started:
-                begun[stretch.cut] = None
+                begun[segment.cut] = None
         self._begun = begun[-1]
 
-    def _add(self, voice: VoiceRef, stretch: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
+    def _add(self, voice: VoiceRef, segment: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
         known = self._open.get(voice)
         if known is None or started:
             if known is not None:
                 self._done.append(known)
-            first = see(stretch.first_at)
+            first = see(segment.first_at)
             known = SegmentRow(
                 voice,
                 self._part.start,
                 started,
-                stretch.first_us,
+                segment.first_us,
                 first,
-                stretch.first_us,
+                segment.first_us,
                 first.offset,
                 0,
-                stretch.highest_us,
+                segment.highest_us,
             )
             self._open[voice] = known
         else:
-            self._jump(voice, Jump(stretch.first_at, known.last_us, stretch.first_us), see)
-        known.last_us, known.last_at = stretch.last_us, see(stretch.last_at).offset
-        known.lines += stretch.lines
-        known.highest_us = max(known.highest_us, stretch.highest_us)
-        for jump in (*stretch.steps, *stretch.gaps):
+            self._jump(voice, Jump(segment.first_at, known.last_us, segment.first_us), see)
+        known.last_us, known.last_at = segment.last_us, see(segment.last_at).offset
+        known.lines += segment.lines
+        known.highest_us = max(known.highest_us, segment.highest_us)
+        for jump in (*segment.steps, *segment.gaps):
             self._jump(voice, jump, see)
 
     def _jump(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> None:

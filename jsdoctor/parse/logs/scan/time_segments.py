@@ -1,4 +1,4 @@
-"""Stretches: neighbouring lines of one process in a block, by the server's own stamps, and how its clock went there."""
+"""Segments: neighbouring lines of one process in a block, by the server's own stamps, and how its clock went there."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class BlockLines(Protocol):
         """How lines are grouped."""
         ...
 
-    def stretches(self, cuts: Sequence[int], skip: Sequence[int], voices: ProcessKeys) -> Sequence[TimeSegment]:
-        """All stretches, in the order in which they begin.
+    def segments(self, cuts: Sequence[int], skip: Sequence[int], keys: ProcessKeys) -> Sequence[TimeSegment]:
+        """All segments, in the order in which they begin.
 
         `cuts` are line starts where processes begin, `skip` those of lines to leave out.
         """
@@ -154,7 +154,7 @@ class ProcessKeys:
 
 
 class Tracker:
-    """Collects the stretches of one block line by line; the plain reader and odd blocks of the fast one use it."""
+    """Collects the segments of one block line by line; the plain reader and odd blocks of the fast one use it."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[ProcessKey, int], _Growing] = {}
@@ -167,9 +167,9 @@ class Tracker:
         else:
             growing.add(us, offset)
 
-    def stretches(self) -> tuple[TimeSegment, ...]:
+    def segments(self) -> tuple[TimeSegment, ...]:
         """All of them, in the order in which they begin."""
-        return tuple(growing.stretch(voice, cut) for (voice, cut), growing in self._open.items())
+        return tuple(growing.segment(voice, cut) for (voice, cut), growing in self._open.items())
 
 
 class _Growing:
@@ -190,7 +190,7 @@ class _Growing:
         self.lowest, self.highest = min(self.lowest, us), max(self.highest, us)
         self.lines += 1
 
-    def stretch(self, voice: ProcessKey, cut: int) -> TimeSegment:
+    def segment(self, voice: ProcessKey, cut: int) -> TimeSegment:
         ends = (*self.first, *self.last)
         return TimeSegment(
             voice, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps)
