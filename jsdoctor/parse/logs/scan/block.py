@@ -24,7 +24,7 @@ Event = tuple[LogSource, Match, Line, str]
 """One line with a signature: its process, the match, the line, and its level."""
 
 
-class Block:
+class LogBlock:
     """Whole lines of a part. `base` is the offset of the first byte, `before` what stands before it, as far as kept.
 
     `cuts` are the lines where processes and sections begin, `skip` the positions of lines that count for no clock,

@@ -8,7 +8,7 @@ from jsdoctor.model.log_line import DATED_US, ORDER_US
 from jsdoctor.model.log_scan import Part
 from jsdoctor.parse.logs.lines.line import LogLine, read_line
 from jsdoctor.parse.logs.lines.stamp import DayCount, Zone, year_of
-from jsdoctor.parse.logs.scan.block import Block
+from jsdoctor.parse.logs.scan.block import LogBlock
 from jsdoctor.parse.logs.scan.rows import Dated, VoiceRef
 from jsdoctor.parse.logs.scan.sniff_lines import whole_lines
 
@@ -47,7 +47,7 @@ class LineTimes:
             self._dated = Dated(offset, us, self.zoned, voice, True)
             self._searched_to = offset
 
-    def date(self, block: Block, line: LogLine, begin: int, voice: VoiceRef) -> Dated | None:
+    def date(self, block: LogBlock, line: LogLine, begin: int, voice: VoiceRef) -> Dated | None:
         """When a line was written: by its own time, or by the nearest one before it; else its place in the order."""
         here = block.base + begin
         if line.us is not None:
@@ -62,7 +62,7 @@ class LineTimes:
             return Dated(here, ORDER_US + here, zoned=False, voice=voice, server=served)
         return self._dated if self._dated.offset >= here - LOOKBACK else None
 
-    def _search_back(self, block: Block, here: int, section: str | None) -> None:
+    def _search_back(self, block: LogBlock, here: int, section: str | None) -> None:
         """Look for the nearest line with a time among those that were not searched yet."""
         lowest = max(here - LOOKBACK, self._searched_to, block.base - len(block.before), 0)
         text = block.between(lowest, here)

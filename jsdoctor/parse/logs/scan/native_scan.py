@@ -12,7 +12,7 @@ from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Matcher, measured
 from jsdoctor.parse.logs.lines.stamp import STAMP_BYTES
 from jsdoctor.parse.logs.scan import clock_plain, repeats
-from jsdoctor.parse.logs.scan.block import Block
+from jsdoctor.parse.logs.scan.block import LogBlock
 from jsdoctor.parse.logs.scan.log_sources import MAX_COUNTERS, LogSource
 from jsdoctor.parse.logs.scan.native_core import NativeScanner, Segment, native_scanner
 from jsdoctor.parse.logs.scan.part import TEXT_END, PartScan
@@ -71,7 +71,7 @@ class NativeScan(PartScan):
         self._keys: list[ProcessKey] = []
         self._key_numbers: dict[ProcessKey, int] = {}
 
-    def _read_block(self, block: Block) -> BlockLines:
+    def _read_block(self, block: LogBlock) -> BlockLines:
         host = _Host(self.source_of, self.voice_of, self.offset_us, measured, partial(self._odd, block))
         self._native.block(block.text, block.base, self._row.lines, host)
         return _NativeLines(self._native, self._keys)
@@ -110,7 +110,7 @@ class NativeScan(PartScan):
         return local_us - self._times.utc_us(local_us)
 
     def _odd(  # noqa: PLR0917  # a call from Rust
-        self, block: Block, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
+        self, block: LogBlock, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
     ) -> tuple[bool, bool, int]:
         offset, last_us, last_source = last
         if last_source >= 0:
@@ -120,7 +120,7 @@ class NativeScan(PartScan):
             self._read_line(block, begin, end)
         return not self._by_prefix, len(block.skip) > skipped, len(block.cuts)
 
-    def _read_plain(self, block: Block, begin: int, end: int, stamp: int, us: int, source: LogSource) -> bool:  # noqa: PLR0917
+    def _read_plain(self, block: LogBlock, begin: int, end: int, stamp: int, us: int, source: LogSource) -> bool:  # noqa: PLR0917
         """A line with nothing but a process id before the stamp; False when no level follows that."""
         text = block.text[stamp + STAMP_BYTES : min(end, stamp + TEXT_END)]
         number = source.known_texts.get(text)

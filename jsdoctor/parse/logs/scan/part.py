@@ -13,7 +13,7 @@ from jsdoctor.parse.logs.lines.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.parse.logs.lines.sections import section_name
 from jsdoctor.parse.logs.lines.stamp import STAMP_BYTES, year_of
 from jsdoctor.parse.logs.lines.wrapping import is_partial
-from jsdoctor.parse.logs.scan.block import Block, log_event
+from jsdoctor.parse.logs.scan.block import LogBlock, log_event
 from jsdoctor.parse.logs.scan.candidates import candidates, has_literal
 from jsdoctor.parse.logs.scan.line_times import LineTimes
 from jsdoctor.parse.logs.scan.log_sources import LogSource, LogSources
@@ -56,7 +56,7 @@ class PartReader(Protocol):
 class _Search(NamedTuple):
     """Lines of a block to be read. `may_match`: whether a line has text that a signature needs."""
 
-    block: Block
+    block: LogBlock
     lines: FoundLines
     may_match: Callable[[int], bool]
 
@@ -87,7 +87,7 @@ class PartScan:
 
     def feed(self, text: bytes, base: int) -> Iterator[Row]:
         """See `PartReader`."""
-        block = Block(text, base, self._context if self._expected in {-1, base} else b"")
+        block = LogBlock(text, base, self._context if self._expected in {-1, base} else b"")
         section = self._row.section
         if base < WINDOW:
             survey(self._row, list(lines_below(text[: WINDOW + LINE_CAP], WINDOW - base)), self._year)
@@ -132,7 +132,7 @@ class PartScan:
             first += len(line) + 1
         return kept
 
-    def _join(self, block: Block, lines: BlockLines, section: str | None) -> None:
+    def _join(self, block: LogBlock, lines: BlockLines, section: str | None) -> None:
         """Add the block's segments to the processes. `section` is the one that its first line stands in."""
         segments = lines.segments([cut.at for cut in block.cuts], block.skip, self._process_keys)
         self._processes.join(
@@ -143,7 +143,7 @@ class PartScan:
             self._row.native = (min(low, segment.lowest_us), max(high, segment.highest_us))
             self._row.stamped += segment.lines
 
-    def _read_block(self, block: Block) -> BlockLines:
+    def _read_block(self, block: LogBlock) -> BlockLines:
         """Count the lines of the block that have a signature."""
         clock, repeated = self._read_clock(block.text), 0
         loud, find = clock.loud(self._repetitive, self._matcher.openings), self._matcher.finder(block.text)
@@ -219,7 +219,7 @@ class PartScan:
                 before = line
         return begin + len(texts)
 
-    def _read_message(self, block: Block, text: bytes, source: LogSource, begin: int, native_us: int | None) -> bool:
+    def _read_message(self, block: LogBlock, text: bytes, source: LogSource, begin: int, native_us: int | None) -> bool:
         """A line with nothing but a process id before the stamp; False when no level follows that."""
         message = self._matcher.known.get(text) or self._matcher.match_native(text)
         if message is not None and message.matches:
@@ -240,7 +240,7 @@ class PartScan:
         source = self._by_prefix[prefix] = self._sources.of(voice)
         return source
 
-    def _read_line(self, block: Block, begin: int, end: int) -> None:
+    def _read_line(self, block: LogBlock, begin: int, end: int) -> None:
         """A line of any form."""
         raw = block.text[begin : min(end, begin + LINE_CAP)]
         name = section_name(raw)
@@ -261,7 +261,7 @@ class PartScan:
         elif not line.server and self._row.quoted < _QUOTED_COUNTED and self._matcher.quoted(line.text):
             self._row.quoted += 1
 
-    def _count_line(self, block: Block, line: LogLine, matches: tuple[Match, ...], begin: int) -> None:
+    def _count_line(self, block: LogBlock, line: LogLine, matches: tuple[Match, ...], begin: int) -> None:
         note_time(self._row, line)
         if line.server:
             self._row.server_hits += 1
@@ -279,7 +279,7 @@ class PartScan:
 
     def _count(  # noqa: PLR0917  # what is known of one line
         self,
-        block: Block,
+        block: LogBlock,
         matches: tuple[Match, ...],
         source: LogSource,
         at: Place,
@@ -298,7 +298,7 @@ class PartScan:
                 block.events.append((source, match, (*at, match.others), level))
         return counter if len(matches) == 1 and not matches[0].marked and self._sink is None else None
 
-    def _mark(self, block: Block, match: Match, source: LogSource, at: Place, native_us: int | None) -> LogSource:
+    def _mark(self, block: LogBlock, match: Match, source: LogSource, at: Place, native_us: int | None) -> LogSource:
         """Record a built-in signature. Returns the source that the process has from this line on."""
         name = match.signature.name
         if name == ROTATED:
@@ -313,7 +313,7 @@ class PartScan:
         self._by_prefix.clear()
         return self._sources.named(source.voice, fields[0][1])
 
-    def _settle(self, block: Block, clock: BlockLines) -> list[Row]:
+    def _settle(self, block: LogBlock, clock: BlockLines) -> list[Row]:
         """Keep the lines of this block that are to be kept, and pass events on. Returns the rows of its marks."""
         changed = self._sources.touched
         changed.update(dict.fromkeys(self._repeats.count(self._sources.known, clock.grouped)))
@@ -333,6 +333,6 @@ class PartScan:
             self._sink([log_event(self._part, event, next(kept)) for event in block.events])
         return rows
 
-    def _kept(self, block: Block, lines: list[Line], clock: BlockLines) -> list[KeptLine]:
+    def _kept(self, block: LogBlock, lines: list[Line], clock: BlockLines) -> list[KeptLine]:
         numbers = clock.numbers([line[0] - block.base for line in lines])
         return block.kept(lines, [self._row.lines + number for number in numbers])
