@@ -40,7 +40,7 @@
     pods = { n1 = { node = "node-b" } }  # fields of pods, or further pods; unready_since and started as ages
     set = { ordered = true }           # fields of their StatefulSet
     configuration = { jetstream = true }  # settings of the file that they have mounted; "": not read
-    changed = "1h"                     # how long ago that file was changed (default: before the servers started)
+    changed = "1h"                     # how long ago that file was changed (default: before the start); "": unknown
     containers = { n1 = { restarts = 3 } }  # fields of their containers; ended_at as an age; "": none, "?": unknown
     claims = { n1 = "Pending" }        # the phase of claims; "": there is none
     budget = { max_unavailable = "2" } # fields of the one budget (default: max_unavailable 1)
@@ -296,7 +296,8 @@ def _add_kubernetes(sample: Json, edit: Json) -> None:
     facts: Json = {"namespace": "nats", "at": at.isoformat(), "pods": sorted(pods, key=lambda pod: pod["name"])}
     facts |= {"claims": claims, "budgets": [budget], "nodes": 3, "expandable": {"fast": True}, "warnings": []}
     facts |= {"sets": [{"name": "nats", "replicas": 3} | edit.get("set", {})]}
-    facts |= {"configurations": _mounted(edit.get("configuration", {}), _before(at, edit.get("changed", "1000h")))}
+    changed = edit.get("changed", "1000h")
+    facts |= {"configurations": _mounted(edit.get("configuration", {}), _before(at, changed) if changed else None)}
     shown = {name: value for name, value in (facts | edit["kube"]).items() if value != ""}  # "": not to be listed
     asked = {"access": "kubernetes", "endpoint": "KUBERNETES", "target": "nats", "asked_at": at.isoformat()}
     sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": shown})
@@ -310,7 +311,7 @@ _CHART_PROBES = {
 }
 
 
-def _mounted(settings: Json | str, changed: str) -> list[Json]:
+def _mounted(settings: Json | str, changed: str | None) -> list[Json]:
     """The chart's file, with these settings as the parser names them; durations as text."""
     if isinstance(settings, str):
         return []

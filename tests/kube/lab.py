@@ -50,11 +50,13 @@ def lab(cluster: Cluster, directory: Path, **deployment: Any) -> Iterator[tuple[
         yield kube, kubelet
 
 
-def check(kube: KubeCluster, cwd: Path, *arguments: str) -> tuple[int, Json]:
-    """The exit code and the JSON report of a run; what it printed on stderr where there is no report."""
-    done = jsdoctor(
-        "check", "--kube", "--format", "json", *arguments, cwd=cwd, env={"KUBECONFIG": str(kube.kubeconfig)}, timeout=90
-    )
+def check(kube: KubeCluster, cwd: Path, *arguments: str, kubeconfig: Path | None = None) -> tuple[int, Json]:
+    """The exit code and the JSON report of a run; what it printed on stderr where there is no report.
+
+    The login is that of the reader, or of another kubeconfig.
+    """
+    environment = {"KUBECONFIG": str(kubeconfig or kube.kubeconfig)}
+    done = jsdoctor("check", "--kube", "--format", "json", *arguments, cwd=cwd, env=environment, timeout=90)
     assert "Traceback" not in done.stderr, done.stderr
     report: Json = json.loads(done.stdout) if done.stdout else {"stderr": done.stderr}
     return done.returncode, report

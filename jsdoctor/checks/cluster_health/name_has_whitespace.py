@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.cluster_health.clusters import cluster_of
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from jsdoctor.model.server import Server, Servers
@@ -25,6 +25,9 @@ def name_has_whitespace(servers: Servers | None, links: Links | None) -> Iterato
         bad = {kind: name for kind, name in (("name", server.name), ("JetStream domain", domain)) if _is_bad(name)}
         if bad:
             yield _of_server(server, bad)
+        elif server.varz is None or server.jetstream is None:
+            where = "its gateway" if server.varz is None else "its JetStream domain"
+            yield unknown(server.subject, f"the name of {where} was not read", "see the gaps of this run")
         else:
             yield passed(server.subject)
     known = {server.name for server in (servers.servers if servers else ())}

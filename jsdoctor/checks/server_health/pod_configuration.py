@@ -15,6 +15,8 @@ from jsdoctor.model.server import Server, Servers
 _SEEN = (("max_payload", "max_payload"), ("max_file_store", "max_storage"), ("max_memory_store", "max_memory"))
 """Settings that a server reports as well: in the file, and in its replies."""
 
+_NOT_READ = "allow `get` on configmaps; of a file in a Secret, compare its time with config_load_time of /varz"
+
 
 @check("server_health.pod_configuration")
 def pod_configuration(kubernetes: KubernetesFacts, servers: Servers, params: Params) -> Iterator[Finding]:
@@ -22,8 +24,11 @@ def pod_configuration(kubernetes: KubernetesFacts, servers: Servers, params: Par
     grace = timedelta(seconds=params.number("grace") / 1_000_000_000)
     shown = {server.name: server for server in servers.servers}
     for pod in kubernetes.pods:
+        if pod.deleting or not pod.configuration:
+            continue
         configuration = kubernetes.configuration_of(pod)
-        if configuration is None or configuration.changed is None or pod.deleting:
+        if configuration is None or configuration.changed is None:
+            yield unknown(pod.subject, "when its configuration was changed is not known", _NOT_READ)
             continue
         server = shown.get(pod.name)
         loaded = server.varz.config_load_time if server and server.varz else None

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.pod_versions import release_of
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import UNLIMITED, Server, Servers
+from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
 
 _HOW = "allow `get` on pods/proxy, or give a NATS login"
+_REPORTS_GOMEMLIMIT = (2, 11, 2)
+"""From this version on all report it; 2.10.28 and 2.10.29 do, too (server: monitor.go Varz)."""
 
 
 @check("server_health.pod_memory")
@@ -27,9 +30,11 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server | None, share
     seen = facts.observed(f"pods.{pod.name}.container.memory_limit", limit)
     if (memory := _memory_store(facts, pod, server, seen)) is not None:
         return memory
-    own = server.varz.gomemlimit if server and server.varz else pod.container.go_memory_limit
+    reported = server.varz.gomemlimit if server and server.varz else 0
+    own = reported or _declared(pod, server)
     if own is None:
-        return unknown(pod.subject, "GOMEMLIMIT comes from a Secret or ConfigMap, and no reply of the server", _HOW)
+        reason = "GOMEMLIMIT comes from a Secret or ConfigMap, and the server does not report it"
+        return unknown(pod.subject, reason, f"kubectl exec {pod.name} -c {pod.container.name} -- printenv GOMEMLIMIT")
     if not own:
         return Finding(
             subject=pod.subject,
@@ -50,21 +55,35 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server | None, share
             measured=own,
             threshold=int(limit * share),
             unit="bytes",
-            evidence=(seen, _go(facts, pod, server, own)),
+            evidence=(
+                seen,
+                server.observed("gomemlimit", own)
+                if server and reported
+                else facts.observed(f"pods.{pod.name}.container.go_memory_limit", own),
+            ),
             remedy={**facts.remedy},
         )
+    if _stats(server) is None:
+        return unknown(pod.subject, "how much JetStream may store in memory is not known", _HOW)
     return passed(pod.subject)
 
 
-def _go(facts: KubernetesFacts, pod: ServerPod, server: Server | None, own: int) -> Observation:
-    if server and server.varz:
-        return server.observed("gomemlimit", own)
-    return facts.observed(f"pods.{pod.name}.container.go_memory_limit", own)
+def _declared(pod: ServerPod, server: Server | None) -> int | None:
+    """GOMEMLIMIT of the container; None if it comes from elsewhere and this server would not report it."""
+    declared = pod.container.go_memory_limit
+    reports = server is not None and server.varz is not None and release_of(pod, server) >= _REPORTS_GOMEMLIMIT
+    return 0 if declared is None and reports else declared
+
+
+def _stats(server: Server | None) -> JetStreamStats | None:
+    """JetStream of a server as far as its limits are known; also of one that has none."""
+    stats = server.jetstream if server else None
+    return stats if stats is not None and (stats.disabled or stats.config is not None) else None
 
 
 def _memory_store(facts: KubernetesFacts, pod: ServerPod, server: Server | None, seen: Observation) -> Finding | None:
     """JetStream may store more in memory than there is. Without streams in memory this is a matter of the future."""
-    stats = server.jetstream if server else None
+    stats = _stats(server)
     if server is None or stats is None or stats.config is None or stats.disabled:
         return None
     allowed, limit = stats.config.max_memory, pod.container.memory_limit

@@ -11,6 +11,7 @@ from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScop
 from jsdoctor.model.server import Server, Servers
 
 _NEEDS_OTHERS = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
+_HOW = "allow `get` on pods/proxy, or give a NATS login"
 
 
 @check("server_health.pod_order")
@@ -26,19 +27,26 @@ def pod_order(kubernetes: KubernetesFacts, servers: Servers | None) -> Iterator[
         own = next((one for one in kubernetes.sets if one.name == owner), None)
         if own is None or own.replicas < 2:
             continue
-        known = [server for pod in pods if (server := shown.get(pod.name)) is not None]
-        if own.ordered and not known:
-            subject = Subject(kind="cluster", name=owner)
-            yield unknown(subject, "whether its servers have JetStream is not known", "allow `get` on pods/proxy")
-        elif own.ordered and any(one.cluster and one.jetstream and not one.jetstream.disabled for one in known):
+        subject = Subject(kind="cluster", name=owner)
+        seen = [server for pod in pods if (server := shown.get(pod.name)) is not None and server.jetstream is not None]
+        if own.ordered and not seen:
+            yield unknown(subject, "whether its servers have JetStream is not known", _HOW)
+        elif own.ordered and any(_is_clustered(server) for server in seen):
             yield _judged(kubernetes, own, pods, shown)
         else:
-            yield passed(Subject(kind="cluster", name=owner))
+            yield passed(subject)
+
+
+def _is_clustered(server: Server) -> bool:
+    return bool(server.cluster and server.jetstream and not server.jetstream.disabled)
 
 
 def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], shown: Mapping[str, Server]) -> Finding:
     subject = Subject(kind="cluster", name=own.name)
-    probe = next((one for pod in pods for one in _blocking(pod, shown.get(pod.name))), None)
+    scopes = [found for pod in pods for found in _scopes(pod, shown.get(pod.name))]
+    probe = next((probe for probe, scope in scopes if scope in _NEEDS_OTHERS), None)
+    if probe is None and any(scope is ProbeScope.SERVER for _, scope in scopes):
+        return unknown(subject, "its probes need the meta group up to 2.10, and the version is not known", _HOW)
     if probe is None:
         return passed(subject)
     return Finding(
@@ -53,7 +61,8 @@ def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], s
     )
 
 
-def _blocking(pod: ServerPod, server: Server | None) -> Iterator[ContainerProbe]:
+def _scopes(pod: ServerPod, server: Server | None) -> Iterator[tuple[ContainerProbe, ProbeScope]]:
+    """The probes that decide when a pod is ready, and what each judges."""
     for probe in (pod.container.startup, pod.container.readiness):
-        if probe is not None and probe.scope_at(release_of(pod, server)) in _NEEDS_OTHERS:
-            yield probe
+        if probe is not None:
+            yield probe, probe.scope_at(release_of(pod, server))

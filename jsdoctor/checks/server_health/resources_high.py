@@ -31,7 +31,7 @@ def resources_high(
 ) -> Iterator[Finding]:
     """At most one finding for each server: the most severe. CPU and memory must be high in every sample."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
-    clients = {listed.server: listed.open or () for listed in (connections.servers if connections else ())}
+    clients = {listed.server: listed.open for listed in (connections.servers if connections else ())}
     for server in servers.servers:
         if server.varz is None:
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
@@ -42,7 +42,7 @@ def resources_high(
         found = [
             *_processor(server, readings, params),
             *_memory(server, readings, params),
-            *_subscriptions(server, server.varz, clients.get(server.name, ()), params),
+            *_subscriptions(server, server.varz, clients.get(server.name), params),
             *_assets(server, params),
             *_outlier(server, servers, params),
         ]
@@ -70,6 +70,10 @@ def _shares(readings: Sequence[Server], of: str) -> list[float]:
 
 def _processor(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
     shares, limit = _shares(readings, "cpu"), params.number("max_cpu")
+    if server.varz is not None and server.varz.cpu and not cores(server.varz):
+        reason = f"it uses {server.varz.cpu:g}% of a core, and how many it may use is not known"
+        yield unknown(server.subject, reason, "read /varz again: it has `cores`")
+        return
     if min(shares) < limit or server.varz is None:
         return
     if len(shares) == 1:
@@ -109,11 +113,17 @@ def _memory(server: Server, readings: Sequence[Server], params: Params) -> Itera
 
 
 def _subscriptions(
-    server: Server, varz: Varz, clients: Sequence[ClientConnection], params: Params
+    server: Server, varz: Varz, clients: Sequence[ClientConnection] | None, params: Params
 ) -> Iterator[Finding]:
     """The limit is one for each connection, not for the server as a whole (server: client.go subsAtLimit)."""
+    if varz.max_subscriptions <= 0:
+        return
+    if clients is None:
+        reason = f"a connection may have {varz.max_subscriptions:,} subscriptions, and its connections were not read"
+        yield unknown(server.subject, reason, "see the gaps of this run")
+        return
     greediest = max(clients, key=lambda client: client.subscriptions, default=None)
-    if greediest is None or varz.max_subscriptions <= 0:
+    if greediest is None:
         return
     used = greediest.subscriptions / varz.max_subscriptions
     if used >= params.number("max_subscriptions"):
@@ -132,7 +142,10 @@ def _subscriptions(
 
 
 def _assets(server: Server, params: Params) -> Iterator[Finding]:
-    assets = server.jetstream.ha_assets if server.jetstream else 0
+    if server.jetstream is None:
+        yield unknown(server.subject, "how many Raft groups it is in was not read", "see the gaps of this run")
+        return
+    assets = server.jetstream.ha_assets
     many = assets >= params.integer("max_ha_assets")
     if many or assets >= params.integer("warn_ha_assets"):
         yield Finding(
@@ -196,11 +209,17 @@ def account_limits(claims: AccountClaims, connections: Connections | None, param
     for use in claims.uses:
         by_account[use.account].append(use)
     most = _most_subscriptions(connections)
+    whole = connections is not None and all(server.open is not None for server in connections.servers)
     for account, uses in sorted(by_account.items()):
         shares = [share for share in _shares_account_limits(uses, most, account) if share.limit > 0]
         late = [share for share in shares if share.used >= warn_at * share.limit]
         if late:
             yield _finding(uses[0], late, warn_at)
+        elif not whole and uses[-1].limits.subs > 0 and any(use.clients for use in uses):
+            reason = (
+                f"one connection may have {uses[-1].limits.subs:,} subscriptions, and its connections were not read"
+            )
+            yield unknown(uses[0].subject, reason, "see the gaps of this run")
         else:
             yield passed(uses[0].subject)
 
