@@ -160,7 +160,7 @@ def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[
         return []
     from jsdoctor.app.history_reading import earlier_looks
 
-    return [earlier_looks(request.history, collected.evidence, show, request.window)]
+    return earlier_looks(request.history, collected.evidence, show, request.window)
 
 
 def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Messages) -> list[BesideRead]:

@@ -166,8 +166,8 @@ _NO_HISTORY = _not_offered(
 )
 
 _NO_PAST = _not_offered(
-    "no metrics of servers over hours were read",
-    "give the Prometheus that keeps their metrics: --prometheus URL",
+    "neither metrics of servers over hours nor two earlier bundles of this deployment from the last 7 days were read",
+    "give the Prometheus that keeps their metrics, --prometheus URL, or the directory of bundles, --history DIR",
     kind="history",
 )
 

@@ -1,4 +1,4 @@
-"""Servers and their links over hours and days, as metrics show them: what was there and is gone."""
+"""Servers and their links over hours and days, as metrics or bundles show them: what was there and is gone."""
 
 from __future__ import annotations
 

@@ -14,9 +14,11 @@ from jsdoctor.checks.cluster_health.route_missing import route_missing_history
 from jsdoctor.checks.server_health.server_restarted import restarted_history
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
+from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.parse.assemble import assemble
+from tests.deployment import HOUR_NS
 from tests.evidence import samples_of
 
 Change = Callable[[ServerLinks], ServerLinks]
@@ -77,7 +79,7 @@ WHOLE = look(fewer_routes())
         ([WHOLE] * 3 + [look(fewer_routes("n2", "n3", n1=1))] * 2, {CLUSTER: Outcome.FAIL}),
         ([WHOLE] * 4 + [look(fewer_routes("n1", "n3"))], {CLUSTER: Outcome.PASS}),
         ([WHOLE] + [look(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.PASS}),
-        ([WHOLE] * 3 + [look(fewer_routes("n1", "n2"), without=["n3"])] * 2, {}),
+        ([WHOLE] * 3 + [look(fewer_routes("n1", "n2"), without=["n3"])] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
         ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"), started=1)] * 2, {}),
     ],
     ids=[
@@ -129,11 +131,19 @@ def test_a_gateway_that_is_gone(looks: list[PastSample], expected: dict[str, Out
 
 
 @pytest.mark.parametrize(
-    ("starts", "severity"), [([0, 0, 0], None), ([0, 0, 1], "info"), ([0, 1, 2], "info"), ([0, 1, 2, 3], "loud")]
+    ("starts", "severity"),
+    [
+        ([0, 0, 0], None),
+        ([0, 0, 1], "info"),
+        ([0, 1, 2], "info"),
+        ([0, 1, 2, 3], "loud"),
+        ([-90, -3, -2, -1], "loud"),
+        ([-90, -60, -40, -30, -1, 0], "info"),
+    ],
 )
 def test_starts_over_hours(starts: list[int], severity: str | None) -> None:
     past = ServerPast(tuple(look(started=hours) for hours in starts))
-    found = list(restarted_history(past))
+    found = list(restarted_history(past, Params({"often": 24 * HOUR_NS})))
     assert {finding.subject.name for finding in found} == {"n1", "n2", "n3"}
     for finding in found:
         if severity is None:

@@ -16,8 +16,10 @@ from jsdoctor.collect.bundle.history import MOST_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
-from tests.real.ward import Site, failures, run_check
-from tests.servers import Cluster, ClusterFactory
+from tests.real.ward import Json, Site, failures, run_check
+from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.topologies.deployments import HUB, hub, sites
+from tests.topologies.landscape import Landscape
 
 pytestmark = pytest.mark.real
 
@@ -27,9 +29,9 @@ BOUNDS = {"max_age": 72 * HOUR_NS, "max_bytes": 64 << 20}
 FEW = "--set=JSD402.min_pending=100"
 
 
-def capture(cluster: Cluster, path: Path, user: str = "sys") -> None:
+def capture(url: str, path: Path) -> None:
     command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(path), "--samples=1", "--server"]
-    done = subprocess.run([*command, cluster.url(user)], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, url], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -77,9 +79,9 @@ def test_earlier_bundles_are_earlier_samples(
     earlier = tmp_path / "bundles"
     earlier.mkdir()
     with_site(cluster, server_version, furnish)
-    capture(cluster, earlier / "b.zip")
+    capture(cluster.url("sys"), earlier / "b.zip")
     with_site(cluster, server_version, step)
-    capture(cluster, earlier / "a.zip")
+    capture(cluster.url("sys"), earlier / "a.zip")
     with_site(cluster, server_version, change)
 
     look = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", FEW)
@@ -107,7 +109,7 @@ def test_earlier_bundles_are_earlier_samples(
         return
     # The last look may be a bundle, too; what is in the directory and not older than it does not count.
     newest = earlier / "now.zip"
-    capture(cluster, newest)
+    capture(cluster.url("sys"), newest)
     _, captured = run_check("--bundle", str(newest), *look[-2:], "--history", str(earlier))
     assert {name: failures(captured, name) for name in expected} == expected
 
@@ -121,7 +123,7 @@ def test_bundles_of_another_deployment_do_not_count(cluster_factory: ClusterFact
 
     for cluster in (one, other):
         with_site(cluster, "2.15.1", lambda site: same_names(site.client))
-    capture(one, tmp_path / "one.zip")
+    capture(one.url("sys"), tmp_path / "one.zip")
     (tmp_path / "no.zip").write_bytes(b"not a bundle")
     code, report = run_check("--server", other.url("sys"), "--select=JSD203,JSD411", "--history", str(tmp_path))
     assert code == 3
@@ -129,6 +131,57 @@ def test_bundles_of_another_deployment_do_not_count(cluster_factory: ClusterFact
     reasons = [gap["reason"] for gap in report["gaps"] if gap["kind"] == "history"]
     assert len(reasons) == 3, reasons
     assert any("one.zip shows no stream that is seen now" in reason for reason in reasons)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("server_version", VERSIONS)
+def test_links_and_starts_of_the_past(server_version: str, tmp_path: Path) -> None:
+    """The hub does not know which leaf nodes there should be; its bundles do."""
+    bundles = tmp_path / "bundles"
+    bundles.mkdir()
+    with Landscape(tmp_path / "servers", server_version) as land:
+        hub(land)
+        site, _ = sites(land, 2)
+        login = land.url(*HUB, user="sys")
+        asyncio.run(_with_a_stream(land.url(*HUB)))
+        look = ("--server", login, "--interval=1s", "--select=JSD719,JSD805", "--history", str(bundles), "-vv")
+        for name in ("a.zip", "b.zip"):
+            capture(login, bundles / name)
+        _, whole = run_check(*look)
+        linked = _linked(land, site)
+        assert all(_outcome(whole, "JSD719", name) == "pass" for name in linked), whole
+        land.node(site).kill()
+        land.wait_for(lambda: not _linked(land, site), "that leaf node to be gone")
+        _, once = run_check(*look)
+        assert all(_outcome(once, "JSD719", name) == "pass" for name in linked), "missed once is not gone"
+        capture(login, bundles / "c.zip")
+        _, gone = run_check(*look)
+        assert {name for name in HUB if "JSD719" in failures(gone, name)} == linked
+        again = HUB[0]
+        land.node(again).kill()
+        land.again(again)
+        land.wait_meta(*HUB)
+        _, gone = run_check(*look)
+    assert failures(gone, again)["JSD805"] == "info"
+    [said] = [r["message"] for r in gone["results"] if r["code"] == "JSD805" and r["subject"].get("name") == again]
+    assert "it was started once since" in said
+
+
+def _linked(land: Landscape, site: str) -> set[str]:
+    """The servers of the hub that this leaf node is connected to."""
+    leafs = {name: land.monitor(name, "/leafz").get("leafs") or () for name in HUB}
+    return {name for name, listed in leafs.items() if any(leaf.get("name") == site for leaf in listed)}
+
+
+async def _with_a_stream(url: str) -> None:
+    client = await nats.connect(url.split(","))
+    await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
+    await client.close()
+
+
+def _outcome(report: Json, code: str, name: str) -> str:
+    found = [r["outcome"] for r in report["results"] if r["code"] == code and r["subject"].get("name") == name]
+    return found[0] if found else ""
 
 
 @pytest.mark.parametrize("directory", ["missing", "empty"])

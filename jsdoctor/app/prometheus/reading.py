@@ -22,7 +22,8 @@ from jsdoctor.model.report import Source
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.metrics.looks import evidence_of, look_at, lost_servers, server_past, unreachable_servers
+from jsdoctor.parse.metrics.looks import evidence_of, look_at, lost_servers, unreachable_servers
+from jsdoctor.parse.server_past import past_sample, server_past
 from jsdoctor.render.wording import to_the_second
 
 
@@ -58,7 +59,7 @@ def read_deployment(
             shown = _snapshots(one.for_checks() for one in (*past, evidence))
             evidence = evidence.partly_shown(History(tuple(shown)))
             words += f", history since {whole[0].taken_at:%Y-%m-%d %H:%M}Z"
-    if of_servers := server_past([*past, *(evidence_of([look]) for look in looks)]):
+    if of_servers := server_past(map(past_sample, [*past, *(evidence_of([look]) for look in looks)])):
         evidence = evidence.joined(of_servers)
     return PrometheusRead(evidence, source, words)
 
@@ -86,7 +87,7 @@ def read_history(
     words = f"metrics since {looks[0].taken_at:%Y-%m-%d %H:%M}Z"
     read = [BesideRead(History((*looks, series.last)), metrics.gaps, (source,), words)]
     latest = [evidence_of([look_at(moment)]) for moment in metrics.now[-1:]]
-    if of_servers := server_past([*past, *latest, evidence]):
+    if of_servers := server_past(map(past_sample, [*past, *latest, evidence])):
         read.append(BesideRead(of_servers, (), (), ""))
     return read
 

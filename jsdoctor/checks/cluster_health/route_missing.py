@@ -60,7 +60,11 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
         names = sorted(server.name for server in group.servers)
         gone = [name for name, cluster in ran.items() if cluster == group.name and name not in names]
         now = {name: count for name in names if name in known and (count := _present(known[name])) is not None}
-        if gone or len(now) < len(names) or len(names) < 2:
+        if gone:
+            reason = f"{', '.join(gone)} was there before and is not seen now: it may run without routes"
+            yield unknown(group.subject, reason, "query its monitoring port: --monitor http://HOST:8222")
+            continue
+        if len(now) < len(names) or len(names) < 2:
             continue
         had = {name: min(before) for name in names if (before := _before(known[name], now[name]))}
         if not had:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.index import index_of
@@ -62,8 +62,9 @@ def _restarted(history: ServerHistory) -> Finding:
 
 
 @check("server_health.restarted_history")
-def restarted_history(past: ServerPast) -> Iterator[Finding]:
-    """The starts that metrics show over hours. One of each server is a roll-out; many of one: it does not stay up."""
+def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
+    """The starts over hours and days. One of each server is a roll-out; many of one: it does not stay up."""
+    within = timedelta(microseconds=params.integer("often") // 1_000)
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
     for server in (server for look in past.samples for server in look.servers):
         if started := started_at(server):
@@ -76,7 +77,7 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = again >= _OFTEN
+        often = sum(1 for start in found[1:] if server.at - start <= within) >= _OFTEN
         yield Finding(
             subject=server.subject,
             severity=None if often else Severity.INFO,

@@ -18,11 +18,11 @@ MOST_BUNDLES = MOST_LOOKS
 
 
 class Earlier(NamedTuple):
-    """One bundle: its last sample."""
+    """One bundle: its samples, and when the last of them was taken. Some replies are requested in the first only."""
 
     path: Path
     taken_at: datetime
-    sample: Sample
+    samples: tuple[Sample, ...]
 
 
 def read_history(directory: Path, before: datetime) -> tuple[list[Earlier], list[Gap]]:
@@ -41,7 +41,7 @@ def read_history(directory: Path, before: datetime) -> tuple[list[Earlier], list
             gaps.append(Gap("history", CLUSTER, problem.message, problem.hint))
             continue
         if samples[-1].taken_at < before:
-            found.append(Earlier(path, samples[-1].taken_at, samples[-1]))
+            found.append(Earlier(path, samples[-1].taken_at, samples))
     return sorted(found, key=lambda earlier: earlier.taken_at), gaps
 
 

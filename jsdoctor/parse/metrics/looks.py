@@ -12,9 +12,6 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.links import Links
-from jsdoctor.model.server import Servers
-from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
@@ -146,20 +143,6 @@ def _not_paused(reply: RecognisedDocument, moved: Collection[Asset]) -> Recognis
         for key, unseen in reply.inside.items()
     }
     return msgspec.structs.replace(reply, inside=inside)
-
-
-def server_past(looks: Sequence[EvidenceSet]) -> ServerPast | None:
-    """The servers and links of some samples, oldest first, as checks may read them. None for fewer than three."""
-    found = tuple(one for look in looks if (one := _past_sample(look.for_checks())))
-    return ServerPast(found) if len(found) > 2 else None
-
-
-def _past_sample(evidence: EvidenceSet) -> PastSample | None:
-    servers, links = evidence.get(Servers), evidence.get(Links)
-    if not isinstance(servers, Servers) or not servers.servers:
-        return None
-    at = max(server.at for server in servers.servers)
-    return PastSample(at, servers.servers, links.servers if isinstance(links, Links) else ())
 
 
 def lost_servers(earlier: Sequence[Pasted], now: Pasted) -> list[Gap]:

@@ -1,0 +1,29 @@
+"""Servers and links over time, from the evidence of one time after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.links import Links
+from jsdoctor.model.server import Servers
+from jsdoctor.model.server_past import PastSample, ServerPast
+
+_FEWEST = 3
+"""The last two samples are of the present."""
+
+
+def past_sample(evidence: EvidenceSet) -> PastSample | None:
+    """The servers and links that it shows, as checks may read them; None without any server."""
+    shown = evidence.for_checks()
+    servers, links = shown.get(Servers), shown.get(Links)
+    if not isinstance(servers, Servers) or not servers.servers:
+        return None
+    at = max(server.at for server in servers.servers)
+    return PastSample(at, servers.servers, links.servers if isinstance(links, Links) else ())
+
+
+def server_past(samples: Iterable[PastSample | None]) -> ServerPast | None:
+    """These samples, oldest first. None for fewer than three."""
+    found = tuple(sample for sample in samples if sample is not None)
+    return ServerPast(found) if len(found) >= _FEWEST else None
