@@ -25,8 +25,10 @@ _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
 @contextmanager
-def lab(cluster: Cluster, directory: Path, **deployment: Any) -> Iterator[tuple[KubeCluster, Kubelet]]:
-    """The cluster as pods of a namespace, with the least permissions for the reader."""
+def lab(
+    cluster: Cluster, directory: Path, *, roles: bool = True, **deployment: Any
+) -> Iterator[tuple[KubeCluster, Kubelet]]:
+    """The cluster as pods of a namespace. `roles`: with the least permissions for the reader."""
     address = own_address()
     (directory / "kubelet").mkdir()
     monitors = [cluster.node(name).ports.monitor for name in cluster.names]
@@ -44,9 +46,10 @@ def lab(cluster: Cluster, directory: Path, **deployment: Any) -> Iterator[tuple[
             kubelet_port=kubelet.port,
             **{"nodes": SPREAD, "budget": ONE_AT_A_TIME, **deployment},
         )
-        kube.kubectl("apply", "-f", str(ROLES))
-        for kind, role in (("rolebinding", "--role=jsdoctor"), ("clusterrolebinding", "--clusterrole=jsdoctor")):
-            kube.kubectl("create", kind, "jsdoctor", role, "--user=reader", "-n", NAMESPACE)
+        if roles:
+            kube.kubectl("apply", "-f", str(ROLES))
+            for kind, role in (("rolebinding", "--role=jsdoctor"), ("clusterrolebinding", "--clusterrole=jsdoctor")):
+                kube.kubectl("create", kind, "jsdoctor", role, "--user=reader", "-n", NAMESPACE)
         yield kube, kubelet
 
 
