@@ -29,15 +29,15 @@ FILE = FIXTURES / "prometheus" / "compared.json"
 def wanted() -> Iterator[tuple[str, str, str]]:
     """Every run: exporter, version of the server, scene.
 
-    nats-surveyor has no metrics of leaf nodes, and waits longer for a server that does not respond than Prometheus
-    does here.
-    prometheus-nats-exporter passes on what each version of a server reports, so older ones are looked at with it.
+    Exporters pass on what each version of a server reports, so all versions are looked at in the deployments that have
+    most faults. nats-surveyor has no metrics of leaf nodes, and ends when it reads JetStream of a cluster of 2.10,
+    which reports no snapshots of the meta group (surveyor/collector_statz.go).
     """
+    left_out = {(SURVEYOR, DEFAULT_VERSION, "lost-hub"), (SURVEYOR, "2.10.26", "three-nodes")}
     for exporter in EXPORTERS:
         for scene in SCENES:
-            older = scene in TOPOLOGIES and exporter != SURVEYOR
-            for version in VERSIONS if older else (DEFAULT_VERSION,):
-                if exporter != SURVEYOR or scene not in ("lost-hub", "partition"):
+            for version in VERSIONS if scene in TOPOLOGIES else (DEFAULT_VERSION,):
+                if (exporter, version, scene) not in left_out:
                     yield exporter, version, scene
 
 

@@ -89,14 +89,16 @@ async def _removed_server(directory: Path, version: str) -> AsyncIterator[Scene]
 async def _partition(directory: Path, version: str) -> AsyncIterator[Scene]:
     """A server without routes: it runs, and reaches no other."""
     with RouteProxies() as proxies, Cluster.launch(directory, version, 3, route_port=proxies.port) as cluster:
-        alone = next(name for name in cluster.names if name != cluster.meta_leader())
+        leader = cluster.meta_leader()
+        alone = next(name for name in cluster.names if name != leader)
 
         async def happen() -> None:
             proxies.cut(alone)
             await asyncio.to_thread(wait_until, lambda: _is_alone(cluster, alone), "it to be alone", timeout=60)
 
         monitors = tuple(word for url in cluster.monitor_urls for word in ("--monitor", url))
-        yield Scene(of_cluster(cluster), (*monitors, *_AT_ONCE), happen)
+        majority = cluster.servers("sys")[cluster.names.index(str(leader))]
+        yield Scene(Scraped(cluster.monitor_urls, majority), (*monitors, *_AT_ONCE), happen)
 
 
 def _is_alone(cluster: Cluster, name: str) -> bool:

@@ -21,6 +21,8 @@ from tests.servers import ROOT, Cluster, wait_until
 
 SCRAPE_S = 2
 SURVEYOR = "nats-surveyor"
+SURVEYOR_SCRAPE_S = 6
+"""It queries the servers while Prometheus waits: one kind of reply after the other, each for a second at most."""
 EXPORTERS = ("prometheus-nats-exporter", SURVEYOR)
 FAMILIES = ("-varz", "-healthz", "-connz", "-gatewayz", "-leafz", "-routez", "-jsz=all")
 
@@ -54,25 +56,37 @@ def prometheus(
     with ExitStack() as stack:
         if exporter == SURVEYOR:
             options = ["--servers", servers.system_url, "--count", str(len(servers.monitor_urls))]
-            options += ["--jsz", "all", "--accounts", "--gatewayz", "--port", str(ports[0]), "--addr", "127.0.0.1"]
+            options += [
+                "--timeout",
+                "1s",
+                "--jsz",
+                "all",
+                "--accounts",
+                "--gatewayz",
+                "--port",
+                str(ports[0]),
+                "--addr",
+                "127.0.0.1",
+            ]
             stack.enter_context(_running([str(program(exporter)), *options], directory / "surveyor.log"))
         else:
             for own, url in zip(ports, servers.monitor_urls, strict=True):
                 options = ["-addr", "127.0.0.1", "-port", str(own), *families, url]
                 stack.enter_context(_running([str(program(exporter)), *options], directory / f"exporter-{own}.log"))
-        url = stack.enter_context(scraping(ports, directory))
-        wait_until(lambda: scrapes(url) >= 3, "every server is scraped", timeout=60)
+        every = SURVEYOR_SCRAPE_S if exporter == SURVEYOR else SCRAPE_S
+        url = stack.enter_context(scraping(ports, directory, every=every))
+        wait_until(lambda: scrapes(url) >= 3, "every server is scraped", timeout=120)
         yield url
 
 
 @contextmanager
-def scraping(ports: Sequence[int], directory: Path, rules: Sequence[Path] = ()) -> Iterator[str]:
+def scraping(ports: Sequence[int], directory: Path, rules: Sequence[Path] = (), every: int = SCRAPE_S) -> Iterator[str]:
     """A Prometheus that has begun to scrape these ports of this machine, and evaluates these rules: its URL."""
     [own] = free_ports(1)
     config = directory / "prometheus.yml"
     targets = ", ".join(f"'127.0.0.1:{port}'" for port in ports)
     config.write_text(
-        f"global: {{scrape_interval: {SCRAPE_S}s, evaluation_interval: {SCRAPE_S}s}}\n"
+        f"global: {{scrape_interval: {every}s, evaluation_interval: {every}s}}\n"
         f"rule_files: [{', '.join(str(file) for file in rules)}]\n"
         f"scrape_configs: [{{job_name: nats, static_configs: [{{targets: [{targets}]}}]}}]\n"
     )

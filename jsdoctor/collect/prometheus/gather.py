@@ -23,6 +23,8 @@ MOST_SERIES = 400_000
 MOST_POINTS = 5_000_000
 _FEWEST_LOOKS = 3
 _BEFORE_S = 1.0
+_SCRAPES_PER_STEP = 1.25
+"""Scrapes are not quite even. Two steps that show one scrape would be two equal readings of what grows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +54,13 @@ def gather_metrics(
     latest = reader.values(counts, now)
     before_at = min(scraped.values(), default=now) - _BEFORE_S
     before = reader.values(counts, before_at)
-    looks = [moment_of(before, before_at, reader.scrape_times(counts, before_at)), moment_of(latest, now, scraped)]
+    scraped_before = reader.scrape_times(counts, before_at)
+    looks = [moment_of(before, before_at, scraped_before), moment_of(latest, now, scraped)]
     progress("reading the past")
     over_time = {name: n for name, n in counts.items() if known_name(name) in OVER_TIME}
-    earlier = reader.past({**dict.fromkeys(names_of_links(counts), 0), **over_time}, before_at, since_s)
+    between = max((at - scraped_before[name] for name, at in scraped.items() if name in scraped_before), default=0.0)
+    names = {**dict.fromkeys(names_of_links(counts), 0), **over_time}
+    earlier = reader.past(names, before_at, since_s, between * _SCRAPES_PER_STEP)
     return Metrics(now=tuple(one for one in looks if one.series), earlier=tuple(earlier), gaps=tuple(reader.gaps))
 
 
@@ -94,8 +99,11 @@ class _Reader:
         """All series at one moment."""
         return self._checked(self._client.at(self._selector(names), at))
 
-    def past(self, names: Mapping[str, int], end: float, since_s: float) -> Sequence[Moment]:
-        """What is read of the past, at regular times before `end`, fewer of them where there are very many series."""
+    def past(self, names: Mapping[str, int], end: float, since_s: float, shortest_s: float) -> Sequence[Moment]:
+        """What is read of the past, at regular times before `end`, fewer of them where there are very many series.
+
+        They are at least `shortest_s` apart.
+        """
         count = sum(names.values())
         looks = min(MOST_LOOKS, MOST_POINTS // max(count, 1))
         if not count or since_s <= 0:
@@ -105,7 +113,8 @@ class _Reader:
             how = "choose streams with --prometheus-match 'stream_name=~\"ORDERS|BILLING\"'"
             self.gaps.append(Gap("history", CLUSTER, reason, how))
             return ()
-        step = max(since_s / looks, 1.0)
+        step = max(since_s / looks, shortest_s, 1.0)
+        looks = max(1, round(since_s / step))
         answer = self._client.over(self._selector(names), end - step * looks, end - step, step)
         return moments_of(self._checked(answer))
 
