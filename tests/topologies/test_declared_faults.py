@@ -16,6 +16,7 @@ from tests.topologies.deployments import cluster, single
 from tests.topologies.faults import FAULTS, Fault, Table
 from tests.topologies.faults_of_applications import APPLICATION_FAULTS
 from tests.topologies.faults_of_streams import STREAM_FAULTS
+from tests.topologies.faults_reported import REPORTED_FAULTS
 from tests.topologies.habits import Place
 from tests.topologies.healthy import ended
 from tests.topologies.landscape import Landscape
@@ -42,7 +43,10 @@ async def looked_at(land: Landscape, replicas: int, faults: list[Fault], *option
         await client.close()
 
 
-@pytest.mark.parametrize("table", [FAULTS, STREAM_FAULTS, APPLICATION_FAULTS], ids=["first", "second", "applications"])
+TABLES = {"first": FAULTS, "second": STREAM_FAULTS, "applications": APPLICATION_FAULTS, "reported": REPORTED_FAULTS}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_fault_is_named(
