@@ -15,6 +15,7 @@ from tests.real.outage import Json, requested
 from tests.real.ward import run_check
 from tests.topologies.habits import HABITS, Habit, Place
 from tests.topologies.habits_of_consumers import CONSUMER_HABITS
+from tests.topologies.habits_of_examples import EXAMPLE_HABITS
 from tests.topologies.habits_of_projects import LAST_HABITS, PARTITIONS, PROJECT_HABITS
 from tests.topologies.habits_of_streams import BRIDGES, STREAM_HABITS
 
@@ -28,6 +29,7 @@ TABLES = {
     "streams": STREAM_HABITS,
     "projects": PROJECT_HABITS,
     "last": LAST_HABITS,
+    "examples": EXAMPLE_HABITS,
 }
 """All habits, in tables that fit on one deployment each."""
 
