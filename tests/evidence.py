@@ -23,7 +23,8 @@
     age = { "state.first_ts" = "90s" } # a time that long before the reply's own clock ("-90s": in its future)
     remove = ["cluster.leader"]
     rename = "OTHER"                   # edit a copy of the asset under another name instead
-    reply = { }                        # what the server answered at an endpoint that was not asked, or asked once more
+    reply = { }                        # what the server answered at an endpoint that was not asked, or asked once more:
+                                       # in the first sample, or the last
     drop = true                        # take the asset (or the server's replies, with `endpoint` only those) away
     [[case.edit]]                      # instead: how far servers' clocks are ahead of ours, and true time by NTP is
     clocks = { n1 = "0s", n2 = "-5s" } # no other clocks are known then; {}: none at all
@@ -190,6 +191,7 @@ def evidence_of(case: Json) -> EvidenceSet:
             continue
         if place := next((key for key in _ADDED if key in edit), None):
             number, add = _ADDED[place]
+            number = -1 if edit.get("samples") == "last" else number
             add(samples[number], edit)
             continue
         applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]

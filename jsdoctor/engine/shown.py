@@ -78,7 +78,8 @@ def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evi
             histories = tuple(one for one in known.servers if one.last.name != subject.name)
             evidence = evidence.joined(ServerTrend(histories))
         elif isinstance(known, Links):
-            evidence = evidence.joined(Links(tuple(one for one in known.servers if one.server != subject.name)))
+            kept_links = tuple(one for one in known.servers if one.server != subject.name)
+            evidence = evidence.joined(msgspec.structs.replace(known, servers=kept_links))
         elif isinstance(known, ServerPast):
             evidence = evidence.joined(ServerPast(tuple(_past_sample(one, subject) for one in known.samples)))
         elif isinstance(known, SnapshotSeries | Trend | History):

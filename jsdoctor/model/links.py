@@ -20,20 +20,29 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 class Gateway(msgspec.Struct, frozen=True):
-    """Gateways to one other cluster. `configured`: named in this server's configuration, not only learned."""
+    """Gateways to one other cluster. `configured`: named in this server's configuration, not only learned.
+
+    `remote_id` is the id of the server process at the other end of the outbound connection, which exists since `start`.
+    """
 
     cluster: str
     configured: bool
     outbound: bool
     inbound: int = 0
+    remote_id: str = ""
+    start: datetime | None = None
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One route connection: to the server of that name, and of one account only where `account` is given."""
+    """One route connection: to the server of that name, and of one account only where `account` is given.
+
+    `remote_id` is the id of the server process at the other end: each start of a server makes a new one.
+    """
 
     name: str = ""
     account: str = ""
     start: datetime | None = None
+    remote_id: str = ""
 
 
 class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,12 +67,38 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
         """This server as the subject of a finding."""
         return Subject(kind="server", name=self.server)
 
+    def completed(self, before: ServerLinks | None) -> ServerLinks:
+        """With the parts of an earlier reading of this server that this one lacks."""
+        if before is None:
+            return self
+        kept = self if self.routes is not None else _with_routes(self, before)
+        return msgspec.structs.replace(
+            kept,
+            gateway_name=self.gateway_name or before.gateway_name,
+            gateways=before.gateways if self.gateways is None else self.gateways,
+            leafs=before.leafs if self.leafs is None else self.leafs,
+        )
+
     def observed(self, path: str, value: object) -> Observation:
         """A value of this server's links as evidence."""
         return Observation(source=self.server, path=path, value=value, at=self.at)
 
 
 class Links(msgspec.Struct, frozen=True):
-    """The links of every server that reported them, by server name."""
+    """The newest links of every server that reported them, by server name. `earlier` has those of earlier samples."""
 
     servers: tuple[ServerLinks, ...]
+    earlier: tuple[tuple[ServerLinks, ...], ...] = ()
+
+    def after(self, before: Links) -> Links:
+        """These links as the newest; what only an earlier sample shows of a server is kept."""
+        known = {one.server: one for one in before.servers}
+        newest = {one.server: one.completed(known.get(one.server)) for one in self.servers}
+        both = known | newest
+        return Links(tuple(both[name] for name in sorted(both)), (*before.earlier, before.servers))
+
+
+def _with_routes(links: ServerLinks, before: ServerLinks) -> ServerLinks:
+    return msgspec.structs.replace(
+        links, routes=before.routes, route_connections=before.route_connections, route_count=before.route_count
+    )

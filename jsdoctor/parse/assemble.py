@@ -122,9 +122,12 @@ def _reports(sample: Sample, known: _Known, present: dict[type[Evidence], Eviden
     if (members := reports.raft()) is not None:
         known.raft.append(members)
     claims, unread = account_claims(sample.exchanges, known.identities)
-    for part in (reports.connections(), reports.links(), claims):
+    for part in (reports.connections(), claims):
         if part is not None:
             present[type(part)] = part
+    if (links := reports.links()) is not None:
+        before = present.get(Links)
+        present[Links] = links.after(before) if isinstance(before, Links) else links
     gaps.extend((*reports.gaps, *unread))
 
 

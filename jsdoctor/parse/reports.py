@@ -30,9 +30,14 @@ class _ConnzReply(msgspec.Struct, frozen=True):
     connections: tuple[ClientConnection, ...] | None = None
 
 
+class _GatewayConnection(msgspec.Struct, frozen=True):
+    name: str = ""
+    start: Instant | None = None
+
+
 class _RemoteGateway(msgspec.Struct, frozen=True):
     configured: bool = False
-    connection: msgspec.Raw = msgspec.Raw()
+    connection: _GatewayConnection | None = None
 
 
 class _GatewayzReply(msgspec.Struct, frozen=True):
@@ -115,7 +120,9 @@ class ServerReports:
         for identity, at, routes in self._told(Endpoint.ROUTEZ, _RoutezReply, _now):
             known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
             every = tuple(
-                Route(self._identities.name(ServerIdentity(r.remote_name, r.remote_id)), r.account, r.start)
+                Route(
+                    self._identities.name(ServerIdentity(r.remote_name, r.remote_id)), r.account, r.start, r.remote_id
+                )
                 for r in routes.routes or ()
             )
             peers = tuple(sorted({route.name for route in every} - {""}))
@@ -158,6 +165,7 @@ def _now(reply: _ConnzReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> da
 
 def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...]:
     outbound, inbound = reply.outbound_gateways or {}, reply.inbound_gateways or {}
+    out = {name: one.connection for name, one in outbound.items() if one.connection}
     return tuple(
         Gateway(
             cluster=name,
@@ -165,6 +173,8 @@ def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...]:
             or any(g.configured for g in inbound.get(name, ())),
             outbound=name in outbound,
             inbound=len(inbound.get(name, ())),
+            remote_id=out[name].name if name in out else "",
+            start=out[name].start if name in out else None,
         )
         for name in sorted({*outbound, *inbound})
     )

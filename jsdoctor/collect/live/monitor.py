@@ -45,6 +45,12 @@ _PATHS = {
 }
 
 
+_LINKS: tuple[tuple[Endpoint, dict[str, str]], ...] = tuple(
+    (one, {}) for one in (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
+)
+"""Requested in every sample: connections between servers that come and go show in two of them."""
+
+
 class _Reply(msgspec.Struct, frozen=True):
     """The fields of /varz, /jsz and /healthz that identify a NATS server."""
 
@@ -115,7 +121,9 @@ class MonitorSource:
             asking += [self._try(client, url, endpoint, options, haul) for endpoint, options in _asked_once(self._plan)]
             if self._plan.claims:
                 asking.append(self._ask_claims(client, url, haul))
-        elif url.base in self._unhealthy:  # assets that were made at that moment are not current yet
+        elif self._plan.links:
+            asking += [self._try(client, url, endpoint, options, haul) for endpoint, options in _LINKS]
+        if not self._first and url.base in self._unhealthy:  # assets that were made at that moment are not current yet
             asking.append(self._try(client, url, Endpoint.HEALTHZ, {"details": "true"}, haul))
         alive = (await asyncio.gather(*asking))[0]
         if alive and self._plan.raft:
@@ -225,5 +233,5 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
         options = {"auth": "true", "limit": str(MOST_CONNECTIONS)}
         asked += [(Endpoint.CONNZ, options), (Endpoint.CONNZ_CLOSED, options | {"state": "closed", "sort": "stop"})]
     if plan.links:
-        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {}), (Endpoint.ROUTEZ, {})]
+        asked += _LINKS
     return asked

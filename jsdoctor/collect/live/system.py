@@ -89,6 +89,12 @@ async def find_servers(asker: Asker) -> Roster:
     return Roster(present, frozenset(routes - set(present.values())))
 
 
+_LINKS: tuple[tuple[Endpoint, dict[str, object]], ...] = tuple(
+    (one, {}) for one in (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
+)
+"""Requested in every sample: connections between servers that come and go show in two of them."""
+
+
 class SystemSource:
     """Queries all servers and waits for those that are known; it waits only once for a server that does not respond."""
 
@@ -118,7 +124,9 @@ class SystemSource:
             if self._plan.claims:
                 asking.append(self._ask_claims(haul))
             haul.gaps += [hanging(name) for name in sorted(self._silent)]
-        elif self._unhealthy:  # assets that were made at that moment are not current yet
+        elif self._plan.links:
+            asking += [self._ask(haul, endpoint, options) for endpoint, options in _LINKS]
+        if not self._first and self._unhealthy:  # assets that were made at that moment are not current yet
             asking.append(self._ask(haul, Endpoint.HEALTHZ, {"details": True}))
         self._first = False
         progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
@@ -205,7 +213,7 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]
         # 1 is the server's number for closed; it lists them newest first when sorted by their end.
         asked.append((Endpoint.CONNZ_CLOSED, {"auth": True, "limit": MOST_CONNECTIONS, "state": 1, "sort": "stop"}))
     if plan.links:
-        asked += [(Endpoint.GATEWAYZ, {}), (Endpoint.LEAFZ, {}), (Endpoint.ROUTEZ, {})]
+        asked += _LINKS
     return asked
 
 

@@ -50,7 +50,12 @@ def with_unseen(evidence: EvidenceSet, looks: Sequence[Pasted]) -> EvidenceSet:
         )
     links = evidence.get(Links)
     if isinstance(links, Links):
-        evidence = evidence.partly_shown(Links(tuple(_links(one, found) for one in links.servers)))
+        evidence = evidence.partly_shown(
+            Links(
+                tuple(_links(one, found) for one in links.servers),
+                tuple(tuple(_links(one, found) for one in look) for look in links.earlier),
+            )
+        )
     trend = evidence.get(ServerTrend)
     if isinstance(trend, ServerTrend):
         histories = (ServerHistory(tuple(_server(one, found) for one in of.readings)) for of in trend.servers)

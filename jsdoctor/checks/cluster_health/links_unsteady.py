@@ -1,0 +1,216 @@
+"""JSD725: leaf node links, routes and gateways that end and are connected again, over and over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import msgspec
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import closed_within, most_common
+from jsdoctor.checks.server_health.health import started_at, uptime_ns
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.links import Links, ServerLinks
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.wording import counted, span
+
+_LEAF = "Leafnode"
+"""The kind of a leaf node connection in CONNZ (server: client.go kindString)."""
+_NEVER_UP = frozenset(("Authentication Failure", "Authentication Timeout", "TLS Handshake Failure"))
+"""Such a connection was refused: no link was there that could end."""
+_AT_ONCE = timedelta(seconds=2)
+"""The connections of a pool of routes are made together."""
+_QUIET = timedelta(minutes=1)
+"""A link that has held for longer than this, and three times as long as before, is steady again."""
+_MEANWHILE = (
+    "while it is down nothing goes over it, subscriptions are sent anew each time, and mirrors, sources and Raft groups"
+    " across it start over"
+)
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """The connections of one leaf node link that ended, oldest first."""
+
+    remote: str
+    account: str
+    connections: tuple[ClientConnection, ...]
+
+    def goes_on(self, at: datetime) -> bool:
+        """Whether it has not held for clearly longer than before."""
+        stops = _stops(self.connections)
+        usual = (stops[-1] - stops[0]) / max(1, len(stops) - 1)
+        return at - stops[-1] <= max(_QUIET, 3 * usual)
+
+
+@check("cluster_health.leafs_unsteady")
+def leafs_unsteady(connections: Connections, servers: Servers | None, params: Params) -> Iterator[Finding]:
+    """The closed connections of a server are those of clients and leaf nodes (server: client.go markConnAsClosed)."""
+    known = {server.name: server for server in servers.servers} if servers else {}
+    for listed in connections.servers:
+        if listed.closed is None:
+            yield unknown(listed.subject, "its closed connections were not listed", "see the gaps of this run")
+            continue
+        ended = list(_ended(listed, known, params))
+        if ended:
+            yield _leaf_finding(listed, ended, params)
+        elif _takes_part(known.get(listed.server)):
+            yield passed(listed.subject)
+
+
+def _takes_part(server: Server | None) -> bool:
+    leaf = server.varz.leaf if server and server.varz else None
+    return leaf is not None and bool(leaf.port or leaf.remotes)
+
+
+def _ended(listed: ServerConnections, known: Mapping[str, Server], params: Params) -> Iterator[_Ended]:
+    """What ended lately, by link. A server that connects names itself; of a hub the address is known."""
+    links: dict[tuple[str, str], list[ClientConnection]] = defaultdict(list)
+    settled = _settled(known.get(listed.server), params)
+    for one in closed_within(listed, params.integer("window")):
+        restart = _settled(known.get(one.name), params) if one.name != listed.server else None
+        if one.kind != _LEAF or one.reason in _NEVER_UP or one.stop is None:
+            continue
+        if not any(moment and one.stop <= moment for moment in (settled, restart)):
+            links[one.name or f"{one.ip}:{one.port}", one.account].append(one)
+    for (remote, account), found in sorted(links.items()):
+        yield _Ended(remote, account, tuple(sorted(found, key=lambda one: (str(one.stop), one.cid))))
+
+
+def _settled(server: Server | None, params: Params) -> datetime | None:
+    """Until when the start of a server explains that its links come and go; None where its start is not known."""
+    started = started_at(server) if server else None
+    return started + timedelta(microseconds=params.integer("start_up") / 1000) if started else None
+
+
+def _stops(connections: Sequence[ClientConnection]) -> list[datetime]:
+    return sorted(one.stop for one in connections if one.stop)
+
+
+def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Params) -> Finding:
+    often = params.integer("often")
+    unsteady = [one for one in ended if len(one.connections) >= often and one.goes_on(listed.at)]
+    worst = max(unsteady or ended, key=lambda one: len(one.connections))
+    count, last = len(worst.connections), _stops(worst.connections)[-1]
+    others = f"; {counted(len(ended) - 1, 'other link')} ended, too" if len(ended) > 1 else ""
+    reasons = most_common(one.reason for one in worst.connections)
+    return Finding(
+        subject=listed.subject,
+        severity=None if unsteady else Severity.INFO,
+        message=(
+            f"its leaf node link with {worst.remote} (account {worst.account or 'unknown'}) ended"
+            f" {counted(count, 'time')} within {span(params.integer('window'))}, last at {last:%H:%M:%S} UTC"
+            f" ({reasons}){others}: " + (_MEANWHILE if unsteady else "a restart or a short outage looks like this")
+        ),
+        measured=count,
+        threshold=often,
+        unit="count",
+        evidence=(
+            listed.observed("connz.closed of leaf nodes", sum(len(one.connections) for one in ended)),
+            listed.observed("connz.closed by reason", reasons),
+            listed.observed("last stop", last),
+        ),
+    )
+
+
+@check("cluster_health.routes_unsteady")
+def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, params: Params) -> Iterator[Finding]:
+    """A route or gateway shows since when it is connected. Two new connections within `recent` are no single outage."""
+    known = {server.name: server for server in servers.servers}
+    for newest in links.servers:
+        server = known.get(newest.server)
+        readings = [one for look in (*links.earlier, links.servers) for one in look if one.server == newest.server]
+        if server is None or not any(_newest(reading) for reading in readings):
+            continue
+        up = uptime_ns(server)
+        if up is not None and up < params.integer("start_up"):
+            yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
+            continue
+        if trend is None or len(readings) < 2:
+            yield unknown(server.subject, "whether its links last takes two samples", "run with --samples 2 or more")
+            continue
+        breaks = {link: one for link, one in _breaks(readings, server, known, params).items() if one.count}
+        yield _finding(newest, breaks, params) if breaks else passed(server.subject)
+
+
+class _Connected(msgspec.Struct, frozen=True):
+    """The newest connection of one link: with which server (empty: not named), which process of it, and since when."""
+
+    remote: str
+    process: str
+    start: datetime
+
+
+class _Breaks(msgspec.Struct, frozen=True):
+    """What samples show of one link that does not last: when it was connected anew, and how many lack it."""
+
+    made: tuple[datetime, ...]
+    missing: int
+
+    @property
+    def count(self) -> int:
+        """How often it must have ended at least."""
+        return len(self.made) + self.missing
+
+
+def _breaks(
+    readings: Sequence[ServerLinks], server: Server, known: Mapping[str, Server], params: Params
+) -> dict[str, _Breaks]:
+    """Of each link to a server that did not restart, as far as the samples show."""
+    since = readings[-1].at - timedelta(microseconds=params.integer("recent") / 1000)
+    seen, found = [_newest(reading) for reading in readings], {}
+    for link in sorted({link for one in seen for link in one}):
+        those = [one[link] for one in seen if link in one]
+        now = those[-1]
+        starts = sorted(one.start for one in those if one.process == now.process)
+        settled = [moment for one in (server, known.get(now.remote)) if (moment := _settled(one, params))]
+        made = [start for start in starts if start > max((since, *settled))]
+        apart = [*made[:1], *(one for before, one in pairwise(made) if one - before > _AT_ONCE)]
+        found[link] = _Breaks(tuple(apart), len(seen) - len(those))
+    return found
+
+
+def _newest(links: ServerLinks) -> dict[str, _Connected]:
+    """By link. Routes of one account are made with the others."""
+    found: dict[str, _Connected] = {}
+    for route in links.route_connections:
+        if route.start and not route.account:
+            label = f"route to {route.name or route.remote_id}"
+            if label not in found or route.start > found[label].start:
+                found[label] = _Connected(route.name, route.remote_id, route.start)
+    for gateway in links.gateways or ():
+        if gateway.start:
+            found[f"gateway to {gateway.cluster}"] = _Connected("", gateway.remote_id, gateway.start)
+    return found
+
+
+def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params) -> Finding:
+    often = params.integer("route_often")
+    link, worst = max(breaks.items(), key=lambda one: one[1].count)
+    unsteady = worst.count >= often
+    others = f"; {counted(len(breaks) - 1, 'other link')} did, too" if len(breaks) > 1 else ""
+    what = [
+        *([f"was connected anew {counted(len(worst.made), 'time')}"] if worst.made else ()),
+        *([f"was down in {counted(worst.missing, 'sample')}"] if worst.missing else ()),
+    ]
+    return Finding(
+        subject=newest.subject,
+        severity=None if unsteady else Severity.INFO,
+        message=(
+            f"its {link} {' and '.join(what)} within {span(params.integer('recent'))}, though neither server was"
+            f" restarted{others}: "
+            + (_MEANWHILE if unsteady else "one outage looks like this; more samples show whether it goes on")
+        ),
+        measured=worst.count,
+        threshold=often,
+        unit="count",
+        evidence=tuple(
+            newest.observed(f"start of {name}", start) for name, one in breaks.items() for start in one.made
+        ),
+        how_to_get="" if unsteady else "run again with --samples 5 --interval 10s",
+    )
