@@ -81,7 +81,7 @@ class RemoteLeaf(msgspec.Struct, frozen=True):
 
 class ListenerOptions(msgspec.Struct, frozen=True):
     """The parts of a listener's options that rules look at. `gateways` are those named in the configuration,
-    `remotes` the hubs of a leaf node.
+    `remotes` the hubs of a leaf node, `urls` the addresses of routes.
     """
 
     name: str = ""
@@ -90,6 +90,7 @@ class ListenerOptions(msgspec.Struct, frozen=True):
     tls_required: bool = False
     gateways: tuple[RemoteGateway, ...] = ()
     remotes: tuple[RemoteLeaf, ...] = ()
+    urls: tuple[str, ...] = ()
 
 
 class SlowConsumers(msgspec.Struct, frozen=True, gc=False):

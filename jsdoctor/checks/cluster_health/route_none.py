@@ -1,0 +1,50 @@
+"""JSD726: a server without any route, though its configuration names other servers of its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.cluster_health.links import all_young, by_server
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.links import Links
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Servers
+
+_OWN = 1
+"""One of the addresses is mostly the server's own: a list that all servers share has it."""
+
+
+@check("cluster_health.route_none")
+def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
+    """A server that its cluster refuses, or that refuses it, runs on alone and is asked by its clients as before."""
+    told = by_server(links)
+    for server in servers.servers:
+        options = server.varz.cluster if server.varz else None
+        addresses = sorted(set(options.urls)) if options else []
+        own = told.get(server.name)
+        if options is None or not addresses:
+            continue
+        if own is None or own.route_count is None:
+            yield unknown(server.subject, "its routes were not read", "see the gaps of this run")
+        elif own.route_count:
+            yield passed(server.subject)
+        elif len(addresses) <= _OWN:
+            reason = "it has no route, and the only address in its configuration may be its own"
+            yield unknown(server.subject, reason, "compare `cluster.routes` with the server's own address")
+        elif all_young([server], params.integer("start_up")):
+            yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
+        else:
+            yield Finding(
+                subject=server.subject,
+                message=f"it has no route to any server, and its configuration names {len(addresses):,} addresses of"
+                f" cluster {options.name}: it is alone. Its clients do not reach those of the other servers, and its"
+                " JetStream has no leader or goes apart",
+                measured=0,
+                threshold=1,
+                unit="count",
+                evidence=(
+                    own.observed("num_routes", own.route_count),
+                    server.observed("cluster.urls", addresses),
+                ),
+            )
