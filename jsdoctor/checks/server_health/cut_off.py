@@ -1,0 +1,68 @@
+"""JSD845: connections that a server closed because of what came over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import closed_within, most_common
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.wording import counted, span
+
+_LIMITS = {
+    "Maximum Message Payload Exceeded": "a message, with its headers, is larger than max_payload: it is lost, and"
+    " everything that the client had not yet sent",
+    "Maximum Control Line Exceeded": "a subject or a CONNECT line is longer than max_control_line",
+    "Maximum Subscriptions Exceeded": "a connection has more subscriptions than the server or its account allows",
+    "Message Header Violation": "a message has headers that this server does not take",
+}
+"""A client of NATS ran into a limit. Each closing costs it its connection and what was on its way."""
+_STRANGERS = {
+    "Parse Error": "what came is not the protocol of NATS, as from an HTTP health check or a scan of ports",
+    "Protocol Violation": "what came is not the protocol of NATS, or a client has an error",
+    "Incorrect Port": "something connects to the port of clients that belongs to another one",
+    "Bad Client Protocol Version": "a client names a protocol that this server does not have",
+    "TLS Handshake Failure": "a client without TLS, with a certificate that one side does not trust, or a health check"
+    " that only opens a connection",
+}
+"""Mostly something that is no client of NATS."""
+
+
+@check("server_health.cut_off")
+def cut_off(connections: Connections, params: Params) -> Iterator[Finding]:
+    """A server keeps the last 10,000 closed connections with the reason (server: monitor.go Connz)."""
+    window_ns = params.integer("window")
+    for server in connections.servers:
+        if server.closed is None:
+            yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
+            continue
+        closed = [one for one in closed_within(server, window_ns) if one.reason in _LIMITS or one.reason in _STRANGERS]
+        yield _finding(server, closed, params) if closed else passed(server.subject)
+
+
+def _finding(server: ServerConnections, closed: Sequence[ClientConnection], params: Params) -> Finding:
+    at_limits = [one for one in closed if one.reason in _LIMITS]
+    often = params.integer("often")
+    lasting = len(at_limits) >= often
+    told = at_limits or closed
+    reasons = sorted({one.reason for one in told})
+    return Finding(
+        subject=server.subject,
+        severity=None if lasting else Severity.INFO,
+        message=(
+            f"it closed {counted(len(told), 'connection')} within {span(params.integer('window'))} because of what came"
+            f" over them, from {most_common(one.name or one.ip for one in told)}: "
+            + "; ".join(f"{reason}: {(_LIMITS | _STRANGERS)[reason]}" for reason in reasons)
+        ),
+        measured=len(told),
+        threshold=often,
+        unit="count",
+        evidence=(
+            server.observed("connz.closed by reason", most_common(one.reason for one in closed)),
+            server.observed("connz.closed by address", most_common(one.ip for one in closed)),
+            server.observed("connz.closed by library", most_common(one.lang for one in closed)),
+            server.observed("last stop", max(one.stop for one in closed if one.stop)),
+        ),
+    )
