@@ -1,0 +1,75 @@
+"""JSD620: streams that republish to each other's subjects, so that a message goes round for ever."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.subjects import overlaps_any, subjects_overlap
+
+_FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
+"""The parts of a destination that the server fills in."""
+
+
+@check("stream_limits.republish_cycle")
+def republish_cycle(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """The server refuses a stream that republishes to its own subjects, and compares it with no other stream."""
+    by_account: dict[tuple[str, str], list[Stream]] = defaultdict(list)
+    for stream in snapshots.last.led_streams():
+        if stream.config.republish:
+            by_account[stream.domain, stream.account].append(stream)
+    for streams in by_account.values():
+        onward = {one.name: [other.name for other in streams if _feeds(one, other)] for one in streams}
+        for stream in streams:
+            path = _way_back(stream.name, onward)
+            yield _finding(stream, path) if path else passed(stream.subject)
+
+
+def _feeds(one: Stream, other: Stream) -> bool:
+    """Whether what the first republishes can be stored by the second and republished again."""
+    there, onward = one.config.republish, other.config.republish
+    if there is None or onward is None:
+        return False
+    subject = _pattern(there.dest)
+    return overlaps_any(subject, other.config.subjects) and subjects_overlap(subject, onward.src or ">")
+
+
+def _pattern(destination: str) -> str:
+    """The destination with a wildcard for each token that is filled in."""
+    return ".".join("*" if _FUNCTION.search(token) else token for token in _tokens(destination))
+
+
+def _tokens(destination: str) -> list[str]:
+    """Split at the dots outside of functions, which may have some in their arguments."""
+    held = _FUNCTION.sub(lambda function: function.group().replace(".", "\0"), destination)
+    return [token.replace("\0", ".") for token in held.split(".")]
+
+
+def _way_back(start: str, onward: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """A shortest path of streams from `start` to itself; empty if there is none."""
+    ways: list[tuple[str, ...]] = [(name,) for name in onward[start]]
+    seen = set(onward[start])
+    while ways:
+        way = ways.pop(0)
+        if way[-1] == start:
+            return way
+        ways += [(*way, name) for name in onward[way[-1]] if name not in seen]
+        seen |= set(onward[way[-1]])
+    return ()
+
+
+def _finding(stream: Stream, path: tuple[str, ...]) -> Finding:
+    republish = stream.config.republish
+    return Finding(
+        subject=stream.subject,
+        message=f"what it republishes comes back over {' → '.join((stream.name, *path))}: each message is stored and"
+        " republished again and again, as fast as the servers can, until somebody ends it",
+        evidence=(
+            stream.observed("config.republish.src", republish.src if republish else ""),
+            stream.observed("config.republish.dest", republish.dest if republish else ""),
+        ),
+    )
