@@ -27,19 +27,21 @@ def expires_unacknowledged(snapshots: SnapshotSeries) -> Iterator[Finding]:
         max_age_ns = stream.config.max_age_ns
         if not _redelivers(consumer.config) or max_age_ns <= 0 or stream.is_mqtt:
             continue
-        if max_age_ns > consumer.config.ack_wait_ns:
+        fault = _fault(consumer.config, max_age_ns, stream.config.retention)
+        if fault is None:
             yield passed(consumer.subject)
             continue
-        severity, message = _lost(consumer.config, max_age_ns, stream.config.retention)
+        severity, message, wait_ns = fault
         yield Finding(
             subject=consumer.subject,
             severity=severity,
             message=message,
             measured=max_age_ns,
-            threshold=consumer.config.ack_wait_ns,
+            threshold=wait_ns,
             unit="duration",
             evidence=(
                 consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
+                consumer.observed("config.backoff", [span(step) for step in consumer.config.backoff_ns]),
                 stream.observed("config.max_age", max_age_ns),
                 stream.observed("config.retention", stream.config.retention),
             ),
@@ -67,16 +69,16 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
                 f"stream {consumer.stream} was not seen, and its max_age is not known",
                 "give its manifest as well, or check against the deployment with -s URL",
             )
-        elif stored.max_age_ns <= 0 or stored.max_age_ns > config.ack_wait_ns:
+        elif (fault := _fault(config, stored.max_age_ns, stored.retention)) is None:
             yield passed(consumer.subject)
         else:
-            severity, message = _lost(config, stored.max_age_ns, stored.retention)
+            severity, message, wait_ns = fault
             yield Finding(
                 subject=consumer.subject,
                 severity=severity,
                 message=message,
                 measured=stored.max_age_ns,
-                threshold=config.ack_wait_ns,
+                threshold=wait_ns,
                 unit="duration",
                 evidence=(consumer.shows("ack_wait", span(config.ack_wait_ns)),),
                 remedy=BY_HAND,
@@ -91,6 +93,23 @@ def _redelivers(config: ConsumerConfig) -> bool:
         and config.ack_wait_ns > 0
         and config.max_deliver != _ONE_ATTEMPT
     )
+
+
+def _fault(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str, int] | None:
+    """What the stream's age takes from the consumer, with the wait that is as long or longer; None for nothing."""
+    if max_age_ns <= 0:
+        return None
+    if max_age_ns <= config.ack_wait_ns:
+        return (*_lost(config, max_age_ns, retention), config.ack_wait_ns)
+    attempts = config.max_deliver if config.max_deliver > 0 else len(config.backoff_ns) + 1
+    last_ns = sum(config.backoff_ns[: attempts - 1])
+    if max_age_ns > last_ns:
+        return None
+    message = (
+        f"with the steps of its backoff the last attempt comes {span(last_ns)} after the first, and the stream deletes"
+        f" a message at the age of {span(max_age_ns)}: later attempts never take place"
+    )
+    return Severity.INFO, message, last_ns
 
 
 def _lost(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str]:

@@ -40,6 +40,11 @@ class _Errors(msgspec.Struct, frozen=True):
     def rate(self) -> float:
         return self.errors / self.elapsed_s
 
+    @property
+    def calls(self) -> float:
+        """API calls each second."""
+        return self.total / self.elapsed_s
+
 
 @check("server_health.api_overloaded")
 def api_overloaded(
@@ -111,10 +116,14 @@ def _errors(history: ServerHistory | None) -> _Errors | None:
 
 
 def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Params) -> Finding:
-    if found is None or found.total < params.integer("min_requests") or found.share < params.number("warn_errors"):
+    if found is None or found.total < params.integer("min_requests"):
         return passed(server.subject)
     first, end = _COUNTS_DELETES
-    if blurred and server.meta is not None and first <= release(server.version)[:2] < end:
+    counts_deletes = blurred and server.meta is not None and first <= release(server.version)[:2] < end
+    if found.share < params.number("warn_errors"):
+        many = found.calls >= params.number("many_calls") and not counts_deletes
+        return _many_calls(server, found, params) if many else passed(server.subject)
+    if counts_deletes:
         return unknown(
             server.subject,
             f"{found.errors:,} of {found.total:,} API calls between the samples count as errors, and servers of version"
@@ -134,6 +143,20 @@ def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Par
             server.observed("api.errors", server.jetstream.api.errors if server.jetstream else 0),
             server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),
         ),
+    )
+
+
+def _many_calls(server: Server, found: _Errors, params: Params) -> Finding:
+    return Finding(
+        subject=server.subject,
+        severity=Severity.INFO,
+        message=f"{found.calls:,.0f} JetStream API calls each second between the samples, without publishes and pull"
+        " requests: some client requests information of streams or consumers, or creates them, in a loop",
+        measured=found.calls,
+        threshold=params.number("many_calls"),
+        unit="per_second",
+        evidence=(server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),),
+        how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",
     )
 
 

@@ -53,6 +53,29 @@ def replicas_risky(
             yield _single(stream, size)
 
 
+@check("stream_limits.consumer_replicas_risky")
+def consumer_replicas_risky(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """A durable with one replica stops with its server, though its stream goes on. In memory that is a choice."""
+    for stream, consumer in snapshots.last.led_consumers():
+        config = consumer.config
+        if not config.durable_name or stream.config.num_replicas < _SMALLEST_QUORUM:
+            continue
+        if config.num_replicas != 1 or config.mem_storage:
+            yield passed(consumer.subject)
+            continue
+        yield Finding(
+            subject=consumer.subject,
+            severity=Severity.INFO,
+            message=f"R1 on a stream with R{stream.config.num_replicas}: while the one server that holds it is down"
+            " nothing is delivered, and if that server's disk is lost, so is the place of this consumer in the stream",
+            measured=1,
+            threshold=stream.config.num_replicas,
+            unit="count",
+            evidence=(consumer.observed("config.num_replicas", config.num_replicas),),
+            remedy={"action": "consumer.inspect"},
+        )
+
+
 def _lost_at_start(stream: Stream) -> Finding:
     """Servers before 2.14 take such an update (stream.go), and no server recovers the stream (10074)."""
     return _finding(
