@@ -117,7 +117,7 @@ def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_lim
     raises = consumer.config.durable_name and limit > _SERIAL and consumer.num_redelivered < consumer.num_ack_pending
     return Finding(
         subject=consumer.subject,
-        severity=None if at_limit else Severity.WARNING,
+        severity=None if at_limit and not _nobody_asks(consumer) else Severity.WARNING,
         message=(
             f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged, {why}: "
             + ("delivery has stopped" if at_limit else "delivery stops at the limit")
@@ -129,6 +129,12 @@ def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_lim
         evidence=_evidence(consumer),
         remedy={"max_ack_pending": 2 * limit} if raises else _LOOK,
     )
+
+
+def _nobody_asks(consumer: Consumer) -> bool:
+    """With a limit of one a client that stopped in the middle of its second attempt leaves the same state."""
+    serial = consumer.config.max_ack_pending == _SERIAL and not consumer.config.is_push
+    return serial and not consumer.num_waiting and (quiet_ns(consumer) or 0) > patience_ns(consumer)
 
 
 def _evidence(consumer: Consumer) -> tuple[Observation, ...]:

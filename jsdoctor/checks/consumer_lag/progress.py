@@ -40,10 +40,12 @@ def left_alone(consumer: Consumer) -> bool:
     """Whether a pull consumer with a limit of one is full of what a client left that is due again: nobody requests it.
 
     With a higher limit a client that goes away seldom leaves all places taken; with this one it nearly always does.
+    Not where that message was delivered before: then clients came back for it, and it is the message that fails.
     """
     serial = is_full(consumer) and consumer.config.max_ack_pending == 1
     asked = consumer.config.is_push or consumer.num_waiting > 0
-    return serial and not asked and (quiet_ns(consumer) or 0) > patience_ns(consumer)
+    alone = serial and not asked and (quiet_ns(consumer) or 0) > patience_ns(consumer)
+    return alone and consumer.num_redelivered < consumer.num_ack_pending
 
 
 def moved(history: ConsumerHistory) -> bool:
