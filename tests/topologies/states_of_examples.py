@@ -46,7 +46,7 @@ def hub_that_was_restarted_server_by_server(land: Landscape) -> Setting:
 
 @state()
 def cluster_that_was_restarted_server_by_server(land: Landscape) -> Setting:
-    """The same without sites: routes are connected anew once for each restart."""
+    """The same without sites: routes are connected again once for each restart."""
     keys = cluster(land)
     for key in keys:
         land.node(key).stop()

@@ -29,8 +29,8 @@ _AT_ONCE = timedelta(seconds=2)
 _QUIET = timedelta(minutes=1)
 """A link that has held for longer than this, and three times as long as before, is steady again."""
 _MEANWHILE = (
-    "while it is down nothing goes over it, subscriptions are sent anew each time, and mirrors, sources and Raft groups"
-    " across it start over"
+    "while it is down nothing goes over it, subscriptions are sent again each time, and mirrors, sources and Raft"
+    " groups across it start over"
 )
 
 
@@ -147,7 +147,7 @@ class _Connected(msgspec.Struct, frozen=True):
 
 
 class _Breaks(msgspec.Struct, frozen=True):
-    """What samples show of one link that does not last: when it was connected anew, and how many lack it."""
+    """What samples show of one link that does not last: when it was connected again, and how many lack it."""
 
     made: tuple[datetime, ...]
     missing: int
@@ -195,7 +195,7 @@ def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params)
     unsteady = worst.count >= often
     others = f"; {counted(len(breaks) - 1, 'other link')} did, too" if len(breaks) > 1 else ""
     what = [
-        *([f"was connected anew {counted(len(worst.made), 'time')}"] if worst.made else ()),
+        *([f"was connected again {counted(len(worst.made), 'time')}"] if worst.made else ()),
         *([f"was down in {counted(worst.missing, 'sample')}"] if worst.missing else ()),
     ]
     return Finding(

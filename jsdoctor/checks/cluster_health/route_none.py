@@ -17,7 +17,7 @@ _OWN = 1
 
 @check("cluster_health.route_none")
 def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
-    """A server that its cluster refuses, or that refuses it, runs on alone and is asked by its clients as before."""
+    """A server that its cluster refuses, or that refuses it, runs on alone, and its clients stay."""
     told = by_server(links)
     for server in servers.servers:
         options = server.varz.cluster if server.varz else None
