@@ -26,6 +26,13 @@ def span(duration_ns: int) -> str:
     return ("-" if duration_ns < 0 else "") + ("".join(parts) or "0s")
 
 
+def compared(measured: int, limit: int) -> str:
+    """How a measured value compares with a limit that it may reach."""
+    if measured == limit:
+        return "as much as"
+    return "more than" if measured > limit else "against"
+
+
 def counted(number: int, noun: str) -> str:
     """A count with its noun: `1 message`, `4,200 messages`. For nouns that take an s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -9,7 +9,7 @@ from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.stored import MOST_INVERSIONS, Inversion, StoredMessages, StoredStream, moment
-from jsdoctor.model.wording import counted, span
+from jsdoctor.model.wording import compared, counted, span
 
 _NEAR_S = 60.0
 """Seconds after a change of leader within which a message that goes back in time is attributed to the new leader."""
@@ -76,7 +76,9 @@ def _where(over: Sequence[Inversion]) -> str:
 
 
 def _against(window: tuple[str, int] | None, size_ns: int) -> str:
-    return f", more than its {window[0]} of {span(window[1])}" if window and size_ns >= window[1] else ""
+    if window is None or size_ns < window[1]:
+        return ""
+    return f", {compared(size_ns, window[1])} its {window[0]} of {span(window[1])}"
 
 
 def _leader(stream: Stream | None, over: Sequence[Inversion]) -> str:

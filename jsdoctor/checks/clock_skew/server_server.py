@@ -12,7 +12,7 @@ from jsdoctor.model.clock import Clocks, ServerClock
 from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.wording import span
+from jsdoctor.model.wording import compared, span
 
 _SEE_ALL = "use a login of the system account, or add --monitor http://HOST:8222 for each server"
 _STREAMS_NAMED = 3
@@ -87,9 +87,8 @@ def _can_choose(*clocks: ServerClock) -> bool:
 def _effect(window: CountedWindow | None, offset_ns: int) -> str:
     if window is None:
         return ""
-    compared = "more than" if abs(offset_ns) >= window.length_ns else "against"
     length = f"the {window.setting} of {span(window.length_ns)} of {window.subject.label}"
-    return f", {compared} {length}: {_EFFECTS[window.setting, offset_ns > 0]}"
+    return f", {compared(abs(offset_ns), window.length_ns)} {length}: {_EFFECTS[window.setting, offset_ns > 0]}"
 
 
 def _led(snapshots: SnapshotSeries | None, server: str) -> list[str]:

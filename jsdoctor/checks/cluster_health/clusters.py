@@ -43,7 +43,7 @@ def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> boo
     """
     ages = [age for server in servers if (age := _settled_ns(server)) is not None]
     return (
-        len(ages) == len(servers)
+        0 < len(ages) == len(servers)
         and min(ages) < within_ns
         and (max(ages) >= within_ns or max(ages) - min(ages) >= apart_ns)
     )

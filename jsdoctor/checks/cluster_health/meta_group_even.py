@@ -74,36 +74,47 @@ def meta_group_even_declared(manifests: Manifests) -> Iterator[Finding]:
     for every size; it has no value `podDisruptionBudget.minAvailable`, whatever runbooks say.
     """
     for servers in manifests.servers:
-        size = servers.get("servers")
-        if unsure := jetstream_unclear(servers):
+        if unsure := _unclear(servers):
             yield unsure
-        if servers.get("jetstream") is not True:
-            continue
-        if servers.is_chart and (unsure := unclear(servers, "servers")):
-            yield unsure
-            continue
-        if not servers.get("clustered") or (servers.what == "container" and size is None):
-            continue
-        if not isinstance(size, int):
-            yield unknown(servers.subject, _UNCOUNTED, _COUNT_IT)
-            continue
-        spare, budget = size - (size // 2 + 1), servers.get("max_unavailable")
-        if size % 2 == 0:
-            yield _finding(servers, "servers", _even(size), None)
-        elif budget == 0 and size > 1:
-            says = "the pod disruption budget is off: draining nodes may take more than the quorum can spare"
-            yield _finding(servers, "max_unavailable", says, None)
-        elif budget is not None and budget > spare:
-            says = f"the pod disruption budget lets {budget} of {size} servers go at once, and {spare} may be missing"
-            yield _finding(servers, "max_unavailable", f"{says} before JetStream stops", Severity.ERROR)
-        else:
-            yield passed(servers.subject)
+        elif servers.get("jetstream") is True:
+            yield from _of_declared(servers)
+
+
+def _of_declared(servers: DeclaredServers) -> Iterator[Finding]:
+    size = servers.get("servers")
+    if not servers.get("clustered") or (servers.what == "container" and size is None):
+        return
+    if not isinstance(size, int):
+        yield unknown(servers.subject, _UNCOUNTED, _COUNT_IT)
+        return
+    spare, budget = size - (size // 2 + 1), servers.get("max_unavailable")
+    if size % 2 == 0:
+        yield _finding(servers, "servers", _even(size), None)
+    elif budget == 0 and size > 1:
+        says = "the pod disruption budget is off: draining nodes may take more than the quorum can spare"
+        yield _finding(servers, "max_unavailable", says, None)
+    elif budget is not None and budget > spare:
+        says = f"the pod disruption budget lets {budget} of {size} servers go at once, and {spare} may be missing"
+        yield _finding(servers, "max_unavailable", f"{says} before JetStream stops", Severity.ERROR)
+    else:
+        yield passed(servers.subject)
 
 
 @check("cluster_health.meta_group_even_mounted")
 def meta_group_even_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
     """The same of configurations that servers have mounted: the next start reads them."""
     yield from meta_group_even_declared(configurations.manifests)
+
+
+def _unclear(servers: DeclaredServers) -> Finding | None:
+    """Why it is not known whether these servers have JetStream, how many they are, or whether they are a cluster."""
+    if unsure := jetstream_unclear(servers):
+        return unsure
+    if servers.get("jetstream") is not True or servers.what == "container":
+        return None
+    if servers.is_chart:
+        return unclear(servers, "servers")
+    return None if "clustered" in servers.settings else unclear(servers, "clustered")
 
 
 _UNCOUNTED = "the configuration does not tell how many servers its cluster will have"

@@ -16,7 +16,7 @@ from jsdoctor.model.wording import span
 @check("consumer_lag.abandoned")
 def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Consumers of one kind have the same configuration but for their names. Sessions of MQTT devices may be away."""
-    many, idle_ns = params.integer("many"), params.integer("idle_for")
+    many, idle_ns = max(params.integer("many"), 1), params.integer("idle_for")
     for stream in snapshots.last.led_streams():
         if stream.is_mqtt or not stream.consumers:
             continue

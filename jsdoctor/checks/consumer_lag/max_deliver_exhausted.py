@@ -68,8 +68,8 @@ def _took(consumer: Consumer) -> str:
     if config.max_deliver == _ONCE:
         return ", the only attempt: a worker that dies or a lost connection suffices"
     waits = [*config.backoff_ns[: config.max_deliver]] or [config.ack_wait_ns]
-    waits += [waits[-1]] * (config.max_deliver - len(waits))
-    return f", which takes {span(sum(waits))} of silence, or as many refusals without a delay"
+    total_ns = sum(waits) + waits[-1] * (config.max_deliver - len(waits))
+    return f", which takes {span(total_ns)} of silence, or as many refusals without a delay"
 
 
 def _finding(stream: Stream, consumer: Consumer, given_up: int, reader: Consumer | None) -> Finding:

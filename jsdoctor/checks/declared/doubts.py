@@ -33,8 +33,11 @@ def unclear(servers: DeclaredServers, *settings: str) -> Finding | None:
 
 
 def jetstream_unclear(servers: DeclaredServers) -> Finding | None:
-    """Why it is not known whether a release of the chart has JetStream; None where it is, and for other servers."""
-    known = "jetstream" in servers.settings or not servers.is_chart
+    """Why it is not known whether these servers have JetStream; None where it is.
+
+    None for a container, too: the configuration file that its arguments name is judged by itself.
+    """
+    known = "jetstream" in servers.settings or servers.what == "container"
     return None if known else unclear(servers, "jetstream")
 
 

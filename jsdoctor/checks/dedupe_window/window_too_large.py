@@ -41,7 +41,7 @@ def window_too_large(
             continue
         rate = _rate(history) if window > DEFAULT_WINDOW_NS else 0.0
         ids = round(rate * window / NS_PER_S)
-        if ids < info_at:
+        if ids < max(info_at, 1):
             yield passed(stream.subject)
             continue
         yield _finding(history, rate, ids, (info_at, warn_at), memory.get(stream.answered_by))
@@ -101,7 +101,7 @@ def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, p
         if one.stream.config.duplicate_window_ns <= 0 or not is_published_to(one.stream):
             continue
         ids = _ids_held(one.stored)
-        if ids < info_at:
+        if ids < max(info_at, 1):
             yield passed(one.stored.subject)
         else:
             yield _finding_stored(one, ids, ids >= warn_at, warn_at if ids >= warn_at else info_at)

@@ -46,7 +46,7 @@ def authentication_failures(connections: Connections, servers: Servers | None, p
             yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
             continue
         failed = [one for one in closed_within(server, window_ns) if one.reason in _REASONS]
-        if len(failed) < params.integer("min_failures"):
+        if len(failed) < max(params.integer("min_failures"), 1):
             yield passed(server.subject)
         else:
             yield _finding(server, failed, may_name_users(servers, server.server), params)

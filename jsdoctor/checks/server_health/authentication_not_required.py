@@ -132,7 +132,7 @@ def _of_servers(servers: DeclaredServers) -> Finding:
         says = f"{', '.join(unlimited)} shares the servers with other accounts and has no JetStream limits"
         shown = servers.shows("unlimited_accounts", "jetstream without limits")
         return _found(servers, f"{says}: it can use up their storage", Severity.INFO, shown)
-    return passed(servers.subject)
+    return ("accounts" not in servers.settings and unclear(servers, "accounts")) or passed(servers.subject)
 
 
 def _of_login(login: DeclaredLogin) -> Finding:

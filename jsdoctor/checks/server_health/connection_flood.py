@@ -77,7 +77,7 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
 
 def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], window_ns: int) -> float:
     """Connections per second that were opened and closed: between the samples, else from the list of closed ones."""
-    by_list = len(closed) / (window_ns / 1e9)
+    by_list = len(closed) / (window_ns / 1e9) if window_ns else 0.0
     if history is None or history.restarted or not (history.first.varz and history.last.varz):
         return by_list
     first, last = history.first.varz, history.last.varz

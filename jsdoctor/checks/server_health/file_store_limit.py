@@ -77,7 +77,7 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
             yield unsure
         if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
             continue
-        if unsure := unclear(servers, "max_file_store"):
+        if unsure := unclear(servers, "max_file_store", "volume_bytes"):
             yield unsure
         elif servers.get("volume_bytes"):
             yield _on_volume(servers, largest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.declared.doubts import BY_HAND, unclear
+from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
@@ -119,12 +119,16 @@ def sync_interval_declared(manifests: Manifests, params: Params) -> Iterator[Fin
     """A publish is acknowledged when its file is written, which is flushed later (server: filestore.go syncBlocks)."""
     longest = params.integer("warn_interval")
     for servers in manifests.servers:
+        if unsure := jetstream_unclear(servers):
+            yield unsure
         if servers.get("jetstream") is not True:
             continue
         interval = servers.get("sync_interval", 0)
-        if unsure := unclear(servers, "sync_interval"):
+        if servers.get("sync_always"):
+            yield passed(servers.subject)
+        elif unsure := unclear(servers, "sync_interval"):
             yield unsure
-        elif servers.get("sync_always") or interval <= longest:
+        elif interval <= longest:
             yield passed(servers.subject)
         else:
             number = servers.get("sync_interval_in_seconds")

@@ -91,7 +91,7 @@ def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
     path, persistent = servers.get("store_dir"), servers.get("persistent")
     if servers.is_chart and path is None and "store_dir" not in servers.unclear:
         return  # its file store is off
-    if unsure := unclear(servers, "store_dir"):
+    if unsure := unclear(servers, "store_dir", *(("persistent",) if servers.is_chart else ())):
         yield unsure
     elif persistent is not None:
         yield passed(servers.subject) if persistent else _on_no_volume(servers)

@@ -22,7 +22,7 @@ def unmonitored_declared(manifests: Manifests) -> Iterator[Finding]:
         elif servers.get("exporter") is False:
             yield _finding(servers, "exporter", _NO_EXPORTER, Severity.INFO)
         else:
-            yield passed(servers.subject)
+            yield unclear(servers, "exporter") or passed(servers.subject)
 
 
 @check("server_health.unmonitored_mounted")

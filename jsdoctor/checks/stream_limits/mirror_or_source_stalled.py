@@ -81,6 +81,8 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
             "run with --samples 2 or more",
         )
     origins = list(origins_of(stream, history))
+    if not origins:
+        return unknown(stream.subject, "its leader reported nothing of its origin", "run again in a minute")
     if any(unheard(origin, stream, deployment) for origin in origins):
         return unknown(
             stream.subject,
@@ -126,9 +128,10 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
     elif history and (lost := _missing(origins, history, deployment)):
         if lost.for_ns < params.integer("min_stall"):
             return
+        lag = f"its lag is {max(origin.now.lag for origin in origins):,}, but " if origins else ""
         text = (
-            f"its lag is {max(origin.now.lag for origin in origins):,}, but {counted(lost.count, 'message')} of its"
-            f" origins did not arrive and nothing moves{_cause(history, deployment)}"
+            f"{lag}{counted(lost.count, 'message')} of its origins did not arrive and nothing moves"
+            f"{_cause(history, deployment)}"
         )
         yield Stall(text, Severity.ERROR, "", lost.count, 0, "count")
 

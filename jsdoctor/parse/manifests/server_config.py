@@ -81,7 +81,7 @@ def server_config(
 MAY_BE_INCLUDED = frozenset(
     {
         *("server_name", "cluster_name", "domain", "host", "jetstream", "store_dir", "max_file_store", "monitoring"),
-        *("auth", "tls", "accounts", "sync_interval", "lame_duck_duration", "lame_duck_grace_period"),
+        *("clustered", "auth", "tls", "accounts", "sync_interval", "lame_duck_duration", "lame_duck_grace_period"),
     }
 )
 
