@@ -1,13 +1,15 @@
 """The judgement of mutants, as a plugin of pytest.
 
 The tests are collected once and run once as they are. For each mutant, those that reach it run again, quickest first,
-until one fails. Forked processes judge some mutants each, so that an endless loop ends one of them and no more.
+until one fails. Forked processes judge some mutants each, so that an endless loop ends one of them and no more, and
+one that fills the memory ends itself.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import resource
 import selectors
 import signal
 from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +20,14 @@ from typing import IO
 
 import pytest
 
-from tests import golden_results
+from tests import edges, golden_cases
 from tests.mutation.apply import NotAppliedError, applied, can_apply
 from tests.mutation.operators import Mutant
 from tests.mutation.reach import Baseline, in_a_fork, measured, passes
 
-MIN_TIMEOUT_S = 10
+MIN_TIMEOUT_S = 5
+MAX_MORE_MEMORY_BYTES = 1 << 30
+"""A mutant that takes so much more memory than the tests without it fails, where the system can limit it (Linux)."""
 CHUNK = 50
 """Mutants that are judged in one forked process: to fork takes longer than the tests of a rule."""
 TIMES_LONGER = 10
@@ -128,6 +132,7 @@ class Judge:
     def _child(self, places: Sequence[int], pipe: int) -> None:
         """Never returns."""
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+        _limit_memory()
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
@@ -175,7 +180,15 @@ def judged(mutant: Mutant, items: Sequence[pytest.Item]) -> Verdict:
         return Verdict.KILLED
 
 
+def _limit_memory() -> None:
+    used = Path("/proc/self/statm")
+    if used.exists():
+        limit = int(used.read_text("ascii").split()[0]) * resource.getpagesize() + MAX_MORE_MEMORY_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
 def _read_cases_once() -> None:
     """The cases of rules are the same for each mutant of a package that makes no evidence."""
-    made = golden_results.cases_of
-    golden_results.cases_of = cache(lambda code: list(made(code)))  # type: ignore[assignment]
+    made = golden_cases.cases_of
+    golden_cases.cases_of = cache(lambda code: list(made(code)))  # type: ignore[assignment]
+    edges.tried = cache(edges.tried)

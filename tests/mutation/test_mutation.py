@@ -41,6 +41,14 @@ def endless(n):
     return n
 
 
+def hoard(n):
+    kept = []
+    while n > 0:
+        kept.append(" " * 50_000_000)
+        n -= 1
+    return len(kept)
+
+
 def unread():
     return "nobody looks"
 
@@ -65,6 +73,10 @@ def test_box():
 
 def test_endless():
     assert boxes.endless(3) == 0
+
+
+def test_hoard():
+    assert boxes.hoard(3) == 3
 
 
 def test_same():
@@ -144,6 +156,7 @@ def test_verdicts(boxes: Path) -> None:
         ("Box.size", "4 to 5", "not run"),
         ("Box.is_full", ">= to >", "killed"),
         ("endless", "- to + in assignment", "timeout"),
+        ("hoard", "- to + in assignment", "killed"),
         ("unread", "text changed", "not reached"),
         ("same", "> to >=", "survived"),
     }
