@@ -61,7 +61,7 @@ test: setup servers ## run the tests on real servers
 # What a change of a rule, a parser or a text needs while it is being made: no server, no Java, no Go.
 quick: setup ## run the tests of rules, parsers and engine alone, which take about a minute
 	$(BIN)/pytest -q -m 'not nightly and not real' -n auto --dist loadfile --no-loadscope-reorder $(ARGS) tests/checks tests/engine tests/model tests/parse \
-	  tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_log_rules.py tests/test_manifest_rules.py \
+	  tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_edges.py tests/test_log_rules.py tests/test_manifest_rules.py \
 	  tests/test_packet_rules.py tests/test_architecture.py tests/test_subjects.py
 
 nightly: setup servers natscli kit-tools ## run the slow matrix
@@ -154,7 +154,7 @@ record: setup servers ## record fixtures/base anew from real servers
 record-fields: setup servers ## record fixtures/fields: the responses of servers to every change of a field
 	$(BIN)/python -m tests.record_fields
 
-golden: setup ## write fixtures/*/results.txt, what every rule says in each of its cases, fixtures/engine and fixtures/fields
+golden: setup ## write what every rule says in its cases and where that turns, fixtures/engine and fixtures/fields
 	$(BIN)/python -m tests.golden_results
 
 help-page: setup ## write what `jsdoctor --help` prints

@@ -7,7 +7,6 @@ whoever changes a rule reads their diff.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,17 @@ from jsdoctor.engine.select import find_rule, select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
-from jsdoctor.model.rule import Rule
 from jsdoctor.remedy.offer import with_offers
-from tests import recorded_fields
+from tests import edges, golden_cases, recorded_fields
+from tests.engine.differentials import write_differentials
 from tests.engine.golden import write_all
-from tests.evidence import FIXTURES, cases, evidence_of
+from tests.evidence import FIXTURES
+from tests.golden_cases import in_the_repository
 from tests.less_evidence import less_evidence
-from tests.log_cases import log_cases, log_evidence_of
-from tests.manifest_cases import manifest_cases, manifest_evidence_of
-from tests.packet_cases import packet_cases, packet_evidence_of
 from tests.ruleset import actions, checks, overrides, rules, run_rule
 
-ROOT = FIXTURES.parent
 MAX_EVIDENCE = 12
 """Observations of one finding that are written out; more are counted."""
-REPEATED = 12
-"""So often at least a log has each example: more than any rule asks for."""
-_SERVER = re.compile(r"(\[\d+\] \d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+ )\[")
-_TEMPORARY = re.compile(r"[^\s'\"]*/jsdoctor-case-[^/]*/")
 
 
 def path_of(code: str) -> Path:
@@ -55,7 +47,7 @@ def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
     """
     found, exact = [], {}
     first = None
-    for title, case, evidence in cases_of(code):
+    for title, case, evidence in golden_cases.cases_of(code):
         results = _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
         found.append((f"{title}: {case['about']}", results))
         if first is None and case.get("kind") == "fires":
@@ -103,44 +95,7 @@ def written(code: str, cases_and_results: Iterable[tuple[str, tuple[Result, ...]
     for title, results in cases_and_results:
         lines += ["", title, *(f"  {line}" for line in _lines(results))]
     text = "\n".join(lines) + "\n"
-    return _TEMPORARY.sub("", text).replace(f"{ROOT}/", "")
-
-
-def cases_of(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
-    """Name, declaration and evidence of each case of a rule, whatever its kind of evidence."""
-    for number, case in enumerate(cases(code), 1):
-        yield f"{case['kind']} {number}, {case.get('base', 'no recording')}", case, evidence_of(case)
-    for number, case in enumerate(log_cases(code), 1):
-        yield f"log {case['kind']} {number}", case, log_evidence_of(code, case)
-    for number, case in enumerate(manifest_cases(code), 1):
-        yield f"manifest {case['kind']} {number}", case, manifest_evidence_of(case)
-    for number, case in enumerate(packet_cases(code), 1):
-        yield f"packet {case['kind']} {number}", case, packet_evidence_of(case)
-    for case in _examples(find_rule(rules(), code)):
-        yield "example", case, log_evidence_of(code, case)
-
-
-def _examples(rule: Rule) -> Iterator[dict[str, Any]]:
-    """A log of the example lines of each signature beside the log of a healthy server; then those of all signatures,
-    from two servers, and from servers that start just then.
-    """
-    for signature in rule.signatures:
-        yield {"about": signature.name, "text": {"n1.log": _repeated(signature.examples)}, "beside": True}
-    lines = [line for signature in rule.signatures for line in signature.examples]
-    if len(lines) > 1:
-        yield {"about": "all signatures", "text": {"n1.log": _repeated(lines), "n2.log": _repeated(lines[1:])}}
-    heads = [(line, found[1]) for line in lines if (found := _SERVER.match(line))]
-    starting = {f"s{number}.log": _while_starting(*one) for number, one in enumerate(heads, 1)}
-    if starting:
-        yield {"about": "all signatures, while the server starts", "text": starting, "beside": True}
-
-
-def _repeated(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" * (REPEATED + more) for more, line in enumerate(lines))
-
-
-def _while_starting(line: str, head: str) -> str:
-    return f"{head}[INF] Starting nats-server\n{line}\n{line}\n{head}[INF] Server is ready\n"
+    return in_the_repository(text)
 
 
 def _lines(offered: tuple[Result, ...]) -> Iterator[str]:
@@ -196,10 +151,13 @@ def _json(value: object) -> str:
 
 
 def main() -> None:
-    """Write the golden files of all rules, those of the engine, and those of changes of fields."""
+    """Write the golden files of all rules, those of the engine and of symptoms, and those of changes of fields."""
     for rule in rules():
         path_of(rule.code).write_text(text_of(rule.code), encoding="utf-8", errors="backslashreplace")
+    for rule in rules():
+        edges.write(rule.code)
     write_all()
+    write_differentials()
     recorded_fields.write_all()
 
 

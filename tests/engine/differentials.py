@@ -1,0 +1,101 @@
+"""The differential of each symptom, written out to be read: `fixtures/engine/differentials/<symptom>.txt`.
+
+First without any evidence; then on the first case on which each of its causes fires, and on the first that its rule
+cannot judge, both as a whole and narrowed to the stream or consumer of the finding. Of a cause, one text is
+written once. `make golden` writes these files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from jsdoctor.engine.diagnosis import undiagnosed
+from jsdoctor.engine.runner import Evaluation
+from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.report import Result
+from tests.diagnosis.book import book
+from tests.diagnosis.differential import differential, evaluated
+from tests.evidence import FIXTURES
+from tests.golden_cases import declared_cases, in_the_repository
+from tests.ruleset import checks, rules
+
+ROOT = FIXTURES / "engine" / "differentials"
+_KINDS = ("fires", "unknown")
+_MOST_CAUSES = 3
+"""Causes of a symptom whose evidence is tried, the most frequent first."""
+
+
+def path_of(slug: str) -> Path:
+    """The golden file of a symptom."""
+    return ROOT / f"{slug}.txt"
+
+
+def written(slug: str) -> Iterator[str]:
+    """The lines of its golden file."""
+    symptom = book().symptom(slug)
+    assert symptom is not None
+    yield f"# The differential of {slug}. `make golden` writes this file."
+    seen: set[str] = set()
+    for narrowing in (Narrowing(), Narrowing(stream="ORDERS", consumer="archive")):
+        yield from _lines("without evidence", undiagnosed(Question(symptom, "", narrowing), rules(), checks()), seen)
+    for code in symptom.causes[:_MOST_CAUSES]:
+        for title, evidence in _cases(code):
+            evaluation = evaluated(evidence, symptom.causes)
+            for narrowing in _narrowings(code, evaluation):
+                diagnosis = differential(slug, evidence, narrowing, evaluation=evaluation)
+                yield from _lines(f"{code} {title}, {narrowing.stream or 'all'} {narrowing.consumer}", diagnosis, seen)
+
+
+@cache
+def _cases(code: str) -> list[tuple[str, EvidenceSet]]:
+    chosen = {}
+    for case in declared_cases(code):
+        kind = case.declared.get("kind")
+        if kind in _KINDS and (case.family, kind) not in chosen:
+            chosen[case.family, kind] = (case.title, case.evidence())
+    return list(chosen.values())
+
+
+def _narrowings(code: str, evaluation: Evaluation) -> Iterator[Narrowing]:
+    yield Narrowing()
+    about = (_narrowing(one.finding.subject) for one in evaluation.results if one.rule.code == code and _counts(one))
+    yield from list(dict.fromkeys(narrowing for narrowing in about if narrowing.stream))[:1]
+
+
+def _counts(result: Result) -> bool:
+    return result.finding.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED)
+
+
+def _narrowing(subject: Subject) -> Narrowing:
+    if subject.kind == "stream":
+        return Narrowing(stream=subject.name)
+    return Narrowing(stream=subject.stream, consumer=subject.name if subject.kind == "consumer" else "")
+
+
+def _lines(title: str, diagnosis: Diagnosis, seen: set[str]) -> Iterable[str]:
+    lines = ["", title.rstrip(), *(f"  {note}" for note in diagnosis.notes)]
+    for cause in diagnosis.causes:
+        assert cause.because
+        line = f"  {cause.verdict} {cause.rule.code}: {cause.message}"
+        if cause.next_step != f"jsdoctor explain {cause.rule.code}":
+            line += f" | {cause.next_step}"
+        if cause.evidence:
+            line += f" | {len(cause.results)} findings, {', '.join(one.path for one in cause.evidence[:6])}"
+        if line not in seen:
+            seen.add(line)
+            lines.append(line)
+    if diagnosis.next_step is not None:
+        lines.append(f"  next: {diagnosis.next_step.text} ({', '.join(diagnosis.next_step.decides)})")
+    return map(in_the_repository, lines)
+
+
+def write_differentials() -> None:
+    """Write the golden files of all symptoms."""
+    ROOT.mkdir(exist_ok=True)
+    for symptom in book().symptoms:
+        text = "\n".join(written(symptom.slug)) + "\n"
+        path_of(symptom.slug).write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,18 @@
+"""Each listed change of a value does to the results of its rule what the golden file says (`tests/edges.py`)."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+import pytest
+
+from tests import edges
+from tests.ruleset import rules
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in rules()])
+def test_results_turn_where_the_golden_file_says(code: str) -> None:
+    path = edges.path_of(code)
+    text = path.read_text("utf-8")
+    for wanted, line in zip_longest(text.splitlines(), edges.written(code, edges.tried(code), edges.listed(text))):
+        assert line == wanted, f"{path} differs; `make golden` accepts it"
