@@ -1,15 +1,26 @@
-//! Counts lines by signature, subject and who wrote them.
+//! Counts lines by signature, subject and who wrote them, and gives them as runs of hits in the order of their keys.
+//!
+//! Where nearly every line names a subject of its own, nearly every count is of one line: such a one is a few numbers
+//! here and its text in one buffer that all share. Only a second line makes a `Tally` of it.
 #![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::pack;
 use crate::signatures::{Field, Signature};
 
-/// First lines kept of each; the last one is kept too.
+/// First lines kept of each; the last one is kept too, where it is not among them.
 const FIRSTS: usize = 3;
 /// Bytes kept of a line.
 const EXCERPT: usize = 512;
 const MINUTE_US: i64 = 60_000_000;
 const COMPACT_SPANS: usize = 4096;
+/// A run of hits ends behind the hit that exceeds so many bytes.
+const RUN_BYTES: usize = 32 << 10;
 
 /// A line that is to be counted.
 #[derive(Clone, Copy)]
@@ -21,7 +32,270 @@ pub struct Line<'a> {
     pub text: &'a [u8],
 }
 
+/// What a line captured besides its subject: packed fields, and their numbers by field.
+#[derive(Clone, Copy)]
+pub struct Captured<'a> {
+    pub others: &'a [u8],
+    pub measures: &'a [(u16, i64)],
+}
+
+/// What is counted together. `subject`: its values, each behind a unit separator; `packed_subject`: its fields.
+#[derive(Clone, Copy)]
+pub struct Key<'a> {
+    pub signature: u16,
+    pub source: u32,
+    pub subject: &'a [u8],
+    pub packed_subject: &'a [u8],
+}
+
+/// Hits in the order of their keys: the key and the time of the first, and all of them, packed.
+pub struct Run {
+    pub key: String,
+    pub first_us: i64,
+    pub packed: Vec<u8>,
+}
+
+type Span = Range<u32>;
+
+/// Lines of one signature, subject and source.
+struct Count {
+    signature: u16,
+    source: u32,
+    subject: Span,
+    packed_subject: Span,
+    first: First,
+    /// All lines, where there are several.
+    tally: Option<Box<Tally>>,
+}
+
+impl Count {
+    /// The time of the first line.
+    fn first_us(&self) -> i64 {
+        self.tally.as_ref().map_or(self.first.us, |tally| tally.firsts[0].us)
+    }
+}
+
+/// The first line, of which all else is in the buffers of `Counts`.
+struct First {
+    us: i64,
+    number: u64,
+    offset: u64,
+    text: Span,
+    others: Span,
+    measures: Span,
+}
+
+/// All counts of a part since it last let go of them.
+pub struct Counts {
+    all: Vec<Count>,
+    bytes: Vec<u8>,
+    numbers: Vec<(u16, i64)>,
+    index: FxHashMap<u64, u32>,
+    collided: HashMap<(u32, u16, Vec<u8>), u32>,
+    seed: usize,
+}
+
+impl Counts {
+    pub fn new() -> Self {
+        Self {
+            all: vec![],
+            bytes: vec![],
+            numbers: vec![],
+            index: FxHashMap::default(),
+            collided: HashMap::new(),
+            seed: RandomState::new().hash_one(0u8) as usize,
+        }
+    }
+
+    /// Bytes that they take, roughly.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + 16 * self.numbers.len() + self.all.len() * (size_of::<Count>() + 16)
+    }
+
+    /// Counts a line; the number of its count.
+    pub fn count(&mut self, key: Key<'_>, line: Line<'_>, captured: Captured<'_>) -> u32 {
+        let mut hasher = FxHasher::with_seed(self.seed);
+        hasher.write(key.subject);
+        hasher.write_u32(key.source);
+        hasher.write_u16(key.signature);
+        let hash = hasher.finish();
+        let number = self.all.len() as u32;
+        let known = *self.index.entry(hash).or_insert(number);
+        if known == number {
+            self.begin(key, line, captured);
+            return number;
+        }
+        let count = &self.all[known as usize];
+        let same = count.signature == key.signature && count.source == key.source;
+        if same && self.bytes[wide(&count.subject)] == *key.subject {
+            self.add(known, line, captured);
+            return known;
+        }
+        let known = *self.collided.entry((key.source, key.signature, key.subject.to_vec())).or_insert(number);
+        if known == number {
+            self.begin(key, line, captured);
+        } else {
+            self.add(known, line, captured);
+        }
+        known
+    }
+
+    fn begin(&mut self, key: Key<'_>, line: Line<'_>, captured: Captured<'_>) {
+        let measures = self.numbers.len() as u32;
+        self.numbers.extend_from_slice(captured.measures);
+        let count = Count {
+            signature: key.signature,
+            source: key.source,
+            subject: self.keep(key.subject),
+            packed_subject: self.keep(key.packed_subject),
+            first: First {
+                us: line.us,
+                number: line.number,
+                offset: line.offset,
+                text: self.keep(excerpt(line.text)),
+                others: self.keep(captured.others),
+                measures: measures..self.numbers.len() as u32,
+            },
+            tally: None,
+        };
+        self.all.push(count);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Span {
+        let begin = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        begin..self.bytes.len() as u32
+    }
+
+    /// Counts one more line of a known count.
+    pub fn add(&mut self, number: u32, line: Line<'_>, captured: Captured<'_>) {
+        let count = &mut self.all[number as usize];
+        let first = &count.first;
+        let tally = count.tally.get_or_insert_with(|| {
+            let line = Line {
+                us: first.us,
+                offset: first.offset,
+                number: first.number,
+                text: &self.bytes[wide(&first.text)],
+            };
+            let captured = Captured {
+                others: &self.bytes[wide(&first.others)],
+                measures: &self.numbers[wide(&first.measures)],
+            };
+            Box::new(Tally::new(line, captured))
+        });
+        tally.add(line, captured);
+    }
+
+    /// Lets go of all counts. `head` is packed before each source, which is packed too, by number.
+    pub fn runs(&mut self, signatures: &[Signature], head: &[u8], sources: &[Vec<u8>], zoned: bool) -> Vec<Run> {
+        let mut all = std::mem::take(&mut self.all);
+        let mut runs = vec![];
+        let mut run = RunWriter::default();
+        for number in self.in_order(&all, signatures) {
+            let count = &mut all[number as usize];
+            let signature = &signatures[usize::from(count.signature)];
+            let key = (signature.name.as_str(), &self.bytes[wide(&count.subject)]);
+            run.begin(key, count.first_us());
+            pack::array(&mut run.packed, 11);
+            run.packed.extend_from_slice(head);
+            run.packed.extend_from_slice(&sources[count.source as usize]);
+            pack::truth(&mut run.packed, zoned);
+            run.packed.extend_from_slice(&self.bytes[wide(&count.packed_subject)]);
+            match &mut count.tally {
+                Some(tally) => tally.pack(&mut run.packed, &signature.fields, zoned),
+                None => self.pack_first(&mut run.packed, &count.first, &signature.fields, zoned),
+            }
+            if run.packed.len() > RUN_BYTES {
+                runs.push(run.end());
+            }
+        }
+        if run.hits > 0 {
+            runs.push(run.end());
+        }
+        self.index.clear();
+        self.collided.clear();
+        self.bytes.clear();
+        self.numbers.clear();
+        runs
+    }
+
+    /// The numbers of the counts, ordered by their keys, and by the time of their first lines.
+    fn in_order(&self, all: &[Count], signatures: &[Signature]) -> Vec<u32> {
+        let mut names: Vec<&str> = signatures.iter().map(|signature| signature.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut by_name: Vec<Vec<u32>> = names.iter().map(|_| vec![]).collect();
+        let ranks: Vec<usize> =
+            signatures.iter().map(|signature| names.partition_point(|name| *name < signature.name.as_str())).collect();
+        for (number, count) in (0..).zip(all) {
+            by_name[ranks[usize::from(count.signature)]].push(number);
+        }
+        let subject = |number: u32| &self.bytes[wide(&all[number as usize].subject)];
+        let mut ordered = Vec::with_capacity(all.len());
+        for mine in by_name {
+            let shared = mine.iter().fold(usize::MAX, |shared, number| {
+                shared.min(common(subject(mine[0]), subject(*number)))
+            });
+            let mut keyed: Vec<(u64, u32)> =
+                mine.iter().map(|number| (eight(&subject(*number)[shared..]), *number)).collect();
+            keyed.sort_unstable_by(|one, other| {
+                one.0.cmp(&other.0).then_with(|| {
+                    let rank = |number: u32| (subject(number), all[number as usize].first_us(), number);
+                    rank(one.1).cmp(&rank(other.1))
+                })
+            });
+            ordered.extend(keyed.into_iter().map(|(_, number)| number));
+        }
+        ordered
+    }
+
+    fn pack_first(&self, out: &mut Vec<u8>, first: &First, fields: &[Field], zoned: bool) {
+        pack::whole(out, 1);
+        pack_minutes(out, &[(first.us, first.us, 1)]);
+        let mut ranges = vec![];
+        measure(&mut ranges, &self.numbers[wide(&first.measures)]);
+        pack_measures(out, &mut ranges, fields);
+        pack::array(out, 1);
+        let (text, others) = (&self.bytes[wide(&first.text)], &self.bytes[wide(&first.others)]);
+        pack_line(out, (first.us, first.number, first.offset), text, others, zoned);
+        out.push(0xc0);
+    }
+}
+
+/// Writes one run after the other.
 #[derive(Default)]
+struct RunWriter {
+    key: String,
+    first_us: i64,
+    hits: u32,
+    packed: Vec<u8>,
+}
+
+impl RunWriter {
+    fn begin(&mut self, (name, subject): (&str, &[u8]), first_us: i64) {
+        let subject = String::from_utf8_lossy(subject);
+        if self.hits == 0 {
+            self.key.push_str(name);
+            self.key.push_str(&subject);
+            self.first_us = first_us;
+            self.packed.reserve(RUN_BYTES + (RUN_BYTES >> 3));
+            self.packed.extend([0xdd, 0, 0, 0, 0]); // an array, as long as it will be
+        }
+        self.hits += 1;
+        pack::array(&mut self.packed, 3);
+        pack::joined(&mut self.packed, name, &subject);
+        pack::whole(&mut self.packed, first_us);
+    }
+
+    fn end(&mut self) -> Run {
+        let mut packed = std::mem::take(&mut self.packed);
+        packed[1..5].copy_from_slice(&self.hits.to_be_bytes());
+        self.hits = 0;
+        Run { key: std::mem::take(&mut self.key), first_us: self.first_us, packed }
+    }
+}
+
 struct Kept {
     us: i64,
     number: u64,
@@ -31,102 +305,78 @@ struct Kept {
 }
 
 impl Kept {
-    fn set(&mut self, line: Line<'_>, others: &[u8]) {
-        (self.us, self.number, self.offset) = (line.us, line.number, line.offset);
-        let mut text = &line.text[..line.text.len().min(EXCERPT)];
-        while let Some(shorter) = text.strip_suffix(b"\r") {
-            text = shorter;
-        }
-        self.text.clear();
-        self.text.extend_from_slice(text);
-        self.others.clear();
-        self.others.extend_from_slice(others);
+    fn new(line: Line<'_>, captured: Captured<'_>) -> Self {
+        let (text, others) = (excerpt(line.text).to_vec(), captured.others.to_vec());
+        Self { us: line.us, number: line.number, offset: line.offset, text, others }
+    }
+
+    fn rank(&self) -> (i64, u64) {
+        (self.us, self.offset)
     }
 
     fn pack(&self, out: &mut Vec<u8>, zoned: bool) {
-        pack::array(out, 6);
-        pack::whole(out, self.us);
-        pack::truth(out, zoned);
-        pack::whole(out, self.number as i64);
-        pack::whole(out, self.offset as i64);
-        pack::text(out, &String::from_utf8_lossy(&self.text));
-        out.extend(&self.others);
+        pack_line(out, (self.us, self.number, self.offset), &self.text, &self.others, zoned);
     }
 }
 
-struct Range {
+struct Measured {
     field: u16,
     count: i64,
     low: i64,
     high: i64,
 }
 
-/// What a line captured besides its subject: packed fields, and their numbers by field.
-#[derive(Default, Clone)]
-pub struct Captured {
-    pub others: Vec<u8>,
-    pub measures: Vec<(u16, i64)>,
-}
-
-/// Lines of one signature, subject and source.
-pub struct Count {
-    pub signature: u16,
-    pub source: u32,
-    /// Values of the subject, each behind a unit separator.
-    pub subject: Vec<u8>,
-    packed_subject: Vec<u8>,
+/// Several lines of one signature, subject and source.
+struct Tally {
     count: i64,
     minutes: Vec<(i64, i64, i64)>,
     compact: usize,
-    measures: Vec<Range>,
+    measures: Vec<Measured>,
     firsts: Vec<Kept>,
+    /// The last one, where it is not among the first.
     last: Option<Kept>,
 }
 
-impl Count {
-    pub fn new(signature: u16, source: u32, subject: Vec<u8>, packed_subject: Vec<u8>) -> Self {
-        Self {
-            signature,
-            source,
-            subject,
-            packed_subject,
+impl Tally {
+    fn new(line: Line<'_>, captured: Captured<'_>) -> Self {
+        let mut tally = Self {
             count: 0,
             minutes: vec![],
             compact: COMPACT_SPANS,
             measures: vec![],
-            firsts: vec![],
+            firsts: Vec::with_capacity(FIRSTS),
             last: None,
-        }
+        };
+        tally.add(line, captured);
+        tally
     }
 
-    pub fn add(&mut self, line: Line<'_>, captured: &Captured) {
+    fn add(&mut self, line: Line<'_>, captured: Captured<'_>) {
         self.count += 1;
-        self.measure(&captured.measures);
+        measure(&mut self.measures, captured.measures);
         self.count_minute(line.us);
         let rank = (line.us, line.offset);
-        if self.firsts.len() < FIRSTS || self.firsts.last().is_some_and(|last| rank < (last.us, last.offset)) {
-            let mut kept = Kept::default();
-            kept.set(line, &captured.others);
-            self.firsts.push(kept);
-            self.firsts.sort_by_key(|kept| (kept.us, kept.offset));
-            self.firsts.truncate(FIRSTS);
-        }
-        let last = self.last.get_or_insert_with(|| Kept { us: i64::MIN, ..Kept::default() });
-        if rank > (last.us, last.offset) {
-            last.set(line, &captured.others);
-        }
-    }
-
-    fn measure(&mut self, measures: &[(u16, i64)]) {
-        for &(field, value) in measures {
-            match self.measures.iter_mut().find(|range| range.field == field) {
-                Some(range) => {
-                    range.count += 1;
-                    range.low = range.low.min(value);
-                    range.high = range.high.max(value);
+        let place = self.firsts.partition_point(|kept| kept.rank() < rank);
+        if place < FIRSTS {
+            if self.firsts.len() == FIRSTS {
+                let put_out = self.firsts.pop();
+                if self.last.is_none() {
+                    self.last = put_out;
                 }
-                None => self.measures.push(Range { field, count: 1, low: value, high: value }),
             }
+            self.firsts.insert(place, Kept::new(line, captured));
+            return;
+        }
+        match &mut self.last {
+            Some(last) if rank <= last.rank() => {}
+            Some(last) => {
+                (last.us, last.number, last.offset) = (line.us, line.number, line.offset);
+                last.text.clear();
+                last.text.extend_from_slice(excerpt(line.text));
+                last.others.clear();
+                last.others.extend_from_slice(captured.others);
+            }
+            None => self.last = Some(Kept::new(line, captured)),
         }
     }
 
@@ -159,47 +409,93 @@ impl Count {
         });
     }
 
-    /// The time of the first line, and the row: `HitRow` of `jsdoctor.parse.logs.scan.rows`.
-    pub fn pack(mut self, signature: &Signature, head: &[u8], source: &[u8], zoned: bool) -> (i64, Vec<u8>) {
+    fn pack(&mut self, out: &mut Vec<u8>, fields: &[Field], zoned: bool) {
         self.join_minutes();
-        let mut out = vec![];
-        pack::array(&mut out, 11);
-        out.extend(head);
-        out.extend(source);
-        pack::truth(&mut out, zoned);
-        out.extend(&self.packed_subject);
-        pack::whole(&mut out, self.count);
-        let mut spans = Vec::with_capacity(24 * self.minutes.len());
-        for span in &self.minutes {
-            for number in [span.0, span.1, span.2] {
-                spans.extend(number.to_le_bytes());
-            }
-        }
-        out.push(0x81); // a map with one key
-        pack::text(&mut out, "packed");
-        pack::binary(&mut out, &spans);
-        self.pack_measures(&mut out, &signature.fields);
-        pack::array(&mut out, self.firsts.len());
+        pack::whole(out, self.count);
+        pack_minutes(out, &self.minutes);
+        pack_measures(out, &mut self.measures, fields);
+        pack::array(out, self.firsts.len());
         for kept in &self.firsts {
-            kept.pack(&mut out, zoned);
+            kept.pack(out, zoned);
         }
         match &self.last {
-            Some(kept) => kept.pack(&mut out, zoned),
+            Some(kept) => kept.pack(out, zoned),
             None => out.push(0xc0),
         }
-        (self.minutes.first().map_or(0, |span| span.0), out)
     }
+}
 
-    fn pack_measures(&mut self, out: &mut Vec<u8>, fields: &[Field]) {
-        let name = |range: &Range| fields[usize::from(range.field)].name.as_str();
-        self.measures.sort_by(|one, other| name(one).cmp(name(other)));
-        pack::array(out, self.measures.len());
-        for range in &self.measures {
-            pack::array(out, 4);
-            pack::text(out, name(range));
-            for number in [range.count, range.low, range.high] {
-                pack::whole(out, number);
+fn measure(known: &mut Vec<Measured>, measures: &[(u16, i64)]) {
+    for &(field, value) in measures {
+        match known.iter_mut().find(|range| range.field == field) {
+            Some(range) => {
+                range.count += 1;
+                range.low = range.low.min(value);
+                range.high = range.high.max(value);
             }
+            None => known.push(Measured { field, count: 1, low: value, high: value }),
         }
     }
+}
+
+fn pack_measures(out: &mut Vec<u8>, measures: &mut [Measured], fields: &[Field]) {
+    let name = |range: &Measured| fields[usize::from(range.field)].name.as_str();
+    measures.sort_by(|one, other| name(one).cmp(name(other)));
+    pack::array(out, measures.len());
+    for range in measures {
+        pack::array(out, 4);
+        pack::text(out, name(range));
+        for number in [range.count, range.low, range.high] {
+            pack::whole(out, number);
+        }
+    }
+}
+
+/// A `Histogram`.
+fn pack_minutes(out: &mut Vec<u8>, minutes: &[(i64, i64, i64)]) {
+    out.push(0x81); // a map with one key
+    pack::text(out, "packed");
+    pack::binary_head(out, 24 * minutes.len());
+    for span in minutes {
+        for number in [span.0, span.1, span.2] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+}
+
+/// A `KeptLine`: its time, its number and its offset come first.
+fn pack_line(out: &mut Vec<u8>, (us, number, offset): (i64, u64, u64), text: &[u8], others: &[u8], zoned: bool) {
+    pack::array(out, 6);
+    pack::whole(out, us);
+    pack::truth(out, zoned);
+    pack::whole(out, number as i64);
+    pack::whole(out, offset as i64);
+    pack::text(out, &String::from_utf8_lossy(text));
+    out.extend_from_slice(others);
+}
+
+/// What is kept of a line.
+fn excerpt(line: &[u8]) -> &[u8] {
+    let mut text = &line[..line.len().min(EXCERPT)];
+    while let Some(shorter) = text.strip_suffix(b"\r") {
+        text = shorter;
+    }
+    text
+}
+
+fn wide(span: &Span) -> Range<usize> {
+    span.start as usize..span.end as usize
+}
+
+/// How many bytes two texts begin with in common.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// The first eight bytes as a number that sorts as they do.
+fn eight(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = bytes.len().min(8);
+    first[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(first)
 }

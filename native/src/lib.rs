@@ -1,6 +1,7 @@
 //! The hot loops of jsdoctor, compiled. `jsdoctor.parse.logs` has the reference in Python: both give the same rows.
 
 pub mod counts;
+pub mod hit_groups;
 pub mod measure;
 pub mod nats;
 mod pack;
@@ -10,6 +11,7 @@ pub mod scan;
 pub mod segments;
 pub mod signatures;
 pub mod stamp;
+mod unpack;
 
 #[cfg(feature = "python")]
 mod python;

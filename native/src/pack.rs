@@ -2,21 +2,32 @@
 #![forbid(unsafe_code)]
 
 pub fn text(out: &mut Vec<u8>, value: &str) {
-    match value.len() {
-        length @ 0..32 => out.push(0xa0 | length as u8),
-        length @ 32..256 => out.extend([0xd9, length as u8]),
-        length => {
-            out.push(0xdb);
-            out.extend((length as u32).to_be_bytes());
-        }
-    }
-    out.extend(value.as_bytes());
+    text_head(out, value.len());
+    out.extend_from_slice(value.as_bytes());
 }
 
-pub fn binary(out: &mut Vec<u8>, value: &[u8]) {
+/// Two texts as one.
+pub fn joined(out: &mut Vec<u8>, one: &str, other: &str) {
+    text_head(out, one.len() + other.len());
+    out.extend_from_slice(one.as_bytes());
+    out.extend_from_slice(other.as_bytes());
+}
+
+fn text_head(out: &mut Vec<u8>, length: usize) {
+    match length {
+        length @ 0..32 => out.push(0xa0 | length as u8),
+        length @ 32..256 => out.extend_from_slice(&[0xd9, length as u8]),
+        length => {
+            out.push(0xdb);
+            out.extend_from_slice(&(length as u32).to_be_bytes());
+        }
+    }
+}
+
+/// What comes before so many bytes.
+pub fn binary_head(out: &mut Vec<u8>, length: usize) {
     out.push(0xc6);
-    out.extend((value.len() as u32).to_be_bytes());
-    out.extend(value);
+    out.extend_from_slice(&(length as u32).to_be_bytes());
 }
 
 pub fn whole(out: &mut Vec<u8>, value: i64) {
@@ -24,7 +35,7 @@ pub fn whole(out: &mut Vec<u8>, value: i64) {
         out.push(value as u8);
     } else {
         out.push(0xd3);
-        out.extend(value.to_be_bytes());
+        out.extend_from_slice(&value.to_be_bytes());
     }
 }
 
@@ -38,6 +49,6 @@ pub fn array(out: &mut Vec<u8>, length: usize) {
         out.push(0x90 | length as u8);
     } else {
         out.push(0xdd);
-        out.extend((length as u32).to_be_bytes());
+        out.extend_from_slice(&(length as u32).to_be_bytes());
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 
+use crate::hit_groups::{self, Groups};
 use crate::measure;
 use crate::pack;
 use crate::python_nats;
@@ -16,10 +17,11 @@ use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
 
 /// What Python may rely on. It changes with every change of what a scan is given or gives: Python then uses its own.
-const REVISION: u32 = 1;
+const REVISION: u32 = 2;
 
 type Description = (String, String, String, Vec<(String, bool, bool)>, Vec<String>, bool, bool);
-type PackedRow<'py> = (String, i64, Bound<'py, PyBytes>);
+type PackedRun<'py> = (String, i64, Bound<'py, PyBytes>);
+type PackedGroup<'py> = (String, Vec<Bound<'py, PyBytes>>, i64, i64);
 type SegmentRow = (u32, u32, i64, usize, i64, usize, i64, i64, u64, Vec<Jump>, Vec<Jump>);
 
 /// The signatures of an audit, ready to search.
@@ -54,6 +56,12 @@ impl PySignatures {
             .collect();
         let all = Signatures::new(described, &lines, beginnings, &quiet, openings).map_err(PyValueError::new_err)?;
         Ok(Self { all: Arc::new(all) })
+    }
+}
+
+impl From<hit_groups::Damaged> for PyErr {
+    fn from(damaged: hit_groups::Damaged) -> Self {
+        PyValueError::new_err(damaged.0)
     }
 }
 
@@ -94,8 +102,6 @@ impl scan::Host for PyHost<'_, '_> {
 #[pyclass(name = "Scan")]
 struct PyScan {
     scan: scan::Scan,
-    signatures: Arc<Signatures>,
-    zoned: bool,
 }
 
 #[pymethods]
@@ -105,8 +111,6 @@ impl PyScan {
     fn new(signatures: &PySignatures, zoned: bool) -> Self {
         Self {
             scan: scan::Scan::new(Arc::clone(&signatures.all), zoned),
-            signatures: Arc::clone(&signatures.all),
-            zoned,
         }
     }
 
@@ -127,10 +131,10 @@ impl PyScan {
         self.scan.long_lines
     }
 
-    /// How many counts are held.
+    /// Whether it is time to let go of what was counted.
     #[getter]
-    fn counted(&self) -> usize {
-        self.scan.counted()
+    fn full(&self) -> bool {
+        self.scan.is_full()
     }
 
     /// The numbers, from 0, of the lines of the last block that start at these offsets of it.
@@ -150,15 +154,15 @@ impl PyScan {
         self.scan.segments.all.iter().map(row).collect()
     }
 
-    /// All counts as rows, and none from here on: key, time of the first line, packed `HitRow`. Sources are the name
-    /// and the packed voice of each, by number.
-    fn rows<'py>(
+    /// All counts as runs of hits in the order of their keys, and none from here on: key and time of the first, and
+    /// all of them, packed. Sources are the name and the packed voice of each, by number.
+    fn runs<'py>(
         &mut self,
         py: Python<'py>,
         file: &str,
         start: i64,
         sources: Vec<(String, Vec<u8>)>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> Vec<PackedRun<'py>> {
         let mut head = vec![];
         pack::text(&mut head, file);
         pack::whole(&mut head, start);
@@ -171,17 +175,56 @@ impl PyScan {
                 out
             })
             .collect();
-        let rows = PyList::empty(py);
-        for count in self.scan.take_counts() {
-            let signature = &self.signatures.all[usize::from(count.signature)];
-            let key = format!("{}{}", signature.name, String::from_utf8_lossy(&count.subject));
-            let source = packed.get(count.source as usize).ok_or_else(|| PyValueError::new_err("unknown source"))?;
-            let (first_us, value) = count.pack(signature, &head, source, self.zoned);
-            let row: PackedRow<'py> = (key, first_us, PyBytes::new(py, &value));
-            rows.append(row)?;
-        }
-        Ok(rows)
+        let runs = self.scan.runs(&head, &packed);
+        runs.into_iter().map(|run| (run.key, run.first_us, PyBytes::new(py, &run.packed))).collect()
     }
+}
+
+/// Puts the hits of many runs in order; see `hit_groups::Groups`.
+#[pyclass(name = "HitGroups")]
+struct PyHitGroups {
+    groups: Groups,
+}
+
+#[pymethods]
+impl PyHitGroups {
+    /// `kept`: so many subjects of each signature can be kept, those with most lines.
+    #[new]
+    fn new(kept: usize) -> Self {
+        Self { groups: Groups::new(kept) }
+    }
+
+    /// Takes one more run, of a part that begins at `start`. Runs come in the order of their first keys. Returns groups
+    /// that are complete: signature, hits, and lines and subjects of others that cannot be kept. `server_of` gives the
+    /// server of a file, a start, a name and a voice, packed.
+    fn add<'py>(
+        &mut self,
+        py: Python<'py>,
+        start: i64,
+        run: &Bound<'py, PyBytes>,
+        server_of: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<PackedGroup<'py>>> {
+        self.groups.add(start, run.as_bytes().into(), &mut server_number(server_of))?;
+        Ok(self.taken(py))
+    }
+
+    /// What is left, once all runs are there.
+    fn end<'py>(&mut self, py: Python<'py>, server_of: &Bound<'py, PyAny>) -> PyResult<Vec<PackedGroup<'py>>> {
+        self.groups.end(&mut server_number(server_of))?;
+        Ok(self.taken(py))
+    }
+}
+
+impl PyHitGroups {
+    fn taken<'py>(&mut self, py: Python<'py>) -> Vec<PackedGroup<'py>> {
+        let packed = |hits: Vec<Vec<u8>>| hits.iter().map(|hit| PyBytes::new(py, hit)).collect();
+        let groups = std::mem::take(&mut self.groups.complete);
+        groups.into_iter().map(|group| (group.signature, packed(group.hits), group.lines, group.subjects)).collect()
+    }
+}
+
+fn server_number<'a>(server_of: &'a Bound<'_, PyAny>) -> impl FnMut(&[u8]) -> PyResult<u32> + 'a {
+    |source| server_of.call1((PyBytes::new(server_of.py(), source),))?.extract()
 }
 
 /// Whether a captured value is understood here, and the number that it is.
@@ -200,6 +243,7 @@ fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PACKETS_REVISION", python_nats::REVISION)?;
     module.add_class::<PySignatures>()?;
     module.add_class::<PyScan>()?;
+    module.add_class::<PyHitGroups>()?;
     module.add_function(wrap_pyfunction!(measured, module)?)?;
     module.add_class::<python_packets::PyWalk>()?;
     module.add_class::<python_nats::PyBook>()?;

@@ -7,11 +7,12 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::counts::{Captured, Count, Line};
+use crate::counts::{Captured, Counts, Key, Line, Run};
 use crate::measure::{Measure, measured};
 use crate::pack;
 use crate::segments::Segments;
@@ -26,6 +27,7 @@ const VALUE_CAP: usize = 256;
 const LINE_CAP: usize = 16 * 1024;
 const QUARTER_US: i64 = 900_000_000;
 const QUIET_WITHIN: usize = 150;
+const COUNTED_BYTES: usize = 12 << 20;
 const KNOWN_BYTES: usize = 8 << 20;
 const KNOWN_AROUND: usize = 200;
 const REFUSED: u32 = 100_000;
@@ -78,7 +80,14 @@ enum Act {
 struct Known {
     text: Box<[u8]>,
     source: u32,
-    hits: Vec<(u32, Captured)>,
+    hits: Vec<KnownHit>,
+}
+
+/// The number of a count, and what the line captured.
+struct KnownHit {
+    count: u32,
+    others: Box<[u8]>,
+    measures: Box<[(u16, i64)]>,
 }
 
 /// The scan of one part. `lines`, `long_lines` and `segments` are of the last block.
@@ -98,9 +107,7 @@ pub struct Scan {
     voices: HashMap<Vec<u8>, u32>,
     quarter: Option<(i64, i64)>,
     offsets: HashMap<i64, i64>,
-    counts: Vec<Count>,
-    index: FxHashMap<u64, u32>,
-    collided: HashMap<(u32, u16, Vec<u8>), u32>,
+    counts: Counts,
     seed: usize,
     known: FxHashMap<u64, u32>,
     texts: Vec<Known>,
@@ -111,14 +118,48 @@ pub struct Scan {
     last: (u64, i64, i32),
     candidates: Vec<u16>,
     locations: Vec<Option<regex::bytes::CaptureLocations>>,
-    found: Vec<Found>,
+    found: Found,
 }
 
+/// What the signatures of one line captured, one behind the other.
+#[derive(Default)]
 struct Found {
+    hits: Vec<Hit>,
+    subjects: Vec<u8>,
+    packed_subjects: Vec<u8>,
+    others: Vec<u8>,
+    measures: Vec<(u16, i64)>,
+}
+
+struct Hit {
     signature: u16,
-    subject: Vec<u8>,
-    packed_subject: Vec<u8>,
-    captured: Captured,
+    subject: Range<usize>,
+    packed_subject: Range<usize>,
+    others: Range<usize>,
+    measures: Range<usize>,
+}
+
+impl Found {
+    fn clear(&mut self) {
+        self.hits.clear();
+        self.subjects.clear();
+        self.packed_subjects.clear();
+        self.others.clear();
+        self.measures.clear();
+    }
+
+    fn key(&self, hit: &Hit, source: u32) -> Key<'_> {
+        Key {
+            signature: hit.signature,
+            source,
+            subject: &self.subjects[hit.subject.clone()],
+            packed_subject: &self.packed_subjects[hit.packed_subject.clone()],
+        }
+    }
+
+    fn captured(&self, hit: &Hit) -> Captured<'_> {
+        Captured { others: &self.others[hit.others.clone()], measures: &self.measures[hit.measures.clone()] }
+    }
 }
 
 /// A plain line of a server, from its level on.
@@ -150,9 +191,7 @@ impl Scan {
             voices: HashMap::new(),
             quarter: None,
             offsets: HashMap::new(),
-            counts: vec![],
-            index: FxHashMap::default(),
-            collided: HashMap::new(),
+            counts: Counts::new(),
             seed: RandomState::new().hash_one(0u8) as usize,
             known: FxHashMap::default(),
             texts: vec![],
@@ -163,7 +202,7 @@ impl Scan {
             last: (0, 0, -1),
             candidates: vec![],
             locations,
-            found: vec![],
+            found: Found::default(),
         }
     }
 
@@ -177,17 +216,15 @@ impl Scan {
         self.starts.partition_point(|known| *known < start)
     }
 
-    /// How many counts there are.
-    pub fn counted(&self) -> usize {
-        self.counts.len()
+    /// Whether it is time to let go of what was counted.
+    pub fn is_full(&self) -> bool {
+        self.counts.size() > COUNTED_BYTES
     }
 
-    /// Lets go of all that was counted.
-    pub fn take_counts(&mut self) -> Vec<Count> {
-        self.index.clear();
-        self.collided.clear();
+    /// Lets go of all that was counted; see `Counts::runs`.
+    pub fn runs(&mut self, head: &[u8], sources: &[Vec<u8>]) -> Vec<Run> {
         self.forget();
-        std::mem::take(&mut self.counts)
+        self.counts.runs(&self.signatures.all, head, sources, self.zoned)
     }
 
     fn forget(&mut self) {
@@ -379,8 +416,8 @@ impl Scan {
             && *known.text == *plain.text
         {
             self.heard += 1;
-            for (count, captured) in &known.hits {
-                self.counts[*count as usize].add(line, captured);
+            for hit in &known.hits {
+                self.counts.add(hit.count, line, Captured { others: &hit.others, measures: &hit.measures });
             }
             if !known.hits.is_empty() {
                 self.last = (plain.offset, plain.us, self.source);
@@ -398,31 +435,41 @@ impl Scan {
                 return Ok(Act::Ask); // nothing of this line is counted yet
             }
         }
-        let mut hits = Vec::with_capacity(self.found.len());
-        for found in std::mem::take(&mut self.found) {
-            let number = self.count_of(source, found.signature, found.subject, found.packed_subject);
-            self.counts[number as usize].add(line, &found.captured);
-            hits.push((number, found.captured));
+        let learns = self.learns();
+        let mut hits = Vec::with_capacity(if learns { self.found.hits.len() } else { 0 });
+        for hit in &self.found.hits {
+            let captured = self.found.captured(hit);
+            let count = self.counts.count(self.found.key(hit, source), line, captured);
+            if learns {
+                hits.push(KnownHit { count, others: captured.others.into(), measures: captured.measures.into() });
+            }
         }
-        if !hits.is_empty() {
+        if !self.found.hits.is_empty() {
             self.last = (plain.offset, plain.us, self.source);
         }
-        self.learn(key, plain.text, source, hits);
+        if learns {
+            self.learn(key, plain.text, source, hits);
+        }
         Ok(Act::Done)
     }
 
-    fn learn(&mut self, key: u64, text: &[u8], source: u32, hits: Vec<(u32, Captured)>) {
+    /// Whether it is worth to remember a text.
+    fn learns(&mut self) -> bool {
         if 16 * self.heard < self.asked && self.asked > TRIED {
-            return; // hardly any line comes again
+            return false; // hardly any line comes again
         }
-        if self.known_bytes > KNOWN_BYTES {
-            self.refused += 1;
-            if self.refused > REFUSED {
-                self.forget();
-            }
-            return;
+        if self.known_bytes <= KNOWN_BYTES {
+            return true;
         }
-        let captured: usize = hits.iter().map(|(_, captured)| captured.others.len()).sum();
+        self.refused += 1;
+        if self.refused > REFUSED {
+            self.forget();
+        }
+        false
+    }
+
+    fn learn(&mut self, key: u64, text: &[u8], source: u32, hits: Vec<KnownHit>) {
+        let captured: usize = hits.iter().map(|hit| hit.others.len()).sum();
         self.known_bytes += text.len() + captured + KNOWN_AROUND;
         self.known.insert(key, self.texts.len() as u32);
         self.texts.push(Known { text: text.into(), source, hits });
@@ -448,10 +495,13 @@ impl Scan {
         if signature.marked {
             return Ok(Act::Ask);
         }
-        let (mut subject, mut packed, mut others) = (vec![], vec![], vec![]);
-        let (mut subjects, mut other_count) = (0, 0);
-        let mut measures = vec![];
-        for (place, field) in (1..locations.len()).zip(&signature.fields) {
+        let found = &mut self.found;
+        let (subject, packed) = (found.subjects.len(), found.packed_subjects.len());
+        let (others, measures) = (found.others.len(), found.measures.len());
+        let fields = &signature.fields[..signature.fields.len().min(locations.len() - 1)];
+        pack::array(&mut found.packed_subjects, fields.iter().filter(|field| field.subject).count());
+        pack::array(&mut found.others, fields.iter().filter(|field| field.other).count());
+        for (place, field) in (1..).zip(fields) {
             let raw = locations.get(place).map_or(&b""[..], |(from, to)| &message[from..to]);
             let value = String::from_utf8_lossy(&raw[..raw.len().min(VALUE_CAP)]);
             if field.numbers_out && !value.is_ascii() {
@@ -459,61 +509,33 @@ impl Scan {
             }
             if field.subject {
                 let shown = if field.numbers_out { without_numbers(&value).into() } else { value.clone() };
-                subject.push(0x1f);
-                subject.extend(shown.as_bytes());
-                pack::array(&mut packed, 2);
-                pack::text(&mut packed, &field.name);
-                pack::text(&mut packed, &shown);
-                subjects += 1;
+                found.subjects.push(0x1f);
+                found.subjects.extend_from_slice(shown.as_bytes());
+                pack::array(&mut found.packed_subjects, 2);
+                pack::text(&mut found.packed_subjects, &field.name);
+                pack::text(&mut found.packed_subjects, &shown);
             } else {
                 let measure = match measured(&value) {
                     Measure::Number(number) => Some(number),
                     Measure::Nothing => None,
                     Measure::AskPython => host.measured(&value)?,
                 };
-                measures.extend(measure.map(|number| (field.known_as, number)));
+                found.measures.extend(measure.map(|number| (field.known_as, number)));
             }
             if field.other {
-                pack::array(&mut others, 2);
-                pack::text(&mut others, &field.name);
-                pack::text(&mut others, &value);
-                other_count += 1;
+                pack::array(&mut found.others, 2);
+                pack::text(&mut found.others, &field.name);
+                pack::text(&mut found.others, &value);
             }
         }
-        self.found.push(Found {
+        found.hits.push(Hit {
             signature: number,
-            subject,
-            packed_subject: with_head(subjects, &packed),
-            captured: Captured { others: with_head(other_count, &others), measures },
+            subject: subject..found.subjects.len(),
+            packed_subject: packed..found.packed_subjects.len(),
+            others: others..found.others.len(),
+            measures: measures..found.measures.len(),
         });
         Ok(Act::Done)
-    }
-
-    /// The number of the count of a signature, subject and source; a new one where there is none yet.
-    fn count_of(&mut self, source: u32, signature: u16, subject: Vec<u8>, packed_subject: Vec<u8>) -> u32 {
-        let mut hasher = FxHasher::with_seed(self.seed);
-        hasher.write(&subject);
-        hasher.write_u32(source);
-        hasher.write_u16(signature);
-        let key = hasher.finish();
-        let known = self.index.get(&key).copied();
-        if let Some(number) = known {
-            let count = &self.counts[number as usize];
-            if count.signature == signature && count.source == source && count.subject == subject {
-                return number;
-            }
-            if let Some(&number) = self.collided.get(&(source, signature, subject.clone())) {
-                return number;
-            }
-        }
-        let number = self.counts.len() as u32;
-        if known.is_some() {
-            self.collided.insert((source, signature, subject.clone()), number);
-        } else {
-            self.index.insert(key, number);
-        }
-        self.counts.push(Count::new(signature, source, subject, packed_subject));
-        number
     }
 
     #[inline(always)]
@@ -541,13 +563,6 @@ impl Scan {
         self.quarter = Some((quarter, offset));
         Ok(us - offset)
     }
-}
-
-fn with_head(length: usize, packed: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(packed.len() + 5);
-    pack::array(&mut out, length);
-    out.extend_from_slice(packed);
-    out
 }
 
 /// The level that a text begins with, by number, and where the message begins. Terminals get levels in colours.

@@ -14,6 +14,7 @@ from jsdoctor.model.log import MINUTE_US
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan import clock_plain
+from jsdoctor.parse.logs.scan.hit_runs import hits_of
 from jsdoctor.parse.logs.scan.part import BLOCK
 from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, read
 from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
@@ -35,13 +36,17 @@ def joined(rows: Iterable[Row]) -> dict[tuple[Any, ...], Any]:
     found: dict[tuple[Any, ...], Any] = {}
     hits: dict[tuple[Any, ...], list[HitRow]] = {}
     for row in rows:
-        if row.analysis == HIT:
-            hit = read(HitRow, row.value)
-            assert row.at_us == (hit.minutes[0].first_us if hit.minutes else 0)
-            key = (row.series, row.key, row.seq, hit.file, hit.start, hit.name, hit.voice, hit.zoned, hit.subject)
-            hits.setdefault(key, []).append(hit)
-        else:
+        if row.analysis != HIT:
             found.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
+            continue
+        run = hits_of(row)
+        assert (row.key, row.at_us) == (run[0].key, run[0].at_us)
+        assert run == sorted(run, key=lambda one: (one.key, one.at_us))
+        for one in run:
+            hit = read(HitRow, one.row)
+            assert one.at_us == (hit.minutes[0].first_us if hit.minutes else 0)
+            key = (row.series, one.key, row.seq, hit.file, hit.start, hit.name, hit.voice, hit.zoned, hit.subject)
+            hits.setdefault(key, []).append(hit)
     found.update((key, _one(rows)) for key, rows in hits.items())
     return found
 
@@ -53,7 +58,8 @@ def _one(hits: list[HitRow]) -> tuple[Any, ...]:
             known = measures.get(field, (0, low, high))
             measures[field] = (known[0] + count, min(known[1], low), max(known[2], high))
     firsts = sorted((line for hit in hits for line in hit.firsts), key=_rank)[:EXEMPLARS]
-    last = max((hit.last for hit in hits if hit.last is not None), key=_rank, default=None)
+    last = max((latest for hit in hits if (latest := hit.latest) is not None), key=_rank, default=None)
+    assert all(hit.last is None or hit.last not in hit.firsts for hit in hits)
     spans = (span for hit in hits for span in hit.minutes.spans())
     return sum(hit.count for hit in hits), Histogram.joined(spans, MINUTE_US), measures, firsts, last
 

@@ -99,6 +99,11 @@ NATIVE_ENV = "JSDOCTOR_NATIVE"
 """If this is `0`, the compiled scan is not used: for comparisons."""
 
 
+def uses_native() -> bool:
+    """Whether the compiled core is used."""
+    return have_native() and os.environ.get(NATIVE_ENV) != "0"
+
+
 class Scanner:
     """Scans parts with one matcher. `clock`, `block` and `native` are for comparisons of engines and block sizes.
 
@@ -117,7 +122,7 @@ class Scanner:
         self._matcher, self._sink, self._block = matcher, sink, block
         self._clock = clock or read_clock
         if native is None:
-            native = clock is None and have_native() and os.environ.get(NATIVE_ENV) != "0"
+            native = clock is None and uses_native()
         self._native = native and sink is None
 
     def rows(self, part: Part, progress: Progress | None = None) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 
+from jsdoctor.collect.logs.part import uses_native
 from jsdoctor.collect.logs.series import Progress, Scan, aggregated, by_series, scan_rows
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log import LogEvidence
@@ -49,7 +50,7 @@ def run_in_processes(
                     progress(sum(part.end - part.start for part in mine))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        return assemble(settings, chain(rows_of_series, aggregate(sorter.rows())))
+        return assemble(settings, chain(rows_of_series, aggregate(sorter.rows(), uses_native())))
 
 
 def _tasks(parts: Sequence[Part], share: int) -> list[_Task]:

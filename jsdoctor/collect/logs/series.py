@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from jsdoctor.collect.logs.part import scan_part
+from jsdoctor.collect.logs.part import scan_part, uses_native
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
@@ -31,4 +31,4 @@ def aggregated(settings: ScanSettings, parts: Sequence[Part], progress: Progress
     with RowSorter() as sorter:
         for part in parts:
             sorter.add(scan(settings, part, progress))
-        yield from aggregate(sorter.rows())
+        yield from aggregate(sorter.rows(), uses_native())

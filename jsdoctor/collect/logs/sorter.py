@@ -13,6 +13,7 @@ from jsdoctor.model.log_scan import Row
 _IN_MEMORY_BYTES = 4 << 20
 """Maximum size in bytes of the rows that are sorted in memory; more go to temporary files in sorted runs."""
 
+_BATCH_BYTES = 32 << 10
 _ROW_BYTES = 300  # of a row beside its value, roughly
 
 
@@ -42,8 +43,8 @@ class RowSorter:
     def _spill(self) -> None:
         self._rows.sort()
         run = tempfile.TemporaryFile(prefix="jsdoctor-")  # noqa: SIM115  # closed on exit
-        for begin in range(0, len(self._rows), 100):
-            pickle.dump([tuple(row) for row in self._rows[begin : begin + 100]], run, pickle.HIGHEST_PROTOCOL)
+        for rows in _batches(self._rows):
+            pickle.dump([tuple(row) for row in rows], run, pickle.HIGHEST_PROTOCOL)
         run.seek(0)
         self._runs.append(run)
         self._rows, self._bytes = [], 0
@@ -54,6 +55,19 @@ class RowSorter:
         if not self._runs:
             return iter(self._rows)
         return merge(self._rows, *(_read_back(run) for run in self._runs))
+
+
+def _batches(rows: list[Row]) -> Iterator[list[Row]]:
+    """Rows that are read back together: of each run one batch is in memory."""
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row.value) + _ROW_BYTES
+        if size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
 def _read_back(run: IO[bytes]) -> Iterator[Row]:

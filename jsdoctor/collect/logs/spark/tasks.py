@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jsdoctor.collect.logs.part import scan_part
+from jsdoctor.collect.logs.part import scan_part, uses_native
 from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
@@ -82,5 +82,5 @@ def aggregated(rows: Iterable[Row]) -> Iterator[Row]:
             else:
                 yield row
 
-    yield from aggregate(logs())
+    yield from aggregate(logs(), uses_native())
     yield from files

@@ -11,7 +11,8 @@ import msgspec
 
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.scan.rows import HIT, PART, HitRow, PartRow, read
+from jsdoctor.parse.logs.scan.hit_runs import renamed
+from jsdoctor.parse.logs.scan.rows import HIT, PART, PartRow, read
 
 _DIGEST_BYTES = 16
 _encoder = msgspec.msgpack.Encoder()
@@ -57,7 +58,7 @@ def _of_part(row: Row, part: Part, before: str) -> Row:
     if row.analysis == PART:
         value = _encoder.encode(msgspec.structs.replace(read(PartRow, value), part=part))
     elif row.analysis == HIT and part.name != before:
-        value = _encoder.encode(msgspec.structs.replace(read(HitRow, value), file=part.name))
+        value = renamed(row, part.name)
     key = row.key if row.analysis == HIT else part.name
     return Row(part.series, row.analysis, key, row.at_us, row.seq, value)
 

@@ -11,7 +11,8 @@ from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.aggregate import aggregated
 from jsdoctor.parse.logs.aggregate.aggregated import ServerSeen
 from jsdoctor.parse.logs.aggregate.elections import sightings
-from jsdoctor.parse.logs.aggregate.hits import Most, ServerHits, by_server
+from jsdoctor.parse.logs.aggregate.hit_groups import HitSource, groups_of, native_groups_of
+from jsdoctor.parse.logs.aggregate.hits import KEPT, Most, ServerHits, by_server
 from jsdoctor.parse.logs.aggregate.restored import falls
 from jsdoctor.parse.logs.aggregate.runs import finished, gather
 from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM, NO_TIME, File, Names
@@ -24,15 +25,18 @@ RUNS_KEPT = 5000
 """Newest process runs kept of one series."""
 
 
-def aggregate(scanned: Iterable[Row]) -> Iterator[Row]:
-    """Aggregate sorted rows; the rows of each series are adjacent. Of one series, all but the hits is in memory."""
+def aggregate(scanned: Iterable[Row], native: bool = False) -> Iterator[Row]:
+    """Aggregate sorted rows; the rows of each series are adjacent. Of one series, all but the hits is in memory.
+
+    `native`: the compiled core brings the hits together.
+    """
     for series, mine in groupby(scanned, key=lambda row: row[0]):
-        yield from _Series(series).aggregate(mine)
+        yield from _Series(series, native).aggregate(mine)
 
 
 class _Series:
-    def __init__(self, series: str) -> None:
-        self._series = series
+    def __init__(self, series: str, native: bool) -> None:
+        self._series, self._native = series, native
         self._parts: dict[str, list[PartRow]] = defaultdict(list)
         self._marks: dict[str, list[MarkRow]] = defaultdict(list)
         self._segments: dict[str, list[SegmentRow]] = defaultdict(list)
@@ -75,17 +79,17 @@ class _Series:
     def _hits(self, mine: Iterable[Row]) -> Iterator[Row]:
         most: Most | None = None
         signature = ""
-        for key, group in groupby(mine, key=lambda row: row[2]):
-            name = key.partition("\x1f")[0]
-            if most is None or name != signature:
+        for group in native_groups_of(mine, KEPT, self._server_of) if self._native else groups_of(mine):
+            if most is None or group.signature != signature:
                 yield from self._most(most)
-                most, signature = Most(name), name
-            values = [row[5] for row in group]
-            if len(values) == 1 and not most.may_keep(count := read(HitCount, values[0]).count):
+                most, signature = Most(group.signature), group.signature
+            if not group.rows:
+                most.leave_out(group.lines, group.subjects)
+            elif len(group.rows) == 1 and not most.may_keep(count := read(HitCount, group.rows[0]).count):
                 most.leave_out(count)
-                continue
-            for found in by_server([self._server_hits(read(HitRow, value)) for value in values]):
-                most.add(found)
+            else:
+                for found in by_server([self._server_hits(read(HitRow, row)) for row in group.rows]):
+                    most.add(found)
         yield from self._most(most)
 
     def _most(self, most: Most | None) -> Iterator[Row]:
@@ -95,9 +99,12 @@ class _Series:
             yield self._row(aggregated.TOTAL, total)
 
     def _server_hits(self, hits: HitRow) -> ServerHits:
-        file = self._files[hits.file]
-        server = file.part.server or hits.name or self._names.of(file, hits.start, hits.voice, hits.start)[0]
-        return ServerHits(server, hits, file)
+        server = self._server_of(HitSource(hits.file, hits.start, hits.name, hits.voice))
+        return ServerHits(server, hits, self._files[hits.file])
+
+    def _server_of(self, source: HitSource) -> str:
+        file = self._files[source.file]
+        return file.part.server or source.name or self._names.of(file, source.start, source.voice, source.start)[0]
 
     def _story(self) -> Iterator[Row]:
         files = sorted(self._files.values(), key=_age)

@@ -77,7 +77,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[ServerHits]
             measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
     width, histogram = _histogram([span for row in rows for span in row.hits.minutes.spans()])
     firsts = [(seen, row) for row in rows for seen in row.hits.firsts]
-    lasts = [(row.hits.last, row) for row in rows if row.hits.last is not None]
+    lasts = [(latest, row) for row in rows if (latest := row.hits.latest) is not None]
     return Occurrence(
         signature=signature,
         logged_by=server,
@@ -182,10 +182,10 @@ class Most:
         """Whether a subject with so many lines would be one of those with most so far."""
         return len(self._counts) < self._kept or count > self._counts[0]
 
-    def leave_out(self, count: int) -> None:
-        """One more with so many lines, of which nothing else is known."""
+    def leave_out(self, count: int, subjects: int = 1) -> None:
+        """So many more with so many lines, of which nothing else is known."""
         self._count += count
-        self._subjects += 1
+        self._subjects += subjects
 
     def add(self, found: OneSubject) -> None:
         """One more."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Match
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, VoiceRef, row
+from jsdoctor.parse.logs.scan.hit_runs import Hit, hit, runs_of
+from jsdoctor.parse.logs.scan.rows import HitRow, VoiceRef
 from jsdoctor.parse.logs.scan.signature_counter import Known, Place, SignatureCounter
 
 MAX_COUNTERS = 20_000
@@ -94,15 +95,18 @@ class LogSources:
 
     def rows(self) -> Iterator[Row]:
         """Everything counted so far; resets the counters."""
-        for source in self._all:
-            for zoned, counters in source.counters.items():
-                for counter in counters.values():
-                    yield self._row(source, zoned, counter)
-                counters.clear()
+        yield from runs_of(self._part, self._hits())
         self._counted = 0
         self._forget()
 
-    def _row(self, source: LogSource, zoned: bool | None, counter: SignatureCounter) -> Row:
+    def _hits(self) -> Iterator[Hit]:
+        for source in self._all:
+            for zoned, counters in source.counters.items():
+                for counter in counters.values():
+                    yield self._hit(source, zoned, counter)
+                counters.clear()
+
+    def _hit(self, source: LogSource, zoned: bool | None, counter: SignatureCounter) -> Hit:
         part, match = self._part, counter.match
         hits = HitRow(
             part.name,
@@ -116,6 +120,4 @@ class LogSources:
             [(field, known[0], known[1], known[2]) for field, known in sorted(counter.measures.items())],
             *counter.kept(),
         )
-        key = "\x1f".join((match.signature.name, *(value for _, value in match.subject)))
-        first = hits.minutes[0].first_us if hits.minutes else 0
-        return row(part, HIT, key, (first, part.start), hits)
+        return hit("\x1f".join((match.signature.name, *(value for _, value in match.subject))), hits)

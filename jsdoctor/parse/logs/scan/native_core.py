@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -65,8 +65,8 @@ class NativeScanner(Protocol):
         ...
 
     @property
-    def counted(self) -> int:
-        """How many counts are held."""
+    def full(self) -> bool:
+        """Whether it is time to let go of what was counted."""
         ...
 
     def block(self, block: bytes, base: int, before: int, host: ScanHost, /) -> None:
@@ -81,8 +81,23 @@ class NativeScanner(Protocol):
         """In the order in which they begin."""
         ...
 
-    def rows(self, file: str, start: int, sources: list[tuple[str, bytes]], /) -> list[tuple[str, int, bytes]]:
-        """Let go of all counts: key, time of the first line, packed `HitRow`."""
+    def runs(self, file: str, start: int, sources: list[tuple[str, bytes]], /) -> list[tuple[str, int, bytes]]:
+        """Let go of all counts: key and time of the first hit of each run, and the run; see `hit_runs.hits_of`."""
+        ...
+
+
+_Group = tuple[str, list[bytes], int, int]
+
+
+class NativeGroups(Protocol):
+    """Brings the hits of runs together; see `hit_runs.HitGroup`."""
+
+    def add(self, start: int, run: bytes, server_of: Callable[[bytes], int], /) -> list[_Group]:
+        """Take one more run, of a part that begins at `start`. `server_of` gets a packed `HitSource`."""
+        ...
+
+    def end(self, server_of: Callable[[bytes], int], /) -> list[_Group]:
+        """Take the last groups, once all runs are there."""
         ...
 
 
@@ -99,8 +114,10 @@ class _Core(Protocol):
 
     def Scan(self, signatures: object, zoned: bool, /) -> NativeScanner: ...  # noqa: N802  # a class
 
+    def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
-_core = CompiledCore[_Core]("REVISION", 1)
+
+_core = CompiledCore[_Core]("REVISION", 2)
 
 
 def have_native() -> bool:
@@ -111,6 +128,11 @@ def have_native() -> bool:
 def native_scanner(matcher: Matcher, zoned: bool) -> NativeScanner:
     """A compiled scan of one part. `zoned`: the zone of its times is known. Only where `have_native`."""
     return _core.required().Scan(_signatures(matcher), zoned)
+
+
+def hit_groups(kept: int) -> NativeGroups:
+    """What brings hits together. `kept`: subjects of a signature that can be kept. Only where `have_native`."""
+    return _core.required().HitGroups(kept)
 
 
 @lru_cache(maxsize=2)

@@ -13,7 +13,7 @@ from jsdoctor.parse.logs.lines.matcher import Matcher, measured
 from jsdoctor.parse.logs.lines.stamp import STAMP_BYTES
 from jsdoctor.parse.logs.scan import clock_plain, repeats
 from jsdoctor.parse.logs.scan.block import LogBlock
-from jsdoctor.parse.logs.scan.log_sources import MAX_COUNTERS, LogSource
+from jsdoctor.parse.logs.scan.log_sources import LogSource
 from jsdoctor.parse.logs.scan.native_core import NativeScanner, Segment, native_scanner
 from jsdoctor.parse.logs.scan.part import TEXT_END, PartScan
 from jsdoctor.parse.logs.scan.rows import HIT
@@ -78,11 +78,11 @@ class NativeScan(PartScan):
 
     def _counts(self, at_end: bool) -> Iterator[Row]:
         yield from super()._counts(at_end)
-        if at_end or self._native.counted > MAX_COUNTERS:
+        if at_end or self._native.full:
             part = self._part
             sources = [(source.name, msgspec.msgpack.encode(source.voice)) for source in self._numbered]
-            for key, first_us, value in self._native.rows(part.name, part.start, sources):
-                yield Row(part.series, HIT, key, first_us, part.start, value)
+            for key, first_us, run in self._native.runs(part.name, part.start, sources):
+                yield Row(part.series, HIT, key, first_us, part.start, run)
 
     def source_of(self, prefix: bytes) -> int:
         """See `ScanHost`."""

@@ -18,7 +18,8 @@ PART, MARK, SEGMENT, STEP, GAP, RESTORED, HIT = (
     "6.restored",
     "7.hit",
 )
-"""Analyses of scanned rows. In sorted order, aggregation reads files and processes before the hits."""
+"""Analyses of scanned rows. In sorted order, aggregation reads files and processes before the hits. A row of hits holds
+many of them: see `hit_runs`."""
 
 Span = tuple[int, int]
 Fields = tuple[tuple[str, str], ...]
@@ -122,7 +123,8 @@ class JumpRow(msgspec.Struct, frozen=True, array_like=True):
 class HitRow(msgspec.Struct, array_like=True, gc=False):
     """Lines of one signature, subject and process in one part. `name`: the server, if the part names it.
 
-    `minutes` has the dated ones, minute by minute; `zoned` None: no line of it is dated.
+    `minutes` has the dated ones, minute by minute; `zoned` None: no line of it is dated. `last` is the last dated one
+    where it is none of the first.
     """
 
     file: str
@@ -136,6 +138,11 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
     measures: list[tuple[str, int, int, int]]
     firsts: list[KeptLine]
     last: KeptLine | None
+
+    @property
+    def latest(self) -> KeptLine | None:
+        """The last dated line."""
+        return self.last or next((seen for seen in reversed(self.firsts) if seen.us is not None), None)
 
 
 class HitCount(msgspec.Struct, array_like=True, gc=False):

@@ -128,8 +128,9 @@ class SignatureCounter:
             self.last, self.line = next(seen), None
 
     def kept(self) -> tuple[list[KeptLine], KeptLine | None]:
-        """The first lines, and the last one, once they are settled."""
-        return [seen for _, seen in self.firsts if isinstance(seen, KeptLine)], self.last
+        """The first lines, and the last one where it is none of them, once they are settled."""
+        among = any(rank == self.last_rank for rank, _ in self.firsts)
+        return [seen for _, seen in self.firsts if isinstance(seen, KeptLine)], None if among else self.last
 
 
 Known = tuple[SignatureCounter, Match]
