@@ -1,6 +1,6 @@
 """Log archives of any size, the same for the same seed: what nats-servers write all day, with incidents planted.
 
-    python -m bench.log_archive DIR --megabytes 500 [--servers 3 --days 2 --seed 1 --storm]
+    python -m bench.log_archive DIR --megabytes 500 [--servers 3 --days 2 --seed 1 --storm --many-subjects]
 
 DIR/nN/nats-DATE.log are the files; what was planted is printed. Wording is that of nats-server 2.15.
 """
@@ -29,13 +29,17 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlan:
-    """What to write. `storm`: a third of all lines tell of trouble, as when something is badly broken."""
+    """What to write. `storm`: two of five lines report trouble, as when something is badly broken.
+
+    `many_subjects`: nearly all lines do, and each names another consumer, as in a large system with many tenants.
+    """
 
     megabytes: int
     servers: int = 3
     days: int = 2
     seed: int = 1
     storm: bool = False
+    many_subjects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def write_archive(directory: Path, plan: ArchivePlan) -> list[Incident]:
         server = f"n{number}"
         chance = random.Random(f"{plan.seed}-{server}")  # noqa: S311 - the same again is what is wanted
         (directory / server).mkdir(parents=True, exist_ok=True)
-        log = _Log(server, chance, plan.storm)
+        log = _Log(server, chance, plan)
         for day in range(plan.days):
             start = _FIRST_DAY + timedelta(days=day)
             incidents = list(_planned(server, chance, int(start.timestamp()) * 1_000_000, first=day == 0))
@@ -80,15 +84,17 @@ def _planned(server: str, chance: random.Random, day_us: int, first: bool) -> It
 class _Log:
     """The log of one server: its process, and pools of messages that are drawn from at random."""
 
-    def __init__(self, server: str, chance: random.Random, storm: bool) -> None:
+    def __init__(self, server: str, chance: random.Random, plan: ArchivePlan) -> None:
         self._server = server
         self._chance = chance
         self._pid = chance.randrange(100, 60_000)
         self._ordinary = [_ordinary(chance) for _ in range(6000)]
         self._troubled = [_trouble(chance) for _ in range(2000)]
-        self._pool = [*self._ordinary, *(self._troubled * (2 if storm else 0))]
-        if not storm:
+        self._pool = [*self._ordinary, *(self._troubled * (2 if plan.storm else 0))]
+        if not plan.storm:
             self._pool += self._troubled[:180]
+
+        self._many_subjects = plan.many_subjects
 
     def write(self, path: Path, start: datetime, size: int, incidents: list[Incident]) -> None:
         """Write one day of about `size` bytes, evenly over the day, incidents at their times."""
@@ -108,8 +114,12 @@ class _Log:
                         break
                     while left and at_us >= left[0].at_us:
                         at_us = self._happens(left.pop(0), at_us, lines)
-                    lines.append(self._line(at_us, body))
+                    lines.append(self._line(at_us, self._stalled() if self._many_subjects else body))
                 file.writelines(lines)
+
+    def _stalled(self) -> str:
+        consumer = f"{self._chance.choice(_ACCOUNTS)} > {self._chance.choice(_STREAMS)} > w{_some(self._chance, 12)}"
+        return f"[WRN] JetStream cluster consumer '{consumer}' has NO quorum, stalled."
 
     def _line(self, at_us: int, body: str) -> str:
         seconds, micros = divmod(at_us, 1_000_000)
@@ -248,7 +258,8 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--servers", type=int, default=3)
     parser.add_argument("--days", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--storm", action="store_true", help="a third of the lines tell of trouble")
+    parser.add_argument("--storm", action="store_true", help="two of five lines report trouble")
+    parser.add_argument("--many-subjects", action="store_true", help="nearly each line names another consumer")
     return parser.parse_args(arguments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,11 +22,15 @@ from jsdoctor.app.rulebook import open_rulebook
 
 _READ, _RG = "plain read (cat)", "rg -c"
 _ONE, _TWO = "jsdoctor, one process", "jsdoctor, two processes"
+_EMPTY = "an empty Spark job"
 _COLD, _WARM = "jsdoctor, Spark, no class archive", "jsdoctor, Spark"
 _FINDINGS = (0, 1, 3)
 _LOCAL_BYTES, _SPARK_BYTES = 150 * MEGABYTE, 1000 * MEGABYTE
 _SPARK_JUDGED_FROM = 4000
 _SMALL_FILES = 1000
+_SUBJECTS_MEGABYTES = 20
+_EMPTY_TASKS = 16
+"""As many as an audit of 4 GB has on two cores."""
 _PEER_S = 60
 """Processor time after which a peer is given up: DuckDB takes minutes for so many patterns at once."""
 
@@ -57,6 +62,7 @@ def measure(site: Site) -> Table:
                 growth.setdefault(name, []).append((megabytes, Spread.of([run.seconds for run in taken]).middle))
             shutil.rmtree(archive)
         rows += _storm(Path(place), site.settings.log_megabytes[0], site.settings.rounds)
+        rows += _many_subjects(Path(place), site.settings.rounds)
         rows += _small_files(Path(place), min(_SMALL_FILES, 50 * site.settings.log_megabytes[0]), site.settings.rounds)
     for name, points in growth.items():
         if name.startswith("jsdoctor") and len(points) > 1:
@@ -89,6 +95,7 @@ def _subjects(place: Path) -> list[Subject]:
         Subject("Polars", lambda archive: log_peers.polars(archive, patterns), missing=log_peers.no_module("polars")),
         Subject(_ONE, lambda archive: [*check, archive], _FINDINGS, cores=1),
         Subject(_TWO, lambda archive: [*check, archive], _FINDINGS, cores=2),
+        Subject(_EMPTY, lambda _: [sys.executable, "-m", "bench.spark_floor", str(_EMPTY_TASKS)]),
         Subject(_COLD, lambda archive: [*audit, archive], _FINDINGS, variables=no_archive),
         Subject(_WARM, lambda archive: [*audit, archive], _FINDINGS),
     ]
@@ -145,6 +152,8 @@ def _ratios(megabytes: int, runs: dict[str, list[TreeRun]]) -> Iterator[Row]:
     for name, beside, limit in ((_TWO, _RG, 2.0), (_ONE, _RG, 4.0), (_TWO, _READ, None), (_ONE, _TWO, None)):
         if beside in runs:
             yield from _ratio(f"  {name} / {beside}", runs[name], runs[beside], limit)
+    if _EMPTY in runs:
+        yield from _ratio(f"  {_EMPTY} / {_TWO}", runs[_EMPTY], runs[_TWO], None)
     judged = megabytes >= _SPARK_JUDGED_FROM
     yield from _ratio(f"  {_WARM} / {_TWO}", runs[_WARM], runs[_TWO], 1.5 if judged else None)
 
@@ -160,6 +169,24 @@ def _ratio(what: str, ours: Sequence[TreeRun], theirs: Sequence[TreeRun], limit:
     yield Row(f"{what}, time", time)
     judged = None if limit is None else cpu.middle <= limit
     yield Row(f"{what}, processor time", cpu.text("x"), f"at most {limit:g}x" if limit else "", judged)
+
+
+def _many_subjects(place: Path, rounds: int) -> Iterator[Row]:
+    """Nearly every line names a subject of its own. What a megabyte more takes, without the start."""
+    check: list[str | Path] = [JSDOCTOR, "check", "--isolated", "--engine", "local", "--logs"]
+    small, large = place / "few", place / "many"
+    taken: dict[Path, list[TreeRun]] = {small: [], large: []}
+    for archive, megabytes in ((small, _SUBJECTS_MEGABYTES), (large, 4 * _SUBJECTS_MEGABYTES)):
+        write_archive(archive, ArchivePlan(megabytes, many_subjects=True))
+    for number in range(rounds):
+        for archive in (small, large) if number % 2 else (large, small):
+            taken[archive].append(run_tree([*check, archive], _FINDINGS, cores=1))
+    pairs = zip(taken[large], taken[small], strict=True)
+    speed = Spread.of([3 * _SUBJECTS_MEGABYTES / max(more.cpu_s - less.cpu_s, 0.01) for more, less in pairs])
+    figure = speed.text(" MB for each second of processor time beyond the start", digits=0)
+    yield Row("every line names another subject, one core", figure, "at least 100 MB", speed.middle >= 100, False)
+    memory = max(run.peak_bytes for run in taken[large])
+    yield Row("every line names another subject, peak memory", f"{memory / MEGABYTE:.0f} MB")
 
 
 def _storm(place: Path, megabytes: int, rounds: int) -> Iterator[Row]:

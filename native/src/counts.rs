@@ -172,16 +172,10 @@ impl Counts {
         let count = &mut self.all[number as usize];
         let first = &count.first;
         let tally = count.tally.get_or_insert_with(|| {
-            let line = Line {
-                us: first.us,
-                offset: first.offset,
-                number: first.number,
-                text: &self.bytes[wide(&first.text)],
-            };
-            let captured = Captured {
-                others: &self.bytes[wide(&first.others)],
-                measures: &self.numbers[wide(&first.measures)],
-            };
+            let line =
+                Line { us: first.us, offset: first.offset, number: first.number, text: &self.bytes[wide(&first.text)] };
+            let captured =
+                Captured { others: &self.bytes[wide(&first.others)], measures: &self.numbers[wide(&first.measures)] };
             Box::new(Tally::new(line, captured))
         });
         tally.add(line, captured);
@@ -234,9 +228,8 @@ impl Counts {
         let subject = |number: u32| &self.bytes[wide(&all[number as usize].subject)];
         let mut ordered = Vec::with_capacity(all.len());
         for mine in by_name {
-            let shared = mine.iter().fold(usize::MAX, |shared, number| {
-                shared.min(common(subject(mine[0]), subject(*number)))
-            });
+            let shared =
+                mine.iter().fold(usize::MAX, |shared, number| shared.min(common(subject(mine[0]), subject(*number))));
             let mut keyed: Vec<(u64, u32)> =
                 mine.iter().map(|number| (eight(&subject(*number)[shared..]), *number)).collect();
             keyed.sort_unstable_by(|one, other| {
@@ -274,7 +267,7 @@ struct RunWriter {
 
 impl RunWriter {
     fn begin(&mut self, (name, subject): (&str, &[u8]), first_us: i64) {
-        let subject = String::from_utf8_lossy(subject);
+        let subject = pack::lossy(subject);
         if self.hits == 0 {
             self.key.push_str(name);
             self.key.push_str(&subject);
@@ -470,7 +463,7 @@ fn pack_line(out: &mut Vec<u8>, (us, number, offset): (i64, u64, u64), text: &[u
     pack::truth(out, zoned);
     pack::whole(out, number as i64);
     pack::whole(out, offset as i64);
-    pack::text(out, &String::from_utf8_lossy(text));
+    pack::text(out, &pack::lossy(text));
     out.extend_from_slice(others);
 }
 

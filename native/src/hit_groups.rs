@@ -175,10 +175,7 @@ impl Groups {
     }
 
     /// All runs are there.
-    pub fn end<E: From<Damaged>>(
-        &mut self,
-        server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
-    ) -> Result<(), E> {
+    pub fn end<E: From<Damaged>>(&mut self, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<(), E> {
         self.advance_to(None, server_of)?;
         self.close(server_of)?;
         self.leave_out();
@@ -212,10 +209,7 @@ impl Groups {
     }
 
     /// The group is complete.
-    fn close<E: From<Damaged>>(
-        &mut self,
-        server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
-    ) -> Result<(), E> {
+    fn close<E: From<Damaged>>(&mut self, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<(), E> {
         if self.ends.is_empty() {
             return Ok(());
         }

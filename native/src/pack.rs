@@ -1,6 +1,13 @@
 //! MessagePack, as `jsdoctor.parse.logs.scan.rows` reads it.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
+
+/// Bytes as text. Nearly all are valid, which is seen faster than where they are not.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 pub fn text(out: &mut Vec<u8>, value: &str) {
     text_head(out, value.len());
     out.extend_from_slice(value.as_bytes());

@@ -109,9 +109,7 @@ impl PyScan {
     /// `zoned`: the host knows how far the part's times are from UTC.
     #[new]
     fn new(signatures: &PySignatures, zoned: bool) -> Self {
-        Self {
-            scan: scan::Scan::new(Arc::clone(&signatures.all), zoned),
-        }
+        Self { scan: scan::Scan::new(Arc::clone(&signatures.all), zoned) }
     }
 
     /// Scan whole lines: `base` is the offset of the first byte, `before` the lines of the part so far.

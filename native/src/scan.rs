@@ -503,7 +503,7 @@ impl Scan {
         pack::array(&mut found.others, fields.iter().filter(|field| field.other).count());
         for (place, field) in (1..).zip(fields) {
             let raw = locations.get(place).map_or(&b""[..], |(from, to)| &message[from..to]);
-            let value = String::from_utf8_lossy(&raw[..raw.len().min(VALUE_CAP)]);
+            let value = pack::lossy(&raw[..raw.len().min(VALUE_CAP)]);
             if field.numbers_out && !value.is_ascii() {
                 return Ok(Act::Ask); // Python knows other digits
             }

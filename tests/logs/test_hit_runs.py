@@ -1,0 +1,132 @@
+"""Hits in runs: both scans aggregate to the same evidence, and the core leaves out only what is not kept anyway."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.collect.logs.part import Scanner
+from jsdoctor.collect.logs.sorter import RowSorter
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import SignatureTotal
+from jsdoctor.model.log_scan import Part, Row
+from jsdoctor.parse.logs import folded
+from jsdoctor.parse.logs.fold import fold
+from jsdoctor.parse.logs.folded import read_folded
+from jsdoctor.parse.logs.hit_runs import groups_of, hit, hits_of, renamed, runs_of
+from jsdoctor.parse.logs.hits import KEPT
+from jsdoctor.parse.logs.matcher import Matcher
+from jsdoctor.parse.logs.native_core import have_native
+from jsdoctor.parse.logs.rows import HIT, HitRow, KeptLine, PartRow, VoiceRef, read, row
+from tests.logs.corpus import SIGNATURES
+from tests.logs.same_rows import parts_of, reference
+
+needs_core = pytest.mark.skipif(not have_native(), reason="the compiled scan is not installed: `make native` builds it")
+NAMES = ("a", "a.b", "b", "@x")
+
+
+def part(name: str, start: int = 0, server: str = "") -> Part:
+    return Part(path=name, name=name, series="s", start=start, end=start + 100, size=1000, weight=1, server=server)
+
+
+def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -> list[Row]:
+    """Runs of one part: dated, undated and zoned lines of several processes."""
+    hits = []
+    for number in range(count):
+        dated, zoned = chance.random() < 0.9, chance.random() < 0.5
+        us = chance.randrange(10**15, 10**15 + 10**9)
+        lines = chance.choice((1, 1, 1, 2, 7))
+        subject = (("stream", f"S{chance.randrange(subjects)}"),)
+        name = chance.choice(NAMES)
+        seen = [KeptLine(us if dated else None, zoned, number, place.start + number, "a line", ())]
+        found = HitRow(
+            place.name,
+            place.start,
+            chance.choice(("", "", "n2")),
+            VoiceRef("", "", chance.choice((None, 1, 2))),
+            zoned if dated else None,
+            subject,
+            lines,
+            Histogram.of([(us, us, lines)] if dated else []),
+            [],
+            seen,
+            None,
+        )
+        hits.append(hit("\x1f".join((name, subject[0][1])), found))
+    return list(runs_of(place, hits))
+
+
+@needs_core
+@pytest.mark.parametrize(("seed", "subjects"), [(1, 3), (2, 300), (3, 5_000), (4, 100_000)])
+def test_the_core_leaves_out_what_is_not_kept_anyway(seed: int, subjects: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # no secret
+    places = [part("n1.log"), part("n1.log", 100), part("n1.log.1"), part("n9.log", server="n9")]
+    rows = [row(place, "1.part", place.name, (0, place.start), PartRow(place)) for place in places]
+    for place in places:
+        for _ in range(3):
+            rows += random_hits(chance, place, subjects, chance.randrange(500, 1_500))
+    rows.sort()
+    aggregated = list(fold(rows, native=True))
+    assert aggregated == list(fold(rows, native=False))
+    totals = [read_folded(SignatureTotal, one) for one in aggregated if one.analysis == folded.TOTAL]
+    assert {total.signature for total in totals} == set(NAMES)
+    assert any(total.omitted_subjects for total in totals) == (subjects > 3)  # of so few all are kept
+
+
+@needs_core
+def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
+    """More subjects than are kept, some of them in several parts and files, with one to nine lines each."""
+    line = "[%d] 2026/11/01 10:%02d:%02d.%06d [WRN] JetStream cluster stream 'A > S%d' has NO quorum, stalled\n"
+    chance = random.Random(7)  # noqa: S311  # no secret
+    for name in ("n1.log", "n1.log.1"):
+        made = (line % (1 + n // 20_000, n // 1000 % 60, n % 60, n, chance.randrange(9_000)) for n in range(30_000))
+        (tmp_path / name).write_text("".join(made), encoding="utf-8")
+    matcher, parts = Matcher(SIGNATURES), parts_of([tmp_path], 500_000)
+    assert len(parts) > 4
+    found = []
+    for scanner, native in ((Scanner(matcher, native=True), True), (reference(matcher), False)):
+        with RowSorter() as sorter:
+            for one in parts:
+                sorter.add(scanner.rows(one))
+            found.append(list(fold(sorter.rows(), native)))
+    assert found[0] == found[1]
+    total = next(read_folded(SignatureTotal, one) for one in found[0] if one.analysis == folded.TOTAL)
+    assert (total.count, total.subjects - total.omitted_subjects) == (60_000, KEPT)
+
+
+@needs_core
+@pytest.mark.parametrize("damage", [b"", b"\x93", b"\xdd\xff\xff\xff\xff", b"\x91\x93\xa1a\x05"])
+def test_a_damaged_run_is_an_error(damage: bytes) -> None:
+    rows = [row(part("n1"), "1.part", "n1", (0, 0), PartRow(part("n1"))), Row("s", HIT, "a", 0, 0, damage)]
+    with pytest.raises(ValueError, match="damaged"):
+        list(fold(rows, native=True))
+
+
+def test_runs_are_in_order_and_short() -> None:
+    runs = random_hits(random.Random(5), part("n1.log"), 1_000, 3_000)  # noqa: S311  # no secret
+    assert len(runs) > 3
+    assert max(len(run.value) for run in runs) < 40_000
+    keys = [(one.key, one.at_us) for run in runs for one in hits_of(run)]
+    assert len(keys) == 3_000
+    assert keys == sorted(keys)
+
+
+def test_groups_have_all_hits_of_a_key() -> None:
+    """Runs that overlap, in the order of their first keys."""
+    chance = random.Random(6)  # noqa: S311  # no secret
+    runs = sorted(run for start in range(0, 900, 100) for run in random_hits(chance, part("n", start), 50, 500))
+    groups = list(groups_of(runs))
+    assert sum(len(group.rows) for group in groups) == 4_500
+    subjects = [(group.signature, {read(HitRow, one).subject for one in group.rows}) for group in groups]
+    assert all(len(same) == 1 for _, same in subjects)
+    assert len({(name, *same) for name, same in subjects}) == len(groups)
+
+
+def test_a_run_of_a_file_that_was_renamed() -> None:
+    runs = random_hits(random.Random(8), part("n1.log"), 10, 20)  # noqa: S311  # no secret
+    again = [
+        read(HitRow, one.row).file for run in runs for one in hits_of(run._replace(value=renamed(run, "n1.log.1")))
+    ]
+    assert again == ["n1.log.1"] * 20
