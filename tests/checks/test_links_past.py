@@ -14,11 +14,9 @@ from jsdoctor.checks.cluster_health.route_missing import route_missing_history
 from jsdoctor.checks.server_health.server_restarted import restarted_history
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
-from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.parse.assemble import assemble
-from tests.deployment import HOUR_NS
 from tests.evidence import samples_of
 
 Change = Callable[[ServerLinks], ServerLinks]
@@ -143,7 +141,7 @@ def test_a_gateway_that_is_gone(looks: list[PastSample], expected: dict[str, Out
 )
 def test_starts_over_hours(starts: list[int], severity: str | None) -> None:
     past = ServerPast(tuple(look(started=hours) for hours in starts))
-    found = list(restarted_history(past, Params({"often": 24 * HOUR_NS})))
+    found = list(restarted_history(past))
     assert {finding.subject.name for finding in found} == {"n1", "n2", "n3"}
     for finding in found:
         if severity is None:

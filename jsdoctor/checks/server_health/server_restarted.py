@@ -29,7 +29,8 @@ _LONGER = 10
 """A server restarted alone if all others have been up this many times as long: a rollout restarts all."""
 
 _OFTEN = 3
-"""So many starts of one server within the history are no roll-out."""
+_WITHIN = timedelta(hours=24)
+"""So many starts of one server within this time are no roll-out."""
 
 
 @check("server_health.restarted_between_samples")
@@ -62,9 +63,8 @@ def _restarted(history: ServerHistory) -> Finding:
 
 
 @check("server_health.restarted_history")
-def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
+def restarted_history(past: ServerPast) -> Iterator[Finding]:
     """The starts over hours and days. One of each server is a roll-out; many of one: it does not stay up."""
-    within = timedelta(microseconds=params.integer("often") // 1_000)
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
     for server in (server for look in past.samples for server in look.servers):
         if started := started_at(server):
@@ -77,7 +77,7 @@ def restarted_history(past: ServerPast, params: Params) -> Iterator[Finding]:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = sum(1 for start in found[1:] if server.at - start <= within) >= _OFTEN
+        often = sum(1 for start in found[1:] if server.at - start <= _WITHIN) >= _OFTEN
         yield Finding(
             subject=server.subject,
             severity=None if often else Severity.INFO,
