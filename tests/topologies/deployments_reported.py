@@ -69,7 +69,7 @@ def goes_on(land: Landscape, work: Callable[[threading.Event], Coroutine[Any, An
     land.closing(stop)
 
 
-@broken("JSD726", "n3", "--set", "JSD726.start_up=5s")
+@broken("JSD726", "n3", "--set", "JSD726.start_up=5s", "--samples", "5")
 def server_with_another_name_of_the_cluster(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/issues/2429: its routes are refused, and it goes on alone."""
     for key in KEYS:
@@ -79,7 +79,7 @@ def server_with_another_name_of_the_cluster(land: Landscape) -> str:
     return land.url("n3", user="sys")
 
 
-@broken("JSD726", "n3", "--set", "JSD726.start_up=5s")
+@broken("JSD726", "n3", "--set", "JSD726.start_up=5s", "--samples", "5")
 def server_with_another_password_for_its_routes(land: Landscape) -> str:
     """https://docs.nats.io/running-a-nats-service/configuration/clustering/cluster_config: `authorization`.
 
@@ -94,7 +94,7 @@ def server_with_another_password_for_its_routes(land: Landscape) -> str:
     return land.url("n3", user="sys")
 
 
-@broken("JSD726", "n3", "--set", "JSD726.start_up=5s")
+@broken("JSD726", "n3", "--set", "JSD726.start_up=5s", "--samples", "5")
 def server_without_the_certificates_of_its_cluster(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/issues/1680: one server speaks TLS over its routes, the others do not."""
     land.directory.mkdir(parents=True, exist_ok=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from jsdoctor.checks.cluster_health.links import all_young, by_server
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
-from jsdoctor.model.links import Links
+from jsdoctor.model.links import Links, Route
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 
 _OWN = 1
 """One of the addresses is mostly the server's own: a list that all servers share has it."""
+_ATTEMPT = timedelta(seconds=5)
+"""The side that connects lists a route before the other side has checked its login (server: route.go addRoute)."""
+_TWICE = 2
 
 
 @check("cluster_health.route_none")
@@ -27,13 +31,19 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
             continue
         if own is None or own.route_count is None:
             yield unknown(server.subject, "its routes were not read", "see the gaps of this run")
-        elif own.route_count:
+            continue
+        readings = [one for look in (*links.earlier, links.servers) for one in look if one.server == server.name]
+        without = sum(1 for one in readings if one.route_count == 0)
+        attempts = bool(own.route_connections) and all(_is_attempt(route, own.at) for route in own.route_connections)
+        if own.route_count and not (attempts and without):
             yield passed(server.subject)
         elif len(addresses) <= _OWN:
             reason = "it has no route, and the only address in its configuration may be its own"
             yield unknown(server.subject, reason, "compare `cluster.routes` with the server's own address")
         elif all_young([server], params.integer("start_up")):
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
+        elif own.route_count and without < _TWICE:
+            yield unknown(server.subject, "its only routes are a moment old, and it had none before", "run again")
         else:
             yield Finding(
                 subject=server.subject,
@@ -48,3 +58,7 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
                     server.observed("cluster.urls", addresses),
                 ),
             )
+
+
+def _is_attempt(route: Route, at: datetime) -> bool:
+    return route.start is not None and at - route.start < _ATTEMPT
