@@ -84,7 +84,8 @@ def everything(nodes: int) -> dict[str, int]:
 
 def changing(nodes: int) -> dict[str, int]:
     """Replies of a further sample. Raft groups are those of the system account and, in a cluster, of each other one."""
-    return {"JSZ": nodes, "VARZ": nodes, "RAFTZ": 1 if nodes == 1 else 2 * nodes}
+    links = dict.fromkeys(("GATEWAYZ", "LEAFZ", "ROUTEZ"), nodes)
+    return {"JSZ": nodes, "VARZ": nodes, "RAFTZ": 1 if nodes == 1 else 2 * nodes, **links}
 
 
 def bodies(sample: Sample, endpoint: str) -> list[Any]:
