@@ -8,6 +8,7 @@ from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages
 from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.engine.symptoms import load_symptoms
 from jsdoctor.parse.front_matter import PageError
+from tests.diagnosis.book import book
 from tests.ruleset import actions, checks, rules
 
 SHIPPED = {page.origin.rpartition("/")[2]: page for page in shipped_pages()}
@@ -108,3 +109,37 @@ def test_a_symptom_page_names_rules_that_are_there() -> None:
     wrong = PageText(pages[place].origin, pages[place].failure_mode, text)
     found = book_problems(*pages[:place], wrong, *pages[place + 1 :])
     assert any(line.startswith(f"{wrong.origin}:1: ") and "JSD499" in line for line in found)
+
+
+def test_a_signature_is_resolved_by_one_that_is_there() -> None:
+    origin = next(name for name, one in SHIPPED.items() if "resolved_by" in one.text)
+    shipped = SHIPPED[origin]
+    named = next(
+        other
+        for rule in rules()
+        if f"{rule.code}.md" == origin
+        for signature in rule.signatures
+        for other in signature.resolved_by
+        if f'"{other}"' in shipped.text
+    )
+    wrong = page(shipped.origin, (f'"{named}"', f'"{named}x"'), like=shipped)
+    others = [one for name, one in SHIPPED.items() if name != origin]
+    found = [line for line in problems(*others, wrong) if "no signature is named" in line]
+    assert len(found) == 1
+    assert f"no signature is named '{named}x'" in found[0]
+    assert found[0].startswith(f"{shipped.origin}:1: signature '")
+
+
+def test_no_rule_explains_itself() -> None:
+    circle = page(
+        "a/JSD601.md", ('impact = "hygiene"', 'impact = "hygiene"\nexplained_by = [{ code = "JSD601", link = "same" }]')
+    )
+    assert problems(circle) == ["a/JSD601.md:1: 'explained_by' goes in a circle: JSD601 <- JSD601"]
+
+
+def test_a_vocabulary_leads_to_symptoms_that_are_there() -> None:
+    topic = next(topic for topic in book().vocabulary.topics if topic.leads)
+    slug = next(slug for leads in topic.leads.values() for slug in leads)
+    found = book_problems(*(one for one in symptom_pages() if not one.origin.endswith(f"/{slug}.md")))
+    assert all(slug in line for line in found)
+    assert any(line.startswith(f"{vocabulary().origin}:1: topic {topic.name!r}: no symptom is named") for line in found)

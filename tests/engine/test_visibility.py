@@ -1,93 +1,87 @@
-"""What a diagnosis could see of the stream and consumer that it is about."""
+"""What is said of a stream or consumer that was not seen, or not from where it can be judged."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import EvidenceSource
-from jsdoctor.model.finding import CLUSTER, Finding, Subject
-from jsdoctor.model.gap import Gap, Gaps
-from jsdoctor.model.report import Result
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import SnapshotSeries
 from tests.evidence import evidence_of
-from tests.ruleset import rules
 
-BASE = "three-nodes-2.15.1"
-ORDERS, BILLING = Narrowing(stream="ORDERS"), Narrowing(stream="ORDERS", consumer="billing")
-NO_LEADER = {"copies": "all", "remove": ["cluster.leader"]}
-SEEN = [Result(rules()[0], Finding(subject=CLUSTER))]
+BILLING = Narrowing(stream="ORDERS", consumer="billing")
 
 
-def visibility(narrowing: Narrowing, *edits: dict[str, Any]) -> Visibility:
-    return Visibility(evidence_of({"base": BASE, "edit": list(edits)}), narrowing)
+def seen(*streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps: tuple[Gap, ...] = ()) -> EvidenceSet:
+    """A recording of one sample with a copy of ORDERS in an account of its own for each of `streams`."""
+    evidence = evidence_of({"base": "three-nodes-2.15.1", "samples": 1})
+    series = evidence.get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    orders = next(stream for stream in series.last.streams if stream.name == "ORDERS")
+    workers = tuple(
+        msgspec.structs.replace(one, **(consumer or {})) if one.name == "billing" else one for one in orders.consumers
+    )
+    copies = [
+        msgspec.structs.replace(orders, **{"account": f"A{place}", "consumers": workers, **fields})
+        for place, fields in enumerate(streams)
+    ]
+    snapshot = msgspec.structs.replace(series.last, streams=tuple(copies))
+    return evidence.joined(SnapshotSeries((snapshot,)), gaps)
 
 
-@pytest.mark.parametrize("narrowing", [Narrowing(), ORDERS, BILLING])
-def test_what_was_seen_needs_no_note(narrowing: Narrowing) -> None:
-    seen = visibility(narrowing)
-    assert seen.notes == ()
-    assert seen.unseen([]) is None
+def test_a_consumer_of_one_leader_is_enough() -> None:
+    sight = Visibility(seen({"from_leader": False}, {}), BILLING)
+    assert sight.notes == ()
+    assert sight.accounts == {"A0", "A1"}
+    assert sight.unseen(()) is None
 
 
-def test_accounts_and_sources() -> None:
-    assert visibility(ORDERS).accounts == {"APP"}
-    assert visibility(Narrowing()).accounts == set()
-    assert EvidenceSource.EXPECTED not in visibility(ORDERS).ways
-    assert visibility(ORDERS).ways >= {EvidenceSource.TREND, EvidenceSource.SYSTEM}
-    expected = visibility(Narrowing(stream="ORDERS", expected_seq=0))
-    assert expected.ways == visibility(ORDERS).ways | {EvidenceSource.EXPECTED}
-
-
-def test_a_stream_that_is_not_there() -> None:
-    seen = visibility(Narrowing(stream="ORDRES"))
-    assert seen.notes == ("no stream ORDRES was seen",)
-    gap = seen.unseen([])
-    assert gap is not None
-    assert gap == Gap(
+@pytest.mark.parametrize(
+    ("evidence", "narrowing", "note"),
+    [
+        (seen({"from_leader": False}), BILLING, "stream ORDERS was not seen from a leader, so its state says nothing"),
+        (seen(), BILLING, "no stream ORDERS was seen"),
+        (
+            seen({}, consumer={"from_leader": False}),
+            BILLING,
+            "consumer billing was not seen from its leader, so its state says nothing",
+        ),
+        (seen({}), Narrowing(stream="ORDERS", consumer="x"), "no consumer x was seen on ORDERS"),
+        (
+            seen({}, {"consumers_seen": False}),
+            Narrowing(stream="ORDERS", consumer="x"),
+            "no consumer x was seen on ORDERS; not all of them were seen",
+        ),
+    ],
+)
+def test_notes(evidence: EvidenceSet, narrowing: Narrowing, note: str) -> None:
+    sight = Visibility(evidence, narrowing)
+    assert sight.notes == (note,)
+    assert sight.unseen(()) == Gap(
         "stream",
-        Subject(kind="stream", name="ORDRES"),
-        "no stream ORDRES was seen",
+        Subject(kind="stream", name="ORDERS"),
+        note,
         "see that its servers run, and look again with a login that sees it",
     )
-    assert seen.unseen(SEEN) is None
 
 
-def test_a_consumer_that_is_not_there() -> None:
-    seen = visibility(Narrowing(stream="ORDERS", consumer="biling"))
-    assert seen.notes == ("no consumer biling was seen on ORDERS",)
+@pytest.mark.parametrize("kind", ["stream", "consumer", "server", "account", "connection", "bundle"])
+def test_any_of_these_gaps_may_hide_what_is_not_narrowed(kind: str) -> None:
+    gap = Gap(kind, CLUSTER, "not read", "read it")
+    other = Gap("clock", CLUSTER, "not read", "read it")
+    evidence = seen({}, gaps=(other, gap))
+    assert Visibility(evidence, Narrowing()).unseen(()) == gap
+    assert Visibility(evidence, BILLING).unseen(()) is None
+    assert Visibility(seen({}, gaps=(other,)), Narrowing()).unseen(()) is None
 
 
-def test_followers_alone_say_nothing() -> None:
-    followers = {"stream": "APP/ORDERS", "copies": "leader", "drop": True}
-    assert visibility(ORDERS, followers).notes == (
-        "stream ORDERS was not seen from a leader, so its state says nothing",
-    )
-    billing = {"consumer": "APP/ORDERS/billing", "copies": "leader", "drop": True}
-    assert visibility(BILLING, billing).notes == (
-        "consumer billing was not seen from its leader, so its state says nothing",
-    )
-    assert visibility(ORDERS, billing).notes == ()
-
-
-def test_no_stream_was_looked_at() -> None:
-    gap = Visibility(EvidenceSet({}, {}), ORDERS).unseen([])
-    assert gap == Gap(
-        "stream", Subject(kind="stream", name="ORDERS"), "no stream was looked at", "add --context NAME or -s URL"
-    )
-    assert Visibility(EvidenceSet({}, {}), Narrowing()).unseen([]) is None
-
-
-def test_without_a_stream_gaps_of_whole_servers_count() -> None:
-    endpoint = Gap("endpoint", CLUSTER, "no reply", "again")
-    server = Gap("server", CLUSTER, "n3 is away", "start it")
-    never = Gap("server", CLUSTER, "never offered", "none", requested=False)
-    snapshots = evidence_of({"base": BASE}).get(SnapshotSeries)
-    assert snapshots is not None
-    evidence = EvidenceSet({SnapshotSeries: snapshots, Gaps: Gaps((endpoint, never, server))}, {})
-    assert Visibility(evidence, Narrowing()).unseen([]) == server
-    assert Visibility(evidence, ORDERS).unseen([]) is None
+def test_an_expected_sequence_is_a_source_of_evidence() -> None:
+    assert EvidenceSource.EXPECTED in Visibility(seen({}), Narrowing(stream="ORDERS", expected_seq=0)).ways
+    assert EvidenceSource.EXPECTED not in Visibility(seen({}), BILLING).ways
