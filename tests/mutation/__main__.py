@@ -12,7 +12,7 @@ from tests.mutation.judge import Judge
 from tests.mutation.page import write_page
 from tests.mutation.results import Results, package_mutants, suites
 
-PLAIN = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "-m", "not nightly and not real"]
+PLAIN = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not nightly and not real"]
 QUICK = ["--assert=plain", "--tb=native"]
 """Nobody reads why a test failed on a mutant, and to work it out takes longer than the test."""
 
