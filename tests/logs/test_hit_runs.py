@@ -12,14 +12,15 @@ from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import SignatureTotal
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs import folded
-from jsdoctor.parse.logs.fold import fold
-from jsdoctor.parse.logs.folded import read_folded
-from jsdoctor.parse.logs.hit_runs import groups_of, hit, hits_of, renamed, runs_of
-from jsdoctor.parse.logs.hits import KEPT
-from jsdoctor.parse.logs.matcher import Matcher
-from jsdoctor.parse.logs.native_core import have_native
-from jsdoctor.parse.logs.rows import HIT, HitRow, KeptLine, PartRow, VoiceRef, read, row
+from jsdoctor.parse.logs.aggregate import aggregated
+from jsdoctor.parse.logs.aggregate.aggregated import read_aggregated
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate
+from jsdoctor.parse.logs.aggregate.hit_groups import groups_of
+from jsdoctor.parse.logs.aggregate.hits import KEPT
+from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.parse.logs.scan.hit_runs import hit, hits_of, renamed, runs_of
+from jsdoctor.parse.logs.scan.native_core import have_native
+from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, PartRow, VoiceRef, read, row
 from tests.logs.corpus import SIGNATURES
 from tests.logs.same_rows import parts_of, reference
 
@@ -68,9 +69,9 @@ def test_the_core_leaves_out_what_is_not_kept_anyway(seed: int, subjects: int) -
         for _ in range(3):
             rows += random_hits(chance, place, subjects, chance.randrange(500, 1_500))
     rows.sort()
-    aggregated = list(fold(rows, native=True))
-    assert aggregated == list(fold(rows, native=False))
-    totals = [read_folded(SignatureTotal, one) for one in aggregated if one.analysis == folded.TOTAL]
+    found = list(aggregate(rows, native=True))
+    assert found == list(aggregate(rows, native=False))
+    totals = [read_aggregated(SignatureTotal, one) for one in found if one.analysis == aggregated.TOTAL]
     assert {total.signature for total in totals} == set(NAMES)
     assert any(total.omitted_subjects for total in totals) == (subjects > 3)  # of so few all are kept
 
@@ -90,9 +91,9 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
         with RowSorter() as sorter:
             for one in parts:
                 sorter.add(scanner.rows(one))
-            found.append(list(fold(sorter.rows(), native)))
+            found.append(list(aggregate(sorter.rows(), native)))
     assert found[0] == found[1]
-    total = next(read_folded(SignatureTotal, one) for one in found[0] if one.analysis == folded.TOTAL)
+    total = next(read_aggregated(SignatureTotal, one) for one in found[0] if one.analysis == aggregated.TOTAL)
     assert (total.count, total.subjects - total.omitted_subjects) == (60_000, KEPT)
 
 
@@ -101,7 +102,7 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
 def test_a_damaged_run_is_an_error(damage: bytes) -> None:
     rows = [row(part("n1"), "1.part", "n1", (0, 0), PartRow(part("n1"))), Row("s", HIT, "a", 0, 0, damage)]
     with pytest.raises(ValueError, match="damaged"):
-        list(fold(rows, native=True))
+        list(aggregate(rows, native=True))
 
 
 def test_runs_are_in_order_and_short() -> None:
